@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.joins import MULTIPLYING, Join, joins_of
 from pipelines.warehouse.catalogue.macros import examples, macros
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, NOT_AVAILABLE, REFERENCE
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, NOT_AVAILABLE, OF_OWN, REFERENCE
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.catalogue.partitions import partition_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pipelines.warehouse.catalogue.tables import Table
 
-META = (*ALWAYS, *COMPARED, *REFERENCE)
+META = (*ALWAYS, *COMPARED, *OF_OWN, *REFERENCE)
 _DICTIONARY = """\
 # Dictionary
 

@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli import books, init, runs, shown, sources, stored, vault
+from pipelines.cli import books, init, models, runs, shown, sources, stored, vault
 from pipelines.cli.options import Config, end, write_plain_text
 
 # As `--help` lists them.
 _ORDER = (
     "run build demo retry dev status doctor init backup restore inventory questions contract mcp land ledger explain "
-    "close restatements audit-pack reconcile diff sample breaks sandbox source totals verify vault webhooks"
+    "close restatements audit-pack reconcile diff sample breaks sandbox source totals verify models vault webhooks"
 ).split()
 
 
@@ -37,6 +37,7 @@ app = typer.Typer(
 )
 for _module in (runs, shown, init, stored, sources, books):
     app.add_typer(_module.app)
+app.add_typer(models.app, name="models")
 app.add_typer(vault.app, name="vault")
 
 

@@ -37,6 +37,7 @@ _OVER = {
     "silence": "no document received",
     "verification": "verified parts that differed",
     "rule_changed": "the changed formula rules",
+    "models": "the own tables",
 }
 NO_GOOD_NIGHT = "no_good_night"
 

@@ -12,6 +12,7 @@
 | silence | no document was observed for [notify] silence_hours |
 | damaged | a file that cannot be rebuilt is missing, damaged or older than the inventory has it |
 | verification | a sample that was rebuilt from raw differs from the warehouse or the release, or was unreadable |
+| models | tables of [models] could not be made, and have their last rows |
 | rule_changed | orders show another formula than in the release before |
 
 The ids that each release newly had as quarantined or failed are kept in `data/notify/new_failures.json` until all of
@@ -60,10 +61,12 @@ if TYPE_CHECKING:
 _ALWAYS = ("disk", NO_GOOD_NIGHT)
 _AFTER_ANSWERS = ("run_failed:webhooks", "outage:webhooks")
 _AFTER_NIGHT = ("run_failed", "outage", "incomplete", "damaged")
-_AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed")
+_AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed", "models")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
 _RECEIVED = "select max(last_observed_at) from audit.loads where not is_backfill"
+_MODELS = "select model_name from meta.models where problem is not null"
+_MODELS_SEE = "See meta.models, `ordermart models check`."
 _RULES = "select rule_target, scope, rule from audit.formula_populations where rule is not null"
 
 
@@ -159,7 +162,7 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[Alarm]:
     current, before = _releases(settings)
     if current is None or not run.is_published:
         return
-    refused, rules, received = _rows(_file(current), _REFUSED, _RULES, _RECEIVED)
+    refused, rules, received, wrong = _rows(_file(current), _REFUSED, _RULES, _RECEIVED, _MODELS)
     refused_before, rules_before = _rows(_file(before), _REFUSED, _RULES) if before and is_new else (set(), set())
     new = refused - refused_before if is_new else set()
     for each in unresolved(settings, current.name, new, refused, now):
@@ -169,6 +172,10 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[Alarm]:
             f"{ids} newly quarantined or failed in release {each.release}: see audit.quarantine.",
         )
     yield from _of_release(settings, received, now)
+    if wrong:
+        names = ", ".join(sorted(str(row[0]) for row in wrong)[:5])
+        what = counted(len(wrong), "own table or check is", "own tables or checks are")
+        yield Alarm("models", f"{what} not made: {names}. {_MODELS_SEE}")
     if is_new and before and (changed := rules ^ rules_before):
         yield Alarm(
             "rule_changed",

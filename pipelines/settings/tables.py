@@ -223,6 +223,14 @@ class Reference(Table, frozen=True):
     platforms: str
 
 
+class ModelsSettings(Table, frozen=True):
+    """The folder of the user's own tables ("": none), and how long and in how much memory one may be made."""
+
+    dir: str
+    seconds: PositiveFloat
+    memory_mib: PositiveInt
+
+
 class Data(Table, frozen=True):
     """Where everything is written."""
 
@@ -403,6 +411,7 @@ class Settings(Table, frozen=True):
     closing: Closing
     ledger: LedgerSettings
     reference: Reference
+    models: ModelsSettings
     data: Data
     warehouse: Warehouse
     engine: EngineSettings

@@ -90,6 +90,11 @@ _QUARANTINE = """
     select kind, reason, count(*) as number, min(entity_id) as example, max(last_seen_at) as last_seen_at
     from audit.quarantine where is_unresolved group by kind, reason order by number desc, kind, reason
 """
+_HAS_MODELS = "select 1 from duckdb_tables() where schema_name = 'meta' and table_name = 'models'"
+_MODELS = """
+    select model_name, made_at, problem, warnings from meta.models
+    where problem is not null or len(warnings) > 0 order by model_name
+"""
 _DRIFT = """
     select kind, path, change_type, first_seen_at, example_ids[1] as example
     from audit.schema_drift order by first_seen_at desc nulls last, kind, path, change_type
@@ -151,6 +156,7 @@ def released_facts(opened: Released) -> dict[str, Any]:
         "coverage": _coverage(db, window),
         "quarantine": records(db, _QUARANTINE),
         "drift": records(db, _DRIFT),
+        "models": records(db, _MODELS) if db.execute(_HAS_MODELS).fetchone() else [],
         "checks": _checks(db, opened.manifest.checks),
         "warehouse": records(db, _ORDERS)[0],
     }

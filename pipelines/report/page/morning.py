@@ -37,7 +37,17 @@ _READABLE = 0o644
 _BREAKS, _ROWS = 6, 8
 SHOWN = 30
 _COLOURS = {"good": "blue", "incomplete": "orange", "failed": "red", "stopped": "red", "killed": "red"}
-_FIRST = ("run_failed", "outage", "verification", "incomplete", "disk", "silence", "no_good_night", "rule_changed")
+_FIRST = (
+    "run_failed",
+    "outage",
+    "verification",
+    "incomplete",
+    "disk",
+    "silence",
+    "no_good_night",
+    "rule_changed",
+    "models",
+)
 _COMMANDS = {
     "outage": "ordermart doctor",
     "run_failed": "ordermart doctor",
@@ -47,6 +57,7 @@ _COMMANDS = {
     "silence": "ordermart doctor",
     "disk": "ordermart status",
     "rule_changed": "ordermart questions",
+    "models": "ordermart models check",
 }
 
 

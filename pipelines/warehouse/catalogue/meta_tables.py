@@ -97,7 +97,7 @@ class MetaTable:
 _TABLE = ("table_name", "VARCHAR", "The table, such as mart.orders.")
 TABLES = MetaTable(
     "meta.tables",
-    "One row per table of core, mart and audit in this release.",
+    "One row per table of core, mart, audit and own in this release.",
     ("table_name",),
     (
         _TABLE,
@@ -110,7 +110,7 @@ TABLES = MetaTable(
 )
 COLUMNS = MetaTable(
     "meta.columns",
-    "One row per column of a table of core, mart and audit.",
+    "One row per column of a table of core, mart, audit and own.",
     ("table_name", "column_no"),
     (
         _TABLE,
@@ -173,7 +173,7 @@ RELEASE = MetaTable(
 )
 CHANGES = MetaTable(
     "meta.changes",
-    "One row per table, store and month with rows of core or mart that differ from the previous release.",
+    "One row per table, store and month with rows of core, mart or own that differ from the previous release.",
     ("table_name", "store_id", "month"),
     (
         _TABLE,
@@ -197,8 +197,28 @@ CHANGED_AMOUNTS = MetaTable(
         ("current_amount", "DECIMAL(38,4)", "The same in this release."),
     ),
 )
+MODELS = MetaTable(
+    "meta.models",
+    "One row per table of schema own, and per model, check or example that is wrong.",
+    ("model_name",),
+    (
+        (
+            "model_name",
+            "VARCHAR",
+            "The table, such as own.weekly, or the file, such as checks/weekly__adds_up.",
+        ),
+        ("made_at", "TIMESTAMP WITH TIME ZONE", "When its rows were made; null if there are none."),
+        (
+            "problem",
+            "VARCHAR",
+            "Why it could not be made for this release, which has its last rows; else null.",
+        ),
+        ("warnings", "VARCHAR[]", "Its checks that warn and found rows, with how many."),
+    ),
+)
 ALWAYS = (TABLES, COLUMNS, EXAMPLES, MACROS, MISSING)
 COMPARED = (RELEASE, CHANGES, CHANGED_AMOUNTS)
+OF_OWN = (MODELS,)
 
 
 def rows_of(meta: MetaTable, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:

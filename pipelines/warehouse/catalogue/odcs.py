@@ -13,7 +13,7 @@ from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.catalogue.tables import checks, released
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipelines.warehouse.catalogue.tables import Table
     from pipelines.warehouse.contracts import Column
@@ -30,12 +30,12 @@ _LOGICAL = {
 }
 
 
-def odcs() -> str:
-    """Return the contract as YAML."""
-    return "".join(f"{line}\n" for line in _yaml(_contract(), 0))
+def odcs(own: Iterable[Table] = ()) -> str:
+    """Return the contract as YAML, with the user's own tables if there are any."""
+    return "".join(f"{line}\n" for line in _yaml(_contract(own), 0))
 
 
-def _contract() -> dict[str, Any]:
+def _contract(own: Iterable[Table]) -> dict[str, Any]:
     return {
         "apiVersion": "v3.2.0",
         "kind": "DataContract",
@@ -48,7 +48,7 @@ def _contract() -> dict[str, Any]:
             "limitations": "What the source does not state is listed in meta.not_available of each release.",
             "usage": "Open ordermart.duckdb read-only, or the Parquet folder of a table: see docs/BI.md.",
         },
-        "schema": [_as_object(table) for table in sorted(released(), key=lambda table: table.name)],
+        "schema": [_as_object(table) for table in sorted([*released(), *own], key=lambda table: table.name)],
     }
 
 
@@ -101,7 +101,7 @@ def logical_type(kind: str) -> str:
         return "array"
     if kind.startswith("DECIMAL"):
         return "number"
-    return "string" if kind.startswith("ENUM(") else _LOGICAL[kind]
+    return "string" if kind.startswith("ENUM(") else _LOGICAL.get(kind, "object" if "(" in kind else "number")
 
 
 def _yaml(value: Any, depth: int) -> Iterator[str]:

@@ -73,8 +73,8 @@ def reads(sql: str) -> Reads:
 
 
 def _parsed(sql: str) -> Reads:
-    tree = _tree(sql)
-    nodes = list(_dicts(tree))
+    tree = tree_of(sql)
+    nodes = list(dicts(tree))
     base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
     called = [n for n in nodes if n.get("class") == "FUNCTION" and n["function_name"] in _functions()]
     given = {id(each) for call in called for each in _arguments(call)}
@@ -125,6 +125,13 @@ def _parser() -> duckdb.DuckDBPyConnection:
 
 
 @functools.cache
+def functions_of(condition: str) -> frozenset[str]:
+    """Return the names of DuckDB's functions under a condition."""
+    found = _parser().cursor().execute(f"select distinct function_name from duckdb_functions() where {condition}")
+    return frozenset(str(row[0]) for row in found.fetchall())
+
+
+@functools.cache
 def _functions() -> dict[str, Path]:
     """Return the file of each function of a build, by its name."""
     return {path.stem: path for path in sorted((resource("sql") / "functions").glob("*.sql"))}
@@ -132,12 +139,13 @@ def _functions() -> dict[str, Path]:
 
 @functools.cache
 def _names_in_function(name: str) -> frozenset[str]:
-    tree = _tree(f"select {read_sql(_functions()[name])}")
-    called = {n["function_name"] for n in _dicts(tree) if n.get("class") == "FUNCTION"} & _functions().keys() - {name}
+    tree = tree_of(f"select {read_sql(_functions()[name])}")
+    called = {n["function_name"] for n in dicts(tree) if n.get("class") == "FUNCTION"} & _functions().keys() - {name}
     return frozenset(_strings(tree)).union(*(_names_in_function(each) for each in called))
 
 
-def _tree(sql: str) -> dict[str, Any]:
+def tree_of(sql: str) -> dict[str, Any]:
+    """Return a select as DuckDB parses it; raise CatalogueError unless it is one."""
     row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
     tree: dict[str, Any] = json.loads(row[0]) if row else {"error": True}
     if tree["error"]:
@@ -174,13 +182,14 @@ def _name(node: dict[str, Any]) -> str:
     return f"{node['schema_name']}.{node['table_name']}"
 
 
-def _dicts(node: Any) -> Iterator[dict[str, Any]]:
+def dicts(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield every mapping in a tree."""
     if isinstance(node, dict):
         yield node
         node = list(node.values())
     if isinstance(node, list):
         for value in node:
-            yield from _dicts(value)
+            yield from dicts(value)
 
 
 def _strings(node: Any) -> Iterator[str]:

@@ -14,6 +14,7 @@ import msgspec
 
 from pipelines.durable import file_hash
 from pipelines.resources import PACKAGE, resource
+from pipelines.warehouse.own.making import OwnTable  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,8 @@ class Manifest(msgspec.Struct, frozen=True):
     `fingerprint` is what shaped its tables besides what was landed: a hash per thing. `as_of` is `published_at` in full
     precision: no load that began later is in its tables. `sources` are the states of the ledger and logs that it read,
     `shown_in` is the last commit that concerns readers; `run` is night, webhooks, or empty for a build that a person
-    asked for. `reference` is a hash of the files of [reference].
+    asked for. `reference` is a hash of the files of [reference], `models` one
+    of those of [models]; `own` are the tables that they made.
     """
 
     id: str
@@ -59,6 +61,8 @@ class Manifest(msgspec.Struct, frozen=True):
     run: str = ""
     sources: dict[str, str] = {}
     reference: str = ""
+    models: str = ""
+    own: list[OwnTable] = []
 
 
 def read_manifest(release: Path) -> Manifest | None:

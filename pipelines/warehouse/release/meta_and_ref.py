@@ -25,21 +25,37 @@ if TYPE_CHECKING:
     from pipelines.warehouse.release.manifest import File
 
 
-def write_meta(con: duckdb.DuckDBPyConnection, release: Path, row_counts: Mapping[str, int]) -> list[File]:
-    """Create schema meta in the release's own file, opened itself, and its Parquet; return the files."""
+def create_meta(con: duckdb.DuckDBPyConnection, row_counts: Mapping[str, int]) -> None:
+    """Create schema meta in the release's own file, opened itself, with what the catalogue says."""
     con.execute("create schema meta")
-    return [write_table(con, release, meta, rows_of(meta, row_counts)) for meta in ALWAYS]
+    for meta in ALWAYS:
+        create_table(con, meta, rows_of(meta, row_counts))
 
 
 def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable, rows: list[dict[str, Any]]) -> File:
-    """Create one table of schema meta with these rows, and its Parquet; return the file."""
-    schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind, _ in meta.columns])
+    """Create one table of schema meta or ref with these rows, and its Parquet; return the file."""
+    create_table(con, meta, rows)
+    return write_file(con, release, meta)
+
+
+def create_table(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[str, Any]]) -> None:
+    """Create one table with these rows."""
     columns = ", ".join(f"{name} {kind}" for name, kind, _ in meta.columns)
     con.execute(f"create table {meta.name} ({columns})")
-    con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(meta.name)
+    add_rows(con, meta, rows)
     con.execute(f"comment on table {meta.name} is {literal(meta.description)}")
     for name, _, meaning in meta.columns:
         con.execute(f"comment on column {meta.name}.{name} is {literal(meaning)}")
+
+
+def add_rows(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[str, Any]]) -> None:
+    """Add rows to a table."""
+    schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind, _ in meta.columns])
+    con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(meta.name)
+
+
+def write_file(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable) -> File:
+    """Write the Parquet of one table, and return the file."""
     folder = release / "parquet" / meta.name.replace(".", "/")
     folder.mkdir(parents=True)
     draft = folder / "draft.parquet"

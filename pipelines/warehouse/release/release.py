@@ -23,10 +23,12 @@ from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import warehouse_file
-from pipelines.warehouse.catalogue.macros import create_macros
-from pipelines.warehouse.catalogue.meta_tables import COMPARED
+from pipelines.warehouse.catalogue.macros import create_macros, examples
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, CHANGED_AMOUNTS, CHANGES, COMPARED, OF_OWN, REFERENCE
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.inputs.reference import read_reference
+from pipelines.warehouse.own.making import Parts, make_own
+from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import (
     Manifest,
     code_version,
@@ -35,7 +37,8 @@ from pipelines.warehouse.release.manifest import (
     read_manifest,
     write_manifest,
 )
-from pipelines.warehouse.release.meta_and_ref import write_meta, write_reference, write_table
+from pipelines.warehouse.release.meta_and_ref import add_rows, create_meta, create_table, write_file, write_reference
+from pipelines.warehouse.release.own_tables import of_own, write_own
 from pipelines.warehouse.release.parquet import linked, write_parquet
 from pipelines.warehouse.release.release_diff import Side, are_comparable, compare, differing_bytes
 from pipelines.warehouse.release.retention import UNFINISHED, defer, is_published, prune, remove_release, sweep
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.meta_tables import MetaTable
     from pipelines.warehouse.inputs.reference import Reference
+    from pipelines.warehouse.own.making import Made
+    from pipelines.warehouse.own.models import Models
     from pipelines.warehouse.release.manifest import File
     from pipelines.warehouse.rows.session import Memory
     from pipelines.warehouse.rows.verdicts import BuildResult
@@ -99,12 +104,21 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     last = current_release(published)
     known = read_manifest(last) if last else None
     damaged = damaged_files(last, by_times=run == WEBHOOKS) if last else []
-    reference = read_reference(settings)
+    reference, models = read_reference(settings), read_models(settings)
     with plain_session(settings) as con:
         commit, shown_in, memory = _settle(con, settings)
         fingerprint = memory.fingerprint if memory else {}
         started = _now_after(releases)
-        if last and known and not damaged and known.reference == reference.digest:
+        if (
+            last
+            and known
+            and not damaged
+            and (known.reference, known.models)
+            == (
+                reference.digest,
+                models.digest,
+            )
+        ):
             why = "nothing changed since" if known.commit == commit else ""
             if run and not why and known.fingerprint == fingerprint:
                 why = _why_wait(settings, known, shown_in, run)
@@ -117,15 +131,20 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         with _beside(lambda: shutil.copyfile(file, draft / DATABASE)), attached(con, file, READ_ONLY):
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con, result)
-            previous = Side(last, known.files, known.fingerprint) if last and known and not damaged else None
+            previous = Side(last, known.files, known.fingerprint, known.own) if last and known and not damaged else None
             about = _compared(con, release_id, started, previous, Side(draft, files, fingerprint), run)
+            parts = _parts(con, reference, release_id)
             checks = result.checks if result else results_as_stored(con)
         with attached(con, draft / DATABASE):
             drop_internal_tables(con)
-        of_meta, notes = _describe(draft, rows, about, reference)
+        notes = _describe(draft, rows, about, reference, files)
+    made = make_own(settings, models, draft / DATABASE, parts)
+    files += _add_own(settings, draft, made, models, previous, about)
+    rows |= {table.name: table.rows for table in made.tables}
+    notes += [f"{name} is not made: {why}." for name, why in sorted(made.wrong.items())]
     (draft / DATABASE).chmod(0o444)
     is_same = known is not None and known.code == code_version() and CONTRACT not in damaged
-    _write_odcs(draft, last if is_same else None)
+    _write_odcs(draft, last if is_same and known and known.own == list(made.tables) else None, made)
     with _beside(lambda: sync(draft / DATABASE)):
         own = [described(draft, draft / DATABASE), described(draft, draft / CONTRACT)]
     manifest = Manifest(
@@ -136,13 +155,15 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         settings=settings_hash(settings),
         rows=rows,
         checks={check.name: check.violations for check in checks},
-        files=[*own, *files, *of_meta],
+        files=[*own, *files],
         fingerprint=fingerprint,
         as_of=started.isoformat(),
         shown_in=shown_in,
         run=run or (known.run if known and damaged else ""),
         sources=memory.sources if memory else {},
         reference=reference.digest,
+        models=models.digest,
+        own=list(made.tables),
     )
     write_manifest(draft, manifest)
     _switch(published, draft, release_id)
@@ -192,7 +213,7 @@ def _compared(
     changes = None
     limit = _COMPARED_BYTES_OF_WEBHOOKS if run == WEBHOOKS else _COMPARED_BYTES
     if before and are_comparable(before, after) and differing_bytes(before, after) <= limit:
-        changes = compare(con, before, after)
+        changes = compare(con, before._replace(own=()), after)
     release = {
         "release_id": release_id,
         "as_of": as_of,
@@ -203,27 +224,70 @@ def _compared(
     return list(zip(COMPARED, ([release], rows, amounts), strict=True))
 
 
+def _parts(con: duckdb.DuckDBPyConnection, reference: Reference, release_id: str) -> Parts:
+    """Return of which commit the rows of each table and month are; of ref and meta, of which files and release."""
+    parts: Parts = {table.name: {} for table in catalogue.released()}
+    for name, month, commit in con.execute(
+        "select table_name, month, changed_in from warehouse.build.months"
+    ).fetchall():
+        parts.setdefault(name, {})[month] = commit
+    parts |= {meta.name: {"": reference.digest} for meta in REFERENCE}
+    return parts | {meta.name: {"": release_id} for meta in (*ALWAYS, *COMPARED, *OF_OWN)}
+
+
 def _describe(
     draft: Path,
     rows: Mapping[str, int],
     about: list[tuple[MetaTable, list[dict[str, Any]]]],
     reference: Reference,
-) -> tuple[list[File], list[str]]:
-    """Add macros and schemas meta and ref to a release, opened itself; return the files and sentences."""
+    files: list[File],
+) -> list[str]:
+    """Add macros and schemas meta and ref to a release, opened itself, and the files of ref; return sentences."""
     with duckdb.connect(str(draft / DATABASE)) as released:
         released.execute("begin")  # one write to disk instead of hundreds
         create_macros(released)
-        files = write_meta(released, draft, rows)
-        files += [write_table(released, draft, meta, facts) for meta, facts in about]
+        create_meta(released, rows)
+        for meta, facts in about:
+            create_table(released, meta, facts)
         of_reference, notes = write_reference(released, draft, reference)
         released.execute("commit")
-    return [*files, *of_reference], notes
+    files += of_reference
+    return notes
 
 
-def _write_odcs(draft: Path, same: Path | None) -> None:
-    """Write the data contract into a release, or link that of a release of the same code."""
+def _add_own(
+    settings: Settings,
+    draft: Path,
+    made: Made,
+    models: Models,
+    previous: Side | None,
+    about: list[tuple[MetaTable, list[dict[str, Any]]]],
+) -> list[File]:
+    """Add own tables to a release, opened itself, and what meta says of them; return the files of own and meta."""
+    with duckdb.connect(str(draft / DATABASE)) as released:
+        before = previous.folder if previous else None
+        files = write_own(released, settings, made, draft, before, previous.files if previous else ())
+        facts = of_own(made, models, len(examples()))
+        if previous and about[0][1][0]["previous_release_id"]:
+            after = previous._replace(folder=draft, files=files, own=made.tables)
+            own = {each.name: each.table() for each in (*previous.own, *made.tables)}
+            changes = compare(released, previous, after, own.values())
+            facts |= {CHANGES.name: changes.rows, CHANGED_AMOUNTS.name: changes.amounts}
+        released.execute("begin")
+        for meta in OF_OWN:
+            create_table(released, meta, [])
+        for meta in (*ALWAYS, *COMPARED, *OF_OWN):
+            add_rows(released, meta, facts.get(meta.name, []))
+            files.append(write_file(released, draft, meta))
+        released.execute("commit")
+    return files
+
+
+def _write_odcs(draft: Path, same: Path | None, made: Made) -> None:
+    """Write the data contract into a release, or link that of a release of the same code and own tables."""
     if not (same and linked(same / CONTRACT, draft / CONTRACT)):
-        (draft / CONTRACT).write_text(odcs(), encoding="utf-8")
+        text = odcs([each.table() for each in made.tables])
+        (draft / CONTRACT).write_text(text, encoding="utf-8")
 
 
 def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:

@@ -16,7 +16,7 @@ from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.rows.session import plain_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Table
     from pipelines.warehouse.contracts import Column
+    from pipelines.warehouse.own.making import OwnTable
     from pipelines.warehouse.release.manifest import File
 
-READERS = ("core.", "mart.")  # schema audit also logs runs: it differs every night
+READERS = ("core.", "mart.", "own.")  # schema audit also logs runs: it differs every night
 _ORDERS = "core.orders"
 
 
@@ -36,6 +37,7 @@ class Side(NamedTuple):
     folder: Path
     files: Sequence[File]
     fingerprint: Mapping[str, str]
+    own: Sequence[OwnTable] = ()
 
     def parts(self, table: str) -> dict[str, File]:
         """Return the files of a table by month."""
@@ -65,16 +67,20 @@ def _partition(file: File) -> str:
     return file.path.rpartition("=")[0].rpartition("/")[2]
 
 
-def compare(con: duckdb.DuckDBPyConnection, before: Side, after: Side) -> Changes:
-    """Return the differences of two releases in core and mart, those of lineage and observation times aside.
+def compare(
+    con: duckdb.DuckDBPyConnection, before: Side, after: Side, tables: Iterable[Table] | None = None
+) -> Changes:
+    """Return the differences of two releases in core, mart and own, or some tables, those of lineage aside.
 
+    Nor do times of observation count.
     A row that moved to another store or month is removed from one and added to the other. Amounts are the sums of all
     rows of the store and month; they are compared only in tables whose rows belong to a store, which has one currency.
     Rows without a key are compared as a whole.
     """
     con.execute("set parquet_metadata_cache = true")  # a file is read up to three times
     changes = Changes()
-    for table in _compared():
+    own = {each.name: each.table() for side in (before, after) for each in side.own}
+    for table in (*_compared(), *own.values()) if tables is None else tables:
         old, new = _differing(before, after, table.name)
         if old or new:
             _compare_table(con, table, (before, old), (after, new), changes)
@@ -182,7 +188,7 @@ def _shared(
     con: duckdb.DuckDBPyConnection, table: Table, old: tuple[Side, list[File]], new: tuple[Side, list[File]]
 ) -> list[str]:
     """Return the columns of a table that both sides have, in the same type."""
-    if old[0].fingerprint and old[0].fingerprint == new[0].fingerprint:
+    if table.sql and old[0].fingerprint and old[0].fingerprint == new[0].fingerprint:
         return [column.name for column in table.columns]  # the same code made both
     found = []
     for side, files in (old, new):
@@ -278,4 +284,4 @@ def _side(release: Path) -> Side:
     manifest = read_manifest(release)
     if manifest is None:
         raise NoSuchReleaseError(f"{release} has no manifest that can be read")
-    return Side(release, manifest.files, manifest.fingerprint)
+    return Side(release, manifest.files, manifest.fingerprint, manifest.own)

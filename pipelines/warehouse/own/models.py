@@ -1,0 +1,225 @@
+"""Read the files of [models] dir: tables, checks and examples, and refuse what may not run, with the reason.
+
+A model is a select with the head of a built-in table, of which all but the grain may be left out. It reads tables of
+core, mart, meta, ref and own. What it says of a column is checked; what it leaves out is taken from DuckDB.
+"""
+
+from __future__ import annotations
+
+import functools
+import graphlib
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.macros import Example
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, REFERENCE
+from pipelines.warehouse.catalogue.reads import dicts, functions_of, reads, tree_of
+from pipelines.warehouse.contracts import CatalogueError, head_of
+from pipelines.warehouse.own.scopes import why_not
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+    from pipelines.warehouse.catalogue import Reads
+    from pipelines.warehouse.contracts import Head
+
+OWN = "own"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_TABLES = {"unnest", "range", "generate_series", "json_each", "json_tree"}  # functions in place of a table
+_ENGINE = re.compile(r"duckdb_|pragma_|pg_|current_|query|getvariable|read_|.*_scan|.*_serialized_sql|glob")
+_PERSONAL = {"order_id", "customer_key", "dispatch_note", "instructions", "confirmation_code", "tracking_url"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A file of models/checks: its claim, whether it blocks, and the select of its violations."""
+
+    name: str
+    claim: str
+    blocks: bool
+    sql: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A file of models: `own.<name>`, its select, what its head says, and its checks."""
+
+    name: str
+    sql: str
+    head: Head
+    reads: Reads
+    checks: tuple[Claim, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """Its name without the schema, which is its file's."""
+        return self.name.partition(".")[2]
+
+    @property
+    def scope(self) -> str:
+        """What part of it is made again: day, order or all."""
+        return self.head.facts.get("scope", "all")
+
+    @property
+    def sha256(self) -> str:
+        """A hash of what it is made by."""
+        said = "\n".join([self.sql, *(f"{each.name} {each.sql}" for each in self.checks)])
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether its rows may lead to one person: it reads whole rows, or a column that does."""
+        return bool(self.reads.stars or self.reads.names & _PERSONAL)
+
+
+@dataclass(frozen=True)
+class Models:
+    """All of them: models in the order in which they are made, examples, what is wrong by name, and a hash."""
+
+    models: tuple[Model, ...] = ()
+    examples: tuple[Example, ...] = ()
+    wrong: dict[str, str] = field(default_factory=dict)
+    digest: str = ""
+    missing: str = ""  # the folder, if it is not there
+
+
+def models_folder(settings: Settings) -> Path:
+    """Return where the files are."""
+    return (settings.file.parent / settings.models.dir).resolve()
+
+
+def read_models(settings: Settings) -> Models:
+    """Return what the files of [models] dir say."""
+    if not settings.models.dir:
+        return Models()
+    folder = models_folder(settings)
+    if not folder.is_dir():
+        return Models(missing=str(folder), digest=f"{folder} is missing")
+    texts, wrong = {}, {}
+    for path in sorted([*folder.glob("*.sql"), *folder.glob("checks/*.sql"), *folder.glob("examples/*.sql")]):
+        try:
+            texts[str(path.relative_to(folder))] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            wrong[f"{OWN}.{path.stem}"] = f"{path.name} cannot be read: {type(error).__name__}"
+    digest = hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()
+    found: dict[str, Model] = {}
+    for name, text in texts.items():
+        if "/" not in name:
+            table = f"{OWN}.{name.removesuffix('.sql')}"
+            try:
+                found[table] = read_model(table, text)
+            except CatalogueError as error:
+                wrong[table] = str(error)
+    found = _with_checks(found, texts, wrong)
+    return Models(tuple(_in_order(found, wrong)), tuple(_examples(texts, wrong)), wrong, digest)
+
+
+def read_model(table: str, text: str) -> Model:
+    """Return a model; raise CatalogueError where its text may not be run, or its head says something else."""
+    if not _NAME.fullmatch(table.partition(".")[2]):
+        raise CatalogueError("the file's name is the table's: small letters, digits and underscores, .sql")
+    head, sql = head_of(text), text.rstrip().rstrip(";")
+    read = _allowed(sql)
+    if (scope := head.facts.get("scope", "all")) not in ("all", "day", "order"):
+        raise CatalogueError(f"scope {scope} is none of all, day, order")
+    if wrong := set(head.facts) - {"key", "scope"}:
+        raise CatalogueError(f"{min(wrong)} is no fact of a model: of those there are key and scope")
+    if scope != "all" and (why := why_not(tree_of(sql), scope)):
+        raise CatalogueError(f"scope {scope} is not possible, leave it out: {why}")
+    return Model(table, sql, head, read)
+
+
+def _with_checks(found: dict[str, Model], texts: dict[str, str], wrong: dict[str, str]) -> dict[str, Model]:
+    checks: dict[str, list[Claim]] = {name: [] for name in found}
+    for file, text in texts.items():
+        if not file.startswith("checks/"):
+            continue
+        name = file.removeprefix("checks/").removesuffix(".sql")
+        table = f"{OWN}.{name.partition('__')[0]}"
+        try:
+            if table not in found:
+                raise CatalogueError(f"is of {table}, which no file makes: its name is <model>__<claim>.sql")
+            severity = re.search(r"^-- severity: (blocking|warning)$", text, re.MULTILINE)
+            claim = re.match(r"-- (.+)", text)
+            if not severity or not claim:
+                raise CatalogueError("must start with its claim, then `-- severity: blocking` or `warning`")
+            sql = text.rstrip().rstrip(";")
+            read = _allowed(sql)
+            if strange := {each for each in read.tables if each.startswith(f"{OWN}.")} - {
+                table,
+                *found[table].reads.tables,
+            }:
+                raise CatalogueError(f"reads {min(strange)}, which {table} does not read")
+            checks[table].append(Claim(name, claim[1], severity[1] == "blocking", sql, read.tables))
+        except CatalogueError as error:
+            wrong[f"checks/{name}"] = str(error)
+    return {name: Model(name, each.sql, each.head, each.reads, tuple(checks[name])) for name, each in found.items()}
+
+
+def _in_order(found: dict[str, Model], wrong: dict[str, str]) -> Iterator[Model]:
+    """Yield each model after those that it reads; what is in a circle is wrong, and so is what reads that."""
+    own = {name: {r for r in each.reads.tables if r.startswith(f"{OWN}.")} for name, each in found.items()}
+    while True:
+        try:
+            order = list(graphlib.TopologicalSorter(own).static_order())
+            break
+        except graphlib.CycleError as error:
+            circle = [str(name) for name in error.args[1]]
+            for name in set(circle):
+                wrong[name] = f"reads itself: {' < '.join(circle)}"
+                del own[name]
+    yield from (found[name] for name in order if name in own)
+
+
+def _examples(texts: dict[str, str], wrong: dict[str, str]) -> Iterator[Example]:
+    for file, text in texts.items():
+        if file.startswith("examples/"):
+            name = file.removeprefix("examples/").removesuffix(".sql")
+            head = re.match(r"-- (.+\?)\n", text)
+            try:
+                if not head:
+                    raise CatalogueError("must start with `-- ` and its question")
+                sql = text[head.end() :].strip().rstrip(";")
+                yield Example(re.sub(r"^\d+_", "", name), head[1], sql, _allowed(sql).tables)
+            except CatalogueError as error:
+                wrong[f"examples/{name}"] = str(error)
+
+
+def _allowed(sql: str) -> Reads:
+    """Return what a select reads.
+
+    Raise CatalogueError where it reads more than tables of a release, or does not always give the same rows.
+    """
+    tree = tree_of(sql)
+    nodes = list(dicts(tree))
+    ctes = {str(each["key"]).lower() for n in nodes for each in (n.get("cte_map") or {}).get("map", [])}
+    for node in nodes:
+        if node.get("type") == "BASE_TABLE":
+            name = f"{node['schema_name']}.{node['table_name']}".lower()
+            if node.get("catalog_name") or not (name in readable() or name.startswith((f"{OWN}.", "."))):
+                raise CatalogueError(f"reads {name.strip('.')}, which is no table of core, mart, meta, ref or own")
+            if name.startswith(".") and name[1:] not in ctes:
+                raise CatalogueError(f"reads {name[1:]}: write its schema, such as mart.{name[1:]}")
+        elif node.get("type") in ("TABLE_FUNCTION", "SHOW_REF"):
+            called = node.get("function", {}).get("function_name", "show").lower()
+            if called not in _TABLES:
+                raise CatalogueError(f"calls {called}: a model reads tables of a release alone")
+        if called := str(node.get("function_name") or "").lower():
+            if called in functions_of("stability <> 'CONSISTENT'"):
+                raise CatalogueError(f"calls {called}: rows would depend on when it runs; take as_of of meta.release")
+            if _ENGINE.match(called):
+                raise CatalogueError(f"calls {called}, which is about the engine or files")
+    return reads(sql)
+
+
+@functools.cache
+def readable() -> frozenset[str]:
+    """Return the tables that models may read, besides each other."""
+    own = {table.name for table in catalogue.released() if not table.name.startswith("audit.")}
+    return frozenset(own | {meta.name for meta in (*ALWAYS, *COMPARED, *REFERENCE)})

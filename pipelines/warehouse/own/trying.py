@@ -1,0 +1,174 @@
+"""Try models without a night: on the last days of a release, or on rows that a text file beside a model gives.
+
+`<name>.test.txt` has blocks, each with its rows in columns set apart by bars, `null` for null:
+
+    given mart.orders
+    order_id | business_date | total_price
+    1        | 2026-10-01    | 5.00
+
+    expected
+    business_date | total_price
+    2026-10-01    | 5.00
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+
+from pipelines.literals import literal
+from pipelines.record import current_release
+from pipelines.settings import SettingsError
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, OF_OWN, REFERENCE
+from pipelines.warehouse.own.making import OWN, Parts, make_own
+from pipelines.warehouse.own.models import models_folder, read_models
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.settings import Settings
+    from pipelines.warehouse.own.models import Model
+
+_NEW = """\
+-- One row per {grain}.
+--
+-- Source and caveats: say here what a reader must know before adding up.
+--
+-- key: {key}
+--
+-- {columns}
+select
+    business_date,
+    currency,
+    count(*) as order_count,
+    sum(total_price) as total_price,
+from mart.orders
+where sale_class = 'counted'
+group by business_date, currency
+"""
+
+
+class Tried(NamedTuple):
+    """A model, check or example: what is wrong ("" if nothing), and what else there is to say."""
+
+    name: str
+    wrong: str = ""
+    said: tuple[str, ...] = ()
+
+
+def new_model(settings: Settings, name: str) -> Path:
+    """Write a model to begin with; raise SettingsError if there is one of this name."""
+    folder = models_folder(settings)
+    path = folder / f"{name}.sql"
+    if not name.isidentifier() or name != name.lower():
+        raise SettingsError(f"{name!r} is no name of a table: small letters, digits and underscores")
+    if path.exists():
+        raise SettingsError(f"{path} exists: name another table, or edit it")
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = "order_count: How many orders.\n-- total_price DECIMAL(38,4) null: Their totals, added up."
+    text = _NEW.format(
+        grain="business day and currency with counted orders", key="business_date, currency", columns=columns
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def check_models(settings: Settings) -> list[Tried]:
+    """Make every model of the last days of the current release, in a file that is removed again."""
+    release = current_release(settings.data_dir / "published")
+    models = read_models(settings)
+    if models.missing:
+        raise SettingsError(f"[models] dir: {models.missing} is missing: `ordermart models new NAME` makes it")
+    if release is None:
+        raise SettingsError("there is no release to try models on: run `ordermart run` first")
+    parts: Parts = {name: {"": ""} for name in _types()}
+    with tempfile.TemporaryDirectory() as folder:
+        made = make_own(
+            settings, models, release / "ordermart.duckdb", parts, state=Path(folder) / "own.duckdb", days=3
+        )
+    tables = {table.name: table for table in made.tables}
+    found = []
+    for name in sorted(tables.keys() | made.wrong.keys()):
+        table = tables.get(name)
+        said = [f"{table.rows:,} rows of the last days"] if table else []
+        if table:
+            said += [f"check {check} warns of {count:,} rows" for check, count in table.warnings.items()]
+            said.append(", ".join(f"{c.name} {c.type}" for c in table.columns))
+        found.append(Tried(name, made.wrong.get(name, ""), tuple(said)))
+    return found
+
+
+def run_tests(settings: Settings) -> list[Tried]:
+    """Run every model that has a `.test.txt` beside it on the rows given there."""
+    folder = models_folder(settings)
+    found = read_models(settings)
+    models = {model.name: model for model in found.models}
+    tried = []
+    for path in sorted(folder.glob("*.test.txt")):
+        name = f"{OWN}.{path.name.removesuffix('.test.txt')}"
+        if name not in models:
+            tried.append(Tried(name, found.wrong.get(name, f"{path.name} has no model beside it")))
+            continue
+        try:
+            tried.append(Tried(name, "; ".join(_differences(models[name], path.read_text(encoding="utf-8")))))
+        except (duckdb.Error, ValueError) as error:
+            tried.append(Tried(name, f"{path.name}: {str(error).splitlines()[0]}"))
+    return tried
+
+
+def _differences(model: Model, text: str) -> Iterator[str]:
+    """Yield a sentence for each row that is missing, and for each that was not expected."""
+    blocks = [block.splitlines() for block in text.split("\n\n") if block.strip()]
+    config = {"enable_external_access": False, "python_enable_replacements": False}
+    with duckdb.connect(config=config) as con:
+        con.execute("set timezone = 'UTC'")
+        con.execute("set lock_configuration = true")
+        for schema in ("core", "mart", "meta", "ref", OWN):
+            con.execute(f"create schema {schema}")
+        given = {
+            lines[0].removeprefix("given ").strip(): lines[1:] for lines in blocks if lines[0].startswith("given ")
+        }
+        for name in model.reads.tables:
+            types = _types().get(name, {})
+            heads = [each.split() for each in (given.get(name) or [""])[0].split("|")]
+            types = types | {head[0]: head[1] for head in heads if len(head) > 1}
+            if not types:
+                raise ValueError(f"of {name} give rows, with the type of each column behind its name")
+            con.execute(f"create table {name} ({', '.join(f'{c} {kind}' for c, kind in types.items())})")
+            _fill(con, name, given.get(name, []))
+        con.execute(f"create table made as {model.sql}")
+        expected = next((lines[1:] for lines in blocks if lines[0].strip() == "expected"), None)
+        if not expected:
+            raise ValueError("has no block `expected`")
+        columns = [each.strip() for each in expected[0].split("|")]
+        listed = ", ".join(columns)
+        con.execute(f"create table wanted as select {listed} from made limit 0")
+        _fill(con, "wanted", expected)
+        for one, other, what in ("wanted", "made", "is missing"), ("made", "wanted", "is not expected"):
+            query = f"select {listed} from {one} except all select {listed} from {other} order by all"
+            for row in con.execute(query).fetchall():
+                yield f"{' | '.join('null' if each is None else str(each) for each in row)} {what}"
+
+
+def _fill(con: duckdb.DuckDBPyConnection, name: str, lines: list[str]) -> None:
+    """Insert rows of text into a table."""
+    if not lines:
+        return
+    columns = [each.split()[0] for each in lines[0].split("|")]
+    for line in lines[1:]:
+        cells = [each.strip() for each in line.split("|")]
+        if len(cells) != len(columns):
+            raise ValueError(f"a row of {name} has {len(cells)} values, its first line {len(columns)}")
+        values = ", ".join("null" if cell == "null" else literal(cell) for cell in cells)
+        con.execute(f"insert into {name} ({', '.join(columns)}) values ({values})")
+
+
+def _types() -> dict[str, dict[str, str]]:
+    """Return the columns of each table that models may read, with their types."""
+    found = {table.name: {c.name: c.type for c in table.columns} for table in catalogue.released()}
+    metas = (*ALWAYS, *COMPARED, *OF_OWN, *REFERENCE)
+    return found | {meta.name: {name: kind for name, kind, _ in meta.columns} for meta in metas}

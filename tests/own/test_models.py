@@ -1,0 +1,156 @@
+"""A file of models becomes a table of the release, with the promises of a built-in one."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from tests.own.conftest import MODELS, write
+from tests.privacy.conftest import BOB, person
+
+if TYPE_CHECKING:
+    from tests.privacy.conftest import World
+
+PROBLEMS = "select model_name, problem from meta.models where problem is not null order by all"
+
+
+def test_own_table_is_in_the_release_like_any_other(first: World) -> None:
+    """In the file with comments, as Parquet, in meta with types taken from DuckDB, in the contract and the manifest."""
+    assert first.rows("select order_count, total_price from own.weekly") == [(3, Decimal("40.5000"))]
+    assert first.rows("from own.total") == [(Decimal("40.5000"),)]
+    tables = first.rows("select table_name, grain, row_count from meta.tables where table_name like 'own.%' order by 1")
+    assert [row[0] for row in tables] == sorted(f"own.{name}" for name in MODELS)
+    assert tables[-1] == ("own.weekly", "One row per week and currency with orders.", 1)
+    columns = first.rows(
+        "select column_name, data_type, is_key, description from meta.columns where table_name = 'own.weekly'"
+    )
+    assert columns[0] == ("week", "DATE", True, "The Monday.")
+    assert columns[3][:2] == ("total_price", "DECIMAL(38,4)")
+    comments = first.rows("select comment from duckdb_columns() where schema_name = 'own' and column_name = 'week'")
+    assert comments == [("The Monday.",)]
+    release = first.data / "published" / "current"
+    with duckdb.connect() as con:
+        assert con.execute(f"select order_count from '{release}/parquet/own/weekly/*.parquet'").fetchall() == [(3,)]
+    assert "own.weekly" in (release / "contract.odcs.yaml").read_text("utf-8")
+    manifest = json.loads((release / "manifest.json").read_text("utf-8"))
+    assert manifest["rows"]["own.weekly"] == 1
+    assert any(file["table"] == "own.weekly" for file in manifest["files"])
+
+
+@pytest.mark.slow
+def test_only_what_changed_is_made_again(own: World) -> None:
+    """A changed model, and what reads it; a release without other orders links the files of the rest."""
+
+    def made() -> dict[str, str]:
+        return dict(own.rows("select model_name, made_at::varchar from meta.models"))
+
+    own.publish()
+    before = made()
+    write(own, "weekly", MODELS["weekly"].replace("sum(total_price)", "sum(total_price) + 1"))
+    own.publish()
+    after = made()
+    assert {name for name in after if after[name] != before[name]} == {"own.weekly", "own.total"}
+    assert own.rows("from own.total") == [(Decimal("41.5000"),)]
+    changes = own.rows("select table_name, added_row_count, removed_row_count, changed_row_count from meta.changes")
+    assert sorted(changes) == [("own.total", 1, 1, 0), ("own.weekly", 0, 0, 1)]
+
+
+_HEAD = "-- One row.\n"
+_KEYLESS = f"{_HEAD}--\n-- key: none\n--\n-- a BIGINT: It.\n"
+WRONG = {
+    "audit": (f"{_HEAD}select * from audit.loads", "reads audit.loads, which is no table"),
+    "file": (f"{_HEAD}select * from read_text('/etc/hostname')", "calls read_text"),
+    "path": (f"{_HEAD}select * from '/etc/hostname'", "reads /etc/hostname: write its schema"),
+    "engine": (f"{_HEAD}select current_setting('memory_limit') as a", "is about the engine or files"),
+    "clock": (f"{_HEAD}select now() as a", "rows would depend on when it runs"),
+    "copy": (f"{_HEAD}copy core.orders to '/tmp/a.csv'", "not one select"),
+    "two": (f"{_HEAD}select 1 as a; drop table core.orders", "not one select"),
+    "column": (f"{_HEAD}select nothing from mart.orders", "Binder Error"),
+    "nowhere": (f"{_HEAD}select a from own.of_no_file", "which no file makes"),
+    "itself": (f"{_HEAD}select a from own.itself", "reads itself: own.itself < own.itself"),
+    "headless": ("select 1 as a", "first line must state the grain"),
+    "cast": (f"{_HEAD}select cast(status as integer) as a from mart.orders", "Conversion Error"),
+    "large": (f"{_HEAD}select repeat('x', 3000000000) as a", "more memory|its process ended"),
+    "slow": (f"{_HEAD}select count(*) as a from range(1000000) as a, range(1000000) as b", "takes longer than"),
+    "twice": (f"{_HEAD}--\n-- key: store_id\nselect store_id from mart.orders", "its key .* is not unique"),
+    "null": (f"{_KEYLESS}select null::bigint as a", "a is null or out of its"),
+    "type": (f"{_KEYLESS}select 1 as a", "a is INTEGER, and the head says BIGINT"),
+    "scope": (f"{_HEAD}--\n-- scope: day\nselect count(*) as a from mart.orders", "does not give business_date"),
+    "fact": (f"{_HEAD}--\n-- released: no\nselect 1 as a", "is no fact of a model"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_wrong_model_costs_itself_alone(own: World) -> None:
+    """Whatever is wrong with it: it is named, its last rows stay with their time, and everything else is published."""
+    for name in WRONG:
+        write(own, name, f"{_HEAD}select 7 as a")
+        write(own, f"reads_{name}", f"{_HEAD}select a from own.{name}")
+    own.publish()
+    for name, (text, _) in WRONG.items():
+        write(own, name, text)
+    with own.file.open("a", encoding="utf-8") as file:
+        file.write("[models]\nseconds = 3\nmemory_mib = 256\n")
+    own.land("orders", [person(5, BOB)])
+    own.publish()
+    problems = dict(own.rows(PROBLEMS))
+    for name, (_, why) in WRONG.items():
+        assert re.search(why, problems[f"own.{name}"]), (name, problems[f"own.{name}"])
+        assert problems[f"own.reads_{name}"] == f"it reads own.{name}, which is wrong"
+        assert own.rows(f"select a from own.{name}") == [(7,)]
+    assert len(problems) == 2 * len(WRONG)
+    query = "select comment from duckdb_tables() where schema_name = 'own' and table_name = 'slow'"
+    assert own.rows(query)[0][0].startswith("Rows of 20")
+    assert own.rows("select sum(order_count) from own.daily") == [(4,)]
+    assert own.rows("select count(*) from core.orders") == [(4,)]
+
+
+@pytest.mark.slow
+def test_circle_renamed_and_removed_models(own: World) -> None:
+    """What reads itself by another is named; a renamed model is another table, and the old one is gone."""
+    write(own, "a", "-- One row.\nselect b from own.b")
+    write(own, "b", "-- One row.\nselect a as b from own.a")
+    path = write(own, "total", MODELS["total"])
+    path.rename(path.with_name("sum_of_weeks.sql"))
+    own.publish()
+    problems = dict(own.rows(PROBLEMS))
+    assert problems.keys() == {"own.a", "own.b"}
+    assert all(each.startswith("reads itself: own.") for each in problems.values())
+    names = {row[0] for row in own.rows("select table_name from meta.tables where table_name like 'own.%'")}
+    assert names == {"own.weekly", "own.daily", "own.by_order", "own.sum_of_weeks"}
+
+
+@pytest.mark.slow
+def test_checks_block_their_own_table_or_warn(own: World) -> None:
+    """A blocking check keeps the last rows; one that warns is counted; examples are examples of the release."""
+    write(
+        own,
+        "checks/daily__has_no_lone_order",
+        "-- No lone order.\n-- severity: warning\nfrom own.daily where order_count = 1",
+    )
+    write(
+        own,
+        "checks/weekly__is_small",
+        "-- Small.\n-- severity: blocking\nselect 1 as a from own.weekly where order_count > 3",
+    )
+    write(own, "examples/1_days", "-- How many days are there?\nselect count(*) as days from own.daily")
+    own.publish()
+    assert own.rows("select warnings from meta.models where model_name = 'own.daily'") == [
+        (["daily__has_no_lone_order: 3"],)
+    ]
+    assert own.rows("select question from meta.examples order by example_no desc limit 1") == [
+        ("How many days are there?",)
+    ]
+    own.land("orders", [person(4, BOB)])
+    own.publish()
+    assert dict(own.rows(PROBLEMS)) == {
+        "own.weekly": "check weekly__is_small finds 1 rows",
+        "own.total": "it reads own.weekly, which is wrong",
+    }
+    assert own.rows("select order_count from own.weekly") == [(3,)]
+    assert own.rows("select sum(order_count) from own.daily") == [(4,)]
