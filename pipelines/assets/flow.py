@@ -7,7 +7,7 @@ a check could block them. Only what changed is yielded.
 Dagster reads the annotations at runtime, so this file does not postpone them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -23,6 +23,7 @@ from pipelines.report.text import sentence_of
 from pipelines.settings import Settings
 from pipelines.warehouse import BuildBlocked, Table, tables
 from pipelines.warehouse.inputs import LANDED_KINDS
+from pipelines.warehouse.own.models import Model, read_models
 
 OWNER = "team:data"
 RELEASE = "release"
@@ -81,12 +82,14 @@ def _raw(kind: str) -> dg.AssetsDefinition:
 
 
 def _tables(settings: Settings) -> dg.AssetsDefinition:
-    released = [key_of(table.name) for table in tables() if table.is_released]
+    models = {model.name: model for model in read_models(settings).models}
+    released = [key_of(name) for name in (*(table.name for table in tables() if table.is_released), *models)]
 
     @dg.multi_asset(
         name="tables_and_release",
         specs=[
             *(_spec(table) for table in tables()),
+            *(_of_model(model, models) for model in models.values()),
             dg.AssetSpec(
                 RELEASE,
                 deps=released,
@@ -117,6 +120,8 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
         with failing_by_sentence():
             published = way.do("publish")
             _log(context, published)
+            for name in models.keys() & way.run.rows.keys():
+                yield dg.MaterializeResult(asset_key=key_of(name), metadata={"dagster/row_count": way.run.rows[name]})
             page = morning_page(way.settings.data_dir / "published")
             shown = {"release": way.current_release(), "morning page": dg.MetadataValue.path(str(page))}
             context.log_event(dg.AssetMaterialization(RELEASE, metadata=shown))
@@ -174,6 +179,20 @@ def _spec(table: Table) -> dg.AssetSpec:
         kinds={"duckdb", "sql"},
         skippable=True,
         metadata={"dagster/column_schema": dg.TableSchema(columns)},
+    )
+
+
+def _of_model(model: Model, models: Iterable[str]) -> dg.AssetSpec:
+    """Return the asset of a table of the user's own; it is made with the release, and skipped if it is not right."""
+    known = {*models, *(table.name for table in tables())}
+    return dg.AssetSpec(
+        key_of(model.name),
+        deps=[key_of(name) for name in model.reads.tables if name in known],
+        group_name="own",
+        description=model.head.about,
+        owners=[OWNER],
+        kinds={"duckdb", "sql"},
+        skippable=True,
     )
 
 

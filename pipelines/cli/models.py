@@ -36,7 +36,7 @@ def new(
 @app.command("check", short_help="Make every model of the last days.")
 @prepared
 def check(*, settings: Settings) -> None:
-    """Make every model of the last three days of the current release, and say what is wrong, and of which types it is.
+    """Make every model of the last three days of the current release, and name problems and types of columns.
 
     Nothing is published. Exit codes: 0 all are right; 2 invalid settings, or there is no release; 3 some are wrong.
     """

@@ -108,7 +108,7 @@ def made(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> dict[str, A
     changed = not known or columns != known["columns"]
     if not changed:
         changed = differ(con, f"(from {own} as t where {gone})" if touched else f"(from {own})", f"(from {fresh})")
-    record = request["record"] | {"columns": columns, "rows": one(con, f"select count(*) from {whole}")}
+    record: dict[str, Any] = request["record"] | {"columns": columns, "rows": one(con, f"select count(*) from {whole}")}
     record |= {"version": request["version"] if changed else known["version"], "warnings": found}
     con.execute("begin")
     if changed and touched:

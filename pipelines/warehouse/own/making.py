@@ -11,7 +11,6 @@ import secrets
 import select
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
@@ -29,6 +28,7 @@ from pipelines.warehouse.own.scopes import is_scoped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
@@ -79,7 +79,7 @@ class OwnTable(msgspec.Struct, frozen=True):
 
 
 class Made(NamedTuple):
-    """The own tables of a release, and what is wrong, by the name of a table, check or example."""
+    """The own tables of a release, and their problems, by the name of a table, check or example."""
 
     tables: tuple[OwnTable, ...] = ()
     wrong: Mapping[str, str] = {}
@@ -133,7 +133,7 @@ def _make(
     erased: str,
     days: int,
 ) -> str:
-    """Make a model unless its rows are of this text and these inputs; return what is wrong, "" if nothing."""
+    """Make a model unless its rows are of this text and these inputs; return the problem, "" if there is none."""
     known = records.get(model.stem)
     inputs = {name: parts.get(name, {}) for name in model.reads.tables}
     if model.scope == "day":
@@ -157,7 +157,7 @@ def _missing(model: Model, parts: Parts, wrong: Mapping[str, str]) -> str:
 
 
 def _forget_erased(file: Path, erased: str) -> None:
-    """After an erasure write the file anew, without rows that may lead to a person: free blocks would keep them."""
+    """After an erasure write another file, without rows that may lead to a person: free blocks would keep them."""
     if not file.exists():
         return
     draft = file.with_name("own.duckdb.tmp")
@@ -269,7 +269,7 @@ def _is_touched(key: str) -> str:
 
 
 def _condition(name: str, scope: str) -> str:
-    """Return the condition under which a row of a table that a model reads is of what was touched; "": all are read."""
+    """Return when a row of a table that a model reads belongs to a touched day or order; "": all are read."""
     if scope == "all" or not is_scoped(name, scope):
         return ""
     if scope == "order" or partition_of(catalogue.table(name)) == BUSINESS:
@@ -296,10 +296,11 @@ class Maker:
 
     def __init__(self, settings: Settings, release: Path, state: Path) -> None:
         self._seconds = settings.models.seconds
+        self._spill = settings.data_dir / "warehouse" / "spill"
         self._start = {
             "release": str(release.resolve()),
             "state": str(state),
-            "spill": str(settings.data_dir / "warehouse" / "spill"),
+            "spill": str(self._spill),
             "memory_bytes": settings.models.memory_mib * 2**20,
             "threads": settings.warehouse.threads or 2,
         }
@@ -336,7 +337,7 @@ class Maker:
             self.ask({"drop": given, "name": ""})
 
     def _begin(self) -> subprocess.Popen[str]:
-        Path(self._start["spill"]).mkdir(parents=True, exist_ok=True)
+        self._spill.mkdir(parents=True, exist_ok=True)
         self._process = process = subprocess.Popen(  # noqa: S603 -- a program of this package
             [sys.executable, "-I", maker.__file__],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}, encoding="utf-8",

@@ -80,7 +80,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Models:
-    """All of them: models in the order in which they are made, examples, what is wrong by name, and a hash."""
+    """All of them: models in the order in which they are made, examples, problems by name, and a hash."""
 
     models: tuple[Model, ...] = ()
     examples: tuple[Example, ...] = ()
@@ -163,7 +163,7 @@ def _with_checks(found: dict[str, Model], texts: dict[str, str], wrong: dict[str
 
 
 def _in_order(found: dict[str, Model], wrong: dict[str, str]) -> Iterator[Model]:
-    """Yield each model after those that it reads; what is in a circle is wrong, and so is what reads that."""
+    """Yield each model after those that it reads; models in a circle are wrong."""
     own = {name: {r for r in each.reads.tables if r.startswith(f"{OWN}.")} for name, each in found.items()}
     while True:
         try:

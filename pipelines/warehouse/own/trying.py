@@ -24,8 +24,8 @@ from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, OF_OWN, REFERENCE
-from pipelines.warehouse.own.making import OWN, Parts, make_own
-from pipelines.warehouse.own.models import models_folder, read_models
+from pipelines.warehouse.own.making import Parts, make_own
+from pipelines.warehouse.own.models import OWN, models_folder, read_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,27 +33,9 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.own.models import Model
 
-_NEW = """\
--- One row per {grain}.
---
--- Source and caveats: say here what a reader must know before adding up.
---
--- key: {key}
---
--- {columns}
-select
-    business_date,
-    currency,
-    count(*) as order_count,
-    sum(total_price) as total_price,
-from mart.orders
-where sale_class = 'counted'
-group by business_date, currency
-"""
-
 
 class Tried(NamedTuple):
-    """A model, check or example: what is wrong ("" if nothing), and what else there is to say."""
+    """A model, check or example: its problem, if there is one, and what else there is to say."""
 
     name: str
     wrong: str = ""
@@ -69,11 +51,7 @@ def new_model(settings: Settings, name: str) -> Path:
     if path.exists():
         raise SettingsError(f"{path} exists: name another table, or edit it")
     folder.mkdir(parents=True, exist_ok=True)
-    columns = "order_count: How many orders.\n-- total_price DECIMAL(38,4) null: Their totals, added up."
-    text = _NEW.format(
-        grain="business day and currency with counted orders", key="business_date, currency", columns=columns
-    )
-    path.write_text(text, encoding="utf-8")
+    path.write_text((catalogue.SQL / "own" / "new.sql").read_text("utf-8"), encoding="utf-8")
     return path
 
 
@@ -123,7 +101,10 @@ def run_tests(settings: Settings) -> list[Tried]:
 def _differences(model: Model, text: str) -> Iterator[str]:
     """Yield a sentence for each row that is missing, and for each that was not expected."""
     blocks = [block.splitlines() for block in text.split("\n\n") if block.strip()]
-    config = {"enable_external_access": False, "python_enable_replacements": False}
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "enable_external_access": False,
+        "python_enable_replacements": False,
+    }
     with duckdb.connect(config=config) as con:
         con.execute("set timezone = 'UTC'")
         con.execute("set lock_configuration = true")

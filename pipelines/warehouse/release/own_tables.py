@@ -72,11 +72,19 @@ def of_own(made: Made, models: Models, examples: int) -> Facts:
     facts: Facts = {meta.name: [] for meta in (TABLES, COLUMNS, EXAMPLES, MODELS)}
     for table in made.tables:
         grain = " ".join(table.about.split("\n\n")[0].split())
-        row = (table.name, grain, table.description, list(table.key), None, table.rows)
+        row: tuple[Any, ...] = (table.name, grain, table.description, list(table.key), None, table.rows)
         facts[TABLES.name].append(_row(TABLES, row))
         for number, column in enumerate(table.columns, 1):
             is_key = column.name in table.key
-            said = (table.name, number, column.name, column.type, column.nullable, is_key, column.description)
+            said: tuple[Any, ...] = (
+                table.name,
+                number,
+                column.name,
+                column.type,
+                column.nullable,
+                is_key,
+                column.description,
+            )
             facts[COLUMNS.name].append(_row(COLUMNS, said))
     for number, example in enumerate(models.examples, examples + 1):
         row = (number, example.name, example.question, example.sql, list(example.tables))

@@ -11,7 +11,7 @@ import datetime as dt
 import secrets
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -74,6 +74,7 @@ class Release:
     path: Path
     rows: Mapping[str, int]
     why_kept: str = ""
+    own: Mapping[str, int] = field(default_factory=dict)  # rows of the user's own tables that are others than before
     notes: tuple[str, ...] = ()  # sentences for the run's user: damage, and its repair
 
 
@@ -138,8 +139,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         with attached(con, draft / DATABASE):
             drop_internal_tables(con)
         notes = _describe(draft, rows, about, reference, files)
-    made = make_own(settings, models, draft / DATABASE, parts)
-    files += _add_own(settings, draft, made, models, previous, about)
+    made = _add_own(settings, draft, models, parts, previous, about, files)
     rows |= {table.name: table.rows for table in made.tables}
     notes += [f"{name} is not made: {why}." for name, why in sorted(made.wrong.items())]
     (draft / DATABASE).chmod(0o444)
@@ -172,7 +172,9 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
     is_published(published)
     prune(published, settings)
-    return Release(release_id, releases / release_id, rows, notes=tuple(notes))
+    before = {(each.name, each.version) for each in known.own} if known else set()
+    own_rows = {each.name: each.rows for each in made.tables if (each.name, each.version) not in before}
+    return Release(release_id, releases / release_id, rows, own=own_rows, notes=tuple(notes))
 
 
 def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, str, Memory | None]:
@@ -258,15 +260,17 @@ def _describe(
 def _add_own(
     settings: Settings,
     draft: Path,
-    made: Made,
     models: Models,
+    parts: Parts,
     previous: Side | None,
     about: list[tuple[MetaTable, list[dict[str, Any]]]],
-) -> list[File]:
-    """Add own tables to a release, opened itself, and what meta says of them; return the files of own and meta."""
+    files: list[File],
+) -> Made:
+    """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""
+    made = make_own(settings, models, draft / DATABASE, parts)
     with duckdb.connect(str(draft / DATABASE)) as released:
         before = previous.folder if previous else None
-        files = write_own(released, settings, made, draft, before, previous.files if previous else ())
+        files += write_own(released, settings, made, draft, before, previous.files if previous else ())
         facts = of_own(made, models, len(examples()))
         if previous and about[0][1][0]["previous_release_id"]:
             after = previous._replace(folder=draft, files=files, own=made.tables)
@@ -280,7 +284,7 @@ def _add_own(
             add_rows(released, meta, facts.get(meta.name, []))
             files.append(write_file(released, draft, meta))
         released.execute("commit")
-    return files
+    return made
 
 
 def _write_odcs(draft: Path, same: Path | None, made: Made) -> None:

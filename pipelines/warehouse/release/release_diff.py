@@ -269,7 +269,7 @@ def diff(settings: Settings, before: str = "", after: str = "") -> Diff:
             f"{first[0]} and {last[0]} cannot be compared: their files are partitioned differently"
         )
     with plain_session(settings) as con:
-        return Diff(first[0], last[0], compare(con, *sides))
+        return Diff(first[0], last[0], compare(con, sides[0], sides[1]))
 
 
 def _named(names: Sequence[str], wanted: str) -> list[str]:
