@@ -17,7 +17,7 @@ import duckdb
 import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.landing.erased import erasures_state
+from pipelines.landing.data_folder import erasures_state
 from pipelines.literals import literals
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.partitions import BUSINESS, NO_MONTH, month_of, partition_of
