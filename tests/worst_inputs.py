@@ -19,13 +19,14 @@ from pipelines.landing.documents_in_files import JsonStream
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.reprocess import Rekeeper
 from pipelines.landing.validate import Validator
+from pipelines.literals import one_line as plain
 from pipelines.partner.behaviour import shape
 from pipelines.partner.links import LinkError, targets
 from pipelines.partner.listing import value_at
 from pipelines.partner.pages import Pages, has_a_field
 from pipelines.partner.pointer import get_all
 from pipelines.partner.retry import seconds_to_wait
-from pipelines.report.text import fitted, plain, width, wrapped
+from pipelines.report.text import fitted, width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import measured, money_of
-from pipelines.report.text import counted, moment, plain, wrapped
+from pipelines.literals import one_line as plain
+from pipelines.report.text import counted, moment, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

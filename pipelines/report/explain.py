@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.currencies import NOT_STATED, money
 from pipelines.finance.released import records, released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.charges import PRICES
+from pipelines.literals import one_line as plain
 from pipelines.report.identities import LineRule, identities, line_rule
 from pipelines.report.order_history import history, menu_prices
-from pipelines.report.text import COLUMNS, MISMATCH, NOT_STATED, counted, fitted, moment, money, plain, width, wrapped
+from pipelines.report.text import COLUMNS, MISMATCH, counted, fitted, moment, width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.currencies import money
 from pipelines.finance.released import records
 from pipelines.landing.charges import CHARGES, OPTIONAL
-from pipelines.report.text import MISMATCH, counted, money, wrapped
+from pipelines.report.text import MISMATCH, counted, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

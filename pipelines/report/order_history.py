@@ -9,10 +9,11 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.currencies import measured
+from pipelines.finance.currencies import measured, money
 from pipelines.finance.released import records
 from pipelines.landing.charges import PRICES
-from pipelines.report.text import counted, moment, money, plain, wrapped
+from pipelines.literals import one_line as plain
+from pipelines.report.text import counted, moment, wrapped
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -10,12 +10,14 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.currencies import money
 from pipelines.finance.reconciliation import describe_total
 from pipelines.finance.released import FinanceError
 from pipelines.landing.charges import CHARGES, TOTAL
+from pipelines.literals import one_line as plain
 from pipelines.report.page.facts import reconciled_facts, urgent_days
 from pipelines.report.page.template import render
-from pipelines.report.text import COLUMNS, counted, money, plain, wrapped
+from pipelines.report.text import COLUMNS, counted, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.finance.currencies import money
+from pipelines.literals import one_line as plain
 from pipelines.record import current_release
 from pipelines.report.outcomes import waiting
-from pipelines.report.text import counted, plain
+from pipelines.report.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,26 +10,9 @@ import textwrap
 import unicodedata
 from typing import TYPE_CHECKING
 
-from pipelines.finance.currencies import NOT_STATED, money, money_of
-from pipelines.literals import one_line as plain
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "COLUMNS",
-    "MISMATCH",
-    "NOT_STATED",
-    "counted",
-    "fitted",
-    "moment",
-    "money",
-    "money_of",
-    "plain",
-    "sentence_of",
-    "width",
-    "wrapped",
-]
 COLUMNS = 80
 _SIGNS_A_COLUMN = 8
 _LONGEST = 10_000  # signs of a paragraph

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 _ABOVE = 4  # rows above a listing's first one: description, blank, totals, column names
 _BREAKS = "breaks by day less breaks listed"
-Kind = Literal["text", "prose", "id", "count", "amount", "day", "clock", "instant"]
 _AT_ONCE = 2_000
 
 
@@ -65,18 +64,12 @@ def write_workbook(
     created = dt.datetime.fromisoformat(reconciled.manifest.published_at)
     title = f"Reconciliation, {reconciled.selection.description}"
     with draft_of(path) as draft, Book(draft, title, created) as book:
-        _write(book, reconciled, chosen, rows_a_sheet, progress)
-
-
-def _write(
-    book: Book, reconciled: Reconciliation, chosen: Sequence[Listing], rows_a_sheet: int, progress: Progress | None
-) -> None:
-    pages = {listing.name: _pages(listing.name, listing.count(reconciled.db), rows_a_sheet) for listing in chosen}
-    _write_summary(book.sheet("summary"), reconciled, {listing.name: listing for listing in chosen}, pages)
-    is_one_currency = len({line["currency"] for line in reconciled.lines()}) <= 1
-    for listing in chosen:
-        sums = listing.sums(reconciled.db) if is_one_currency and pages[listing.name] else {}
-        _write_listing(book, reconciled, listing, pages[listing.name], sums, progress)
+        pages = {listing.name: _pages(listing.name, listing.count(reconciled.db), rows_a_sheet) for listing in chosen}
+        _write_summary(book.sheet("summary"), reconciled, {listing.name: listing for listing in chosen}, pages)
+        is_one_currency = len({line["currency"] for line in reconciled.lines()}) <= 1
+        for listing in chosen:
+            sums = listing.sums(reconciled.db) if is_one_currency and pages[listing.name] else {}
+            _write_listing(book, reconciled, listing, pages[listing.name], sums, progress)
 
 
 def _pages(name: str, rows: int, rows_a_sheet: int) -> list[Page]:
@@ -281,15 +274,15 @@ def _place(listing: Listing, name: str) -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, what it contains, and whether its sum means something.
+    """A column: its name, its kind, and whether its sum means something.
 
-    `prose` is a longer text; `id` is a number used as a name; `clock` is a local time in the zone of column `timezone`,
-    `instant` is converted to one.
+    A kind is text, prose (a longer text), id (a number used as a name), count, amount, day, clock (a local time in the
+    zone of column `timezone`) or instant, which is converted to one.
     """
 
     name: str
-    kind: Kind
-    is_summed: bool = False
+    kind: str
+    is_summed: bool
 
 
 @dataclass(frozen=True)
@@ -322,14 +315,13 @@ class Listing:
         row = db.execute(f"select {largest} from ({self.query})", self.values).fetchone()
         return max((amount for amount in row or () if amount is not None), default=Decimal(0))
 
-    def rows(self, db: duckdb.DuckDBPyConnection, most: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """Yield at most `most` rows; instants are local times in the row's time zone."""
+    def rows(self, db: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows; instants are local times in the row's time zone."""
         zone = next((place for place, column in enumerate(self.columns) if column.name == "timezone"), None)
         instants = [place for place, column in enumerate(self.columns) if column.kind == "instant"]
-        limit = "" if most is None else f" limit {most:d}"
         with db.cursor() as cursor:
             cursor.execute("set timezone = 'UTC'")
-            cursor.execute(self.query + limit, self.values)
+            cursor.execute(self.query, self.values)
             while rows := cursor.fetchmany(_AT_ONCE):
                 for row in rows:
                     yield _localised(row, instants, zone) if instants and zone is not None else row
@@ -337,105 +329,47 @@ class Listing:
 
 def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[Listing]:
     """Return the lists below the summary: days, breaks, restatements, evidence; all orders if asked."""
-    values = reconciled.selection.values
-    chosen = [
-        Listing(
-            "days",
-            "One row per store, business day and sale class, from mart.daily_reconciliations.",
-            _DAYS,
-            query("listing_days"),
-            values,
-        ),
-        Listing(
-            "breaks",
-            "One row per order with a break, from mart.order_reconciliation: a question to the partner.",
-            _ORDER_COLUMNS,
-            query("listing_orders"),
-            values | {"only_breaks": True},
-        ),
-        Listing(
-            "orders",
-            "One row per order, balanced or not, from mart.order_reconciliation.",
-            _ORDER_COLUMNS,
-            query("listing_orders"),
-            values | {"only_breaks": False},
-        ),
-        Listing(
-            "restatements",
-            "One row per change to a closed day, from mart.restatements; never add measures to one another.",
-            _RESTATEMENTS,
-            query("listing_restatements"),
-            values,
-        ),
-        Listing(
-            "evidence",
-            "What the figures rest on: the release, the effective rules, their evidence, and findings.",
-            _EVIDENCE,
-            query("listing_evidence"),
-            values | _release(reconciled),
-        ),
+
+    def listing(name: str, select: str, columns: tuple[Column, ...], description: str, **values: Any) -> Listing:
+        given = reconciled.selection.values | values
+        return Listing(name, description, columns, query(f"listing_{select}"), given)
+
+    days = "One row per store, business day and sale class, from mart.daily_reconciliations."
+    breaks = "One row per order with a break, from mart.order_reconciliation: a question to the partner."
+    orders = "One row per order, balanced or not, from mart.order_reconciliation."
+    changes = "One row per change to a closed day, from mart.restatements; never add measures to one another."
+    evidence = "What the figures rest on: the release, the effective rules, their evidence, and findings."
+    return [
+        listing("days", "days", _DAYS, days),
+        listing("breaks", "orders", _ORDER_COLUMNS, breaks, only_breaks=True),
+        *([listing("orders", "orders", _ORDER_COLUMNS, orders, only_breaks=False)] if all_orders else []),
+        listing("restatements", "restatements", _RESTATEMENTS, changes),
+        listing("evidence", "evidence", _EVIDENCE, evidence, **_release(reconciled)),
     ]
-    return [listing for listing in chosen if all_orders or listing.name != "orders"]
 
 
-MEASURES = (
-    *(Column(name, "count", is_summed=True) for name in COUNTS),
-    *(Column(name, "amount", is_summed=True) for name in AMOUNTS),
+def _columns(text: str) -> tuple[Column, ...]:
+    """Return the columns of a text such as `store_name order_count:count+`; one of texts is written without a kind."""
+    words = (word.partition(":") for word in text.split())
+    return tuple(Column(name, kind.rstrip("+") or "text", kind.endswith("+")) for name, _, kind in words)
+
+
+MEASURES = _columns(" ".join([*(f"{name}:count+" for name in COUNTS), *(f"{name}:amount+" for name in AMOUNTS)]))
+_STORE = "store_id:id store_name currency"
+_DAYS = (*_columns(f"line:count business_date:day {_STORE} sale_class"), *MEASURES)
+_ORDER_COLUMNS = _columns(
+    f"line:count order_id:id business_date:day {_STORE} sale_class status created_at_local:clock timezone verdict "
+    + " ".join(f"{name}:amount+" for name in (*PRICES, "line_amount", "unallocated_amount", "formula_subtotal"))
+    + " subtotal_residual:amount+ subtotal_likely_cause formula_total:amount+ total_residual:amount+ "
+    "total_likely_cause reason"
 )
-_STORE = (Column("store_id", "id"), Column("store_name", "text"), Column("currency", "text"))
-_DAYS = (
-    Column("line", "count"),
-    Column("business_date", "day"),
-    *_STORE,
-    Column("sale_class", "text"),
-    *MEASURES,
+_RESTATEMENTS = _columns(
+    f"line:count restatement_no:id order_id:id closed_business_date:day {_STORE} sale_class measure "
+    "closed_amount:amount prior_restated_amount:amount current_amount:amount restatement_amount:amount cause "
+    "detected_at:instant timezone posted_period state"
 )
-_ORDER_COLUMNS = (
-    Column("line", "count"),
-    Column("order_id", "id"),
-    Column("business_date", "day"),
-    *_STORE,
-    Column("sale_class", "text"),
-    Column("status", "text"),
-    Column("created_at_local", "clock"),
-    Column("timezone", "text"),
-    Column("verdict", "text"),
-    *(Column(name, "amount", is_summed=True) for name in (*PRICES, "line_amount", "unallocated_amount")),
-    Column("formula_subtotal", "amount", is_summed=True),
-    Column("subtotal_residual", "amount", is_summed=True),
-    Column("subtotal_likely_cause", "text"),
-    Column("formula_total", "amount", is_summed=True),
-    Column("total_residual", "amount", is_summed=True),
-    Column("total_likely_cause", "text"),
-    Column("reason", "text"),
-)
-_RESTATEMENTS = (
-    Column("line", "count"),
-    Column("restatement_no", "id"),
-    Column("order_id", "id"),
-    Column("closed_business_date", "day"),
-    *_STORE,
-    Column("sale_class", "text"),
-    Column("measure", "text"),
-    Column("closed_amount", "amount"),
-    Column("prior_restated_amount", "amount"),
-    Column("current_amount", "amount"),
-    Column("restatement_amount", "amount"),
-    Column("cause", "text"),
-    Column("detected_at", "instant"),
-    Column("timezone", "text"),
-    Column("posted_period", "text"),
-    Column("state", "text"),
-)
-_EVIDENCE = (
-    Column("section", "text"),
-    Column("item", "text"),
-    Column("detail", "prose"),
-    Column("order_count", "count"),
-    Column("currency", "text"),
-    Column("control_amount", "amount"),
-    Column("actual_amount", "amount"),
-    Column("amount", "amount"),
+_EVIDENCE = _columns(
+    "section item detail:prose order_count:count currency control_amount:amount actual_amount:amount amount:amount"
 )
 
 

@@ -16,7 +16,8 @@ from markupsafe import Markup, escape
 
 from pipelines.finance.currencies import NOT_STATED, digits, measured, money
 from pipelines.finance.reconciliation import describe_total
-from pipelines.report.text import counted, fitted, plain, width
+from pipelines.literals import one_line as plain
+from pipelines.report.text import counted, fitted, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
