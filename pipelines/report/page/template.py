@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from pipelines.finance.currencies import NOT_STATED, digits, measured, money
 from pipelines.finance.reconciliation import describe_total
@@ -62,7 +62,6 @@ def _environment() -> Environment:
         "counted": lambda number, noun: counted(number, noun, f"{noun}s"),
         "describe_total": describe_total,
         "fitted": lambda text, columns: fitted(plain(text), columns).strip(),
-        "marked": _marked,
         "measured": measured,
         "minute": lambda at: f"{at:%Y-%m-%d %H:%M}",
         "money": money,
@@ -80,13 +79,6 @@ def _environment() -> Environment:
 def _cell(value: object) -> str:
     shown = "–" if value is None else str(value)
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
-
-
-def _marked(sentence: str) -> Markup:
-    """Return text of which words between backquotes are code."""
-    code = Markup("<code>{}</code>")
-    parts = plain(sentence).split("`")
-    return Markup("").join(code.format(part) if place % 2 else escape(part) for place, part in enumerate(parts))
 
 
 @dataclass(frozen=True)
