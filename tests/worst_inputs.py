@@ -21,11 +21,10 @@ from pipelines.landing.reprocess import Rekeeper
 from pipelines.landing.validate import Validator
 from pipelines.literals import one_line as plain
 from pipelines.partner.behaviour import shape
-from pipelines.partner.links import LinkError, targets
-from pipelines.partner.listing import value_at
-from pipelines.partner.pages import Pages, has_a_field
+from pipelines.partner.breaker import Pages, has_a_field
+from pipelines.partner.listing import LinkError, targets, value_at
+from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import get_all
-from pipelines.partner.retry import seconds_to_wait
 from pipelines.report.text import fitted, width, wrapped
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import httpx
 import msgspec
 
 from pipelines.landing.exact import escaped, shown
-from pipelines.partner.body import read_body
 from pipelines.partner.client import network_of
-from pipelines.partner.exchange import ASK_FOR_JSON
+from pipelines.partner.exchange import ASK_FOR_JSON, read_body
 from pipelines.partner.pointer import get_all
 
 if TYPE_CHECKING:

@@ -3,11 +3,10 @@
 Returns bytes.
 """
 
-from pipelines.partner.answers import Failed, Fetched
-from pipelines.partner.client import PartnerClient
-from pipelines.partner.clock import Clock
-from pipelines.partner.errors import (
+from pipelines.partner.answers import (
     AuthenticationFailed,
+    Failed,
+    Fetched,
     ListingBroken,
     PartnerError,
     PartnerMisconfigured,
@@ -17,7 +16,8 @@ from pipelines.partner.errors import (
     ServiceDown,
     TokenRefused,
 )
-from pipelines.partner.fetch import fetch_all
+from pipelines.partner.client import PartnerClient, fetch_all
+from pipelines.partner.pacing import Clock
 
 __all__ = [
     "AuthenticationFailed",

@@ -1,6 +1,16 @@
-"""Results of requests: Fetched or Failed for an id, Answer or RequestError for one attempt.
+"""Results of requests: Fetched or Failed for an id, Answer or RequestError for one attempt; errors of the client.
 
-A repr shows figures, never a body.
+    PartnerError
+    ├── RequestFailed              one id: its attempts are used up, or a retry cannot help
+    └── RunStopped                 nothing more can be requested in this run
+        ├── PartnerMisconfigured   a setting is invalid; nothing was sent
+        ├── AuthenticationFailed   no token: rejected, or the response does not match the settings
+        ├── TokenRefused           401 again, with a token just renewed, whatever is requested
+        ├── ListingBroken          the list of stores does not match the settings
+        ├── RunTooLong             [partner] max_run_seconds are over
+        └── ServiceDown            sustained failure; the circuit breaker gave up
+
+A repr shows figures, never a body. No message contains a body, a token, a credential or a header's value.
 """
 
 from __future__ import annotations
@@ -26,44 +36,46 @@ class Attempt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """The response for one id: status 200 with a body, or 404 without one.
+class _Response:
+    """The end of all requests for one id.
 
     `ms` is the duration of the last attempt, `bytes` the size of the body as read. `attempts` counts all requests sent
-    for the id, `earlier` has all but the last. With `oversize` the body is cut just above the limit. `headers` has
-    those that are safe to keep: content-type, etag, last-modified, date.
+    for the id, `earlier` has all but the last.
     """
 
     kind: Kind
     id: int
-    status: int
-    body: bytes = field(repr=False)
     fetched_at: datetime
     ms: float
     bytes: int
     attempts: int
     earlier: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched(_Response):
+    """The response for one id: status 200 with a body, or 404 without one.
+
+    With `oversize` the body is cut just above the limit. `headers` has those that are safe to keep: content-type, etag,
+    last-modified, date.
+    """
+
+    status: int
+    body: builtins.bytes = field(repr=False)
     oversize: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(_Response):
     """No usable response for one id: a short code, and a sentence that quotes no body.
 
     `status` is the last HTTP status, None if there was none.
     """
 
-    kind: Kind
-    id: int
     code: str
     reason: str
     status: int | None
-    fetched_at: datetime
-    ms: float
-    bytes: int
-    attempts: int
-    earlier: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,3 +154,43 @@ def refused_alone(answer: Answer) -> RequestError:
         transient=False,
         service=False,
     )
+
+
+class PartnerError(Exception):
+    """A request to the partner service failed."""
+
+
+class RequestFailed(PartnerError):
+    """The request for one id failed; `failed` has code, reason and figures."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(f"{failed.kind} {failed.id}: {failed.reason} ({failed.code})")
+        self.failed = failed
+
+
+class RunStopped(PartnerError):
+    """Nothing more can be requested in this run."""
+
+
+class PartnerMisconfigured(RunStopped):
+    """A setting is invalid; nothing was sent."""
+
+
+class AuthenticationFailed(RunStopped):
+    """The service issues no token."""
+
+
+class TokenRefused(RunStopped):
+    """The service rejects a token that it has just issued."""
+
+
+class ListingBroken(RunStopped):
+    """The list of stores does not match the settings, or does not end."""
+
+
+class RunTooLong(RunStopped):
+    """The run has requested documents for [partner] max_run_seconds."""
+
+
+class ServiceDown(RunStopped):
+    """The service failed for longer than [partner] outage_timeout_seconds."""

@@ -1,23 +1,37 @@
-"""Circuit breaker: stop requests to a failing service, probe it now and then, give up in the end.
+"""Tell a failing service from a failing id, and stop requests to a failing service.
+
+The circuit breaker probes it now and then, and gives up in the end:
 
 closed ──sustained failure──► open ──time──► half open: one probe ──success──► closed
                                ▲                    └──failure──► open, for longer
                                └── until the service has failed for `patience` seconds: given up
+
+An url that was answered last tells a failing url from a service that fails. A maintenance page or an error is the same
+for every id, other than a document that is itself broken: of a document the names of its fields are known at most.
 """
 
 from __future__ import annotations
 
 import asyncio
+import enum
+import functools
+import hashlib
 import logging
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pipelines.partner.errors import ServiceDown
+import msgspec
+
+from pipelines.partner.answers import Answer, RequestError, ServiceDown
+from pipelines.partner.pacing import LONGEST_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Awaitable, Callable, Collection, Hashable
 
-    from pipelines.partner.clock import Clock
+    from pipelines.partner.pacing import Clock
+    from pipelines.partner.token import Token, Tokens
+
+    Ask = Callable[[str, str, Token, int], Awaitable[Answer | RequestError]]
 
 log = logging.getLogger(__name__)
 
@@ -200,3 +214,112 @@ def _pauses(pause: float, left: float) -> int:
         pause = min(pause * 2.0, LONGEST_PAUSE_SECONDS)
         count += 1
     return count
+
+
+_UNAUTHORIZED = 401
+_ALONE = 3  # urls rejected alone, from which on a rejection renews no token before another url was tried
+_CHANCES = 8  # of a url to be answered, where the service limits its rate: it may answer most requests
+
+
+class KnownGood:
+    """By group of requests that are alike, the url that was answered last; `ask` sends one request and counts it."""
+
+    def __init__(self, ask: Ask, tokens: Tokens, breaker: Breaker, clock: Clock) -> None:
+        self.urls: dict[str, str] = {}
+        self._ask, self._tokens, self._breaker, self._clock = ask, tokens, breaker, clock
+        self._alone = 0
+        self._asking = asyncio.Lock()
+
+    async def is_refused_alone(self, token: Token, rejected_at: float | None, url: str, limit: int) -> bool:
+        """Tell whether another url is answered with the token that was rejected for `url`; False if it may be too old.
+
+        That is asked before a rejection would end the run, and of each one once a few were of their url alone.
+        """
+        others = [each for each in self.urls.items() if each[1] != url]
+        if not others or (self._alone < _ALONE and not self._tokens.is_renewed(token, rejected_at)):
+            return False
+        sent = await self._ask(*others[-1], token, limit)
+        if isinstance(sent, RequestError) or sent.status == _UNAUTHORIZED:
+            return False
+        self._tokens.accepted(token)
+        self._alone += rejected_at is not None
+        return True
+
+    async def give_up_unless_answered(self, group: str, url: str, error: RequestError, limit: int) -> None:
+        """Raise ServiceDown unless another url was or is answered: `url` must wait longer than the service has left."""
+        known = self.urls.get(group, url)
+        async with self._asking:
+            for chance in range(_CHANCES):
+                if self._breaker.has_answered_lately:
+                    return
+                if known == url:
+                    break
+                await self._clock.sleep(LONGEST_SECONDS * self._clock.random() if chance else 0.0)
+                sent = await self._ask(group, known, await self._tokens.current(), limit)
+                if isinstance(sent, Answer) or not sent.is_service_fault:
+                    return
+                if not sent.is_limit:
+                    break
+        raise ServiceDown(
+            "no request was answered lately, and [partner] outage_timeout_seconds are over before the next one may be "
+            f"sent: {error.reason} ({error.code})"
+        )
+
+
+_MOST = 1_000  # bodies remembered; then the memory is cleared
+
+
+class BodyOrigin(enum.Enum):
+    """Where a body that is no usable document comes from."""
+
+    UNKNOWN = enum.auto()  # seen for the first time
+    DOCUMENT = enum.auto()  # the same again for the same id: the service has this
+    PAGE = enum.auto()  # the same for different ids: not a document
+
+
+def has_a_field(body: bytes, names: Collection[str]) -> bool:
+    """Return whether a body is a JSON object with at least one of these members."""
+    try:
+        found = _members(frozenset(names)).decode(body)
+    except ValueError:  # also a name that is no UTF-8
+        return False
+    except (RecursionError, UnicodeDecodeError):
+        return True  # too deep, or a key that is not UTF-8: validation says so
+    return any(value is not msgspec.UNSET for value in msgspec.structs.astuple(found))
+
+
+@functools.lru_cache(maxsize=8)
+def _members(names: frozenset[str]) -> msgspec.json.Decoder[Any]:
+    """Return what keeps these members of an object alone, so that a hostile body costs no memory."""
+    named = {f"f{n}": name for n, name in enumerate(sorted(names))}
+    fields = [(field, msgspec.Raw, msgspec.UNSET) for field in named]
+    return msgspec.json.Decoder(msgspec.defstruct("Members", fields, rename=named))
+
+
+class Pages:
+    """Remembers, by hash, for which id each body was returned."""
+
+    def __init__(self) -> None:
+        self._subjects: dict[bytes, Hashable] = {}
+        self._documents: dict[tuple[str, int], Hashable] = {}
+
+    def other_subject(self, subject: Hashable, kind: str, document: bytes) -> Hashable:
+        """Return for which other subject of the kind this document was returned first; None if for no other."""
+        if len(self._documents) >= _MOST:
+            self._documents.clear()
+        # Python's own hash is enough: two documents that share one by chance cost a few more requests.
+        first = self._documents.setdefault((kind, hash(document)), subject)
+        return None if first == subject else first
+
+    def origin(self, subject: Hashable, body: bytes) -> BodyOrigin:
+        """Return the origin of an unparsable body, as far as it is known, and remember the body."""
+        key = hashlib.sha256(body).digest()
+        if key not in self._subjects:
+            if len(self._subjects) >= _MOST:
+                self._subjects.clear()
+            self._subjects[key] = subject
+            return BodyOrigin.UNKNOWN
+        if self._subjects[key] == subject:
+            return BodyOrigin.DOCUMENT
+        self._subjects[key] = None  # no document's, from now on
+        return BodyOrigin.PAGE

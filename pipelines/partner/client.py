@@ -1,27 +1,28 @@
-"""The client of the partner service: its operations and their results."""
+"""The client of the partner service: its operations and their results, and many fetches at once."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Self
 
 import httpx
 
-from pipelines.partner.answers import Failed, Fetched, RequestError
+from pipelines.partner.answers import Failed, Fetched, RequestError, RequestFailed
 from pipelines.partner.behaviour import Behaviour
-from pipelines.partner.clock import Clock
-from pipelines.partner.errors import RequestFailed
 from pipelines.partner.listing import Listing
+from pipelines.partner.pacing import Clock
 from pipelines.partner.pointer import parse, raw_at
 from pipelines.partner.request_loop import RequestLoop
 from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
 
     from pipelines.partner.answers import Answer
     from pipelines.settings import Partner
     from pipelines.settings.kinds import Kind
+
 
 _PAGE_BYTES = 67_108_864
 _ID = re.compile(r"\{\w+\}")  # in a path of settings
@@ -148,3 +149,40 @@ def network_of(partner: Partner) -> httpx.AsyncBaseTransport:
         return opened
 
     return AiohttpTransport(verify=context, client=session)
+
+
+async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched | Failed]:
+    """Yield one Fetched or Failed for each of `ids`, in the order of completion.
+
+    At most `max_concurrency` ids are taken from `ids`, which may be lazy, before they are answered. Raise RunStopped if
+    nothing more can be requested; ids not yet yielded are then unanswered. Leaving early cancels requests in flight:
+    use `contextlib.aclosing`.
+    """
+    waiting = iter(ids)
+    done: asyncio.Queue[asyncio.Task[Fetched]] = asyncio.Queue()
+    in_flight: set[asyncio.Task[Fetched]] = set()
+
+    def start_next() -> None:
+        for id_ in waiting:
+            task = asyncio.create_task(client.fetch(kind, id_))
+            in_flight.add(task)
+            task.add_done_callback(done.put_nowait)
+            return
+
+    try:
+        for _ in range(client.max_concurrency):
+            start_next()
+        while in_flight:
+            task = await done.get()
+            in_flight.discard(task)
+            answer: Fetched | Failed
+            try:
+                answer = task.result()
+            except RequestFailed as error:
+                answer = error.failed
+            start_next()
+            yield answer
+    finally:
+        for task in in_flight:
+            task.cancel()
+        await asyncio.gather(*in_flight, return_exceptions=True)

@@ -9,21 +9,27 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from pipelines.partner.answers import Answer, Attempt, RequestError, Result, refused_alone, unusable
+from pipelines.partner.answers import (
+    Answer,
+    Attempt,
+    AuthenticationFailed,
+    RequestError,
+    Result,
+    RunTooLong,
+    ServiceDown,
+    refused_alone,
+    unusable,
+)
 from pipelines.partner.behaviour import Behaviour
-from pipelines.partner.breaker import Breaker
-from pipelines.partner.concurrency import ConcurrencyLimit
-from pipelines.partner.errors import AuthenticationFailed, RunTooLong, ServiceDown
+from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
 from pipelines.partner.exchange import ASK_FOR_JSON, Recorder, exchange
-from pipelines.partner.known_good import KnownGood
-from pipelines.partner.pages import BodyOrigin, Pages, has_a_field
-from pipelines.partner.retry import LONGEST_SECONDS, RetryBudget, full_jitter
+from pipelines.partner.pacing import LONGEST_SECONDS, ConcurrencyLimit, RetryBudget, full_jitter
 from pipelines.partner.token import Tokens, authenticate_request, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipelines.partner.clock import Clock
+    from pipelines.partner.pacing import Clock
     from pipelines.partner.token import Token
     from pipelines.settings import Partner
 

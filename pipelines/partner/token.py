@@ -16,15 +16,15 @@ import httpx
 import msgspec
 
 from pipelines.partner import pointer
+from pipelines.partner.answers import AuthenticationFailed, PartnerMisconfigured, RunStopped, TokenRefused
 from pipelines.partner.behaviour import Behaviour
-from pipelines.partner.errors import AuthenticationFailed, PartnerMisconfigured, RunStopped, TokenRefused
 from pipelines.partner.exchange import ASK_FOR_JSON
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pipelines.partner.clock import Clock
+    from pipelines.partner.pacing import Clock
     from pipelines.settings import Partner
 
 _PLACE = re.compile(r"\{(client_id|client_secret)\}")

@@ -27,11 +27,10 @@ from pipelines.landing.unknown_fields import without_plaintext
 from pipelines.landing.validate import Validator
 from pipelines.partner import ListingBroken
 from pipelines.partner.answers import Answer
-from pipelines.partner.links import LinkError, targets
-from pipelines.partner.listing import Listing
-from pipelines.partner.pages import has_a_field
+from pipelines.partner.breaker import has_a_field
+from pipelines.partner.listing import LinkError, Listing, targets
+from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import PointerError, get, get_all, parse
-from pipelines.partner.retry import seconds_to_wait
 from pipelines.settings import load_settings
 from tests.fuzz.inputs import document, mutated, tree
 from tests.fuzz.rebuilt import equal, rebuilt, source

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.partner import Clock, ListingBroken, PartnerClient
-from pipelines.partner.links import LinkError, targets
+from pipelines.partner.listing import LinkError, targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
