@@ -42,6 +42,7 @@ def run(
     strict: Annotated[
         bool, typer.Option(help="Exit 3 also for ids that failed or were quarantined before this run.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Add notes, rows by table, and queries.")] = False,
 ) -> None:
     """Fetch what is due, land it, build the warehouse and publish a release.
 
@@ -72,7 +73,7 @@ def run(
             raise typer.Exit(stop.exit_code) from None
     code = exit_code(ended, is_strict=strict)
     if not as_json:
-        _say_summary(settings, ended)
+        _say_summary(settings, ended, is_verbose=verbose)
     _say_told(ended, told, code, as_json=as_json)
     if not as_json and not told.unwritten:
         from pipelines.report.page.morning import morning_page
@@ -81,11 +82,11 @@ def run(
     raise typer.Exit(code)
 
 
-def _say_summary(settings: Settings, ended: Run) -> None:
+def _say_summary(settings: Settings, ended: Run, *, is_verbose: bool) -> None:
     from pipelines.report.summary import kept_open, summary
 
     with kept_open(settings):
-        typer.echo(summary(settings, ended))
+        typer.echo(summary(settings, ended, is_verbose=is_verbose))
 
 
 def _say_told(run: Run, told: Told, code: int, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import money_of
 from pipelines.finance.released import records, released
-from pipelines.settings import given_keys
+from pipelines.settings import DEFAULT_FILE, given_keys
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def open_answers(settings: Settings) -> list[str]:
     ]
     if not found:
         return []
-    init = f"ordermart init {quote(settings.file.name)}"
+    name = settings.file.name if settings.file != DEFAULT_FILE else "shop.toml"
+    init = f"ordermart init {quote(name)}"
     more = {"store_record": " --order-id ID, if stores have several numbers"}
     rows = [f"  {each.keys[0]}: {each.undocumented}. `{init}`{more.get(each.question, '')}" for each in found]
     return [f"{len(found)} answers of [partner] are the defaults, which fit the sandbox; each is found by:", *rows]

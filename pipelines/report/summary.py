@@ -40,6 +40,7 @@ TRY = (
     from audit.findings group by all order by violations desc""",
 )
 _LISTED = 10  # of each in a terminal
+_TOTALS = 4
 _NEW = """
     select kind, path, change_type, value, example_ids from audit.schema_drift
     where load_id > ? order by kind desc, path, change_type, value
@@ -76,12 +77,12 @@ def refused(settings: Settings) -> set[tuple[Any, ...]]:
         )
 
 
-def summary(settings: Settings, run: Run) -> str:
-    """Return the summary of a run: what it did, what failed, and what to look at next."""
-    return "\n".join(_summary(settings, run))
+def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> str:
+    """Return the summary of a run: fifteen lines at most when all is well, unless verbose; else also its notes."""
+    return "\n".join(_summary(settings, run, is_verbose=is_verbose))
 
 
-def _summary(settings: Settings, run: Run) -> Iterator[str]:
+def _summary(settings: Settings, run: Run, *, is_verbose: bool) -> Iterator[str]:
     release = current_release(settings.data_dir / "published")
     yield ""
     if run.is_published:
@@ -101,23 +102,25 @@ def _summary(settings: Settings, run: Run) -> Iterator[str]:
     yield from waiting(settings.data_dir)
     for table, check, violations in run.failing:
         yield f"  check {table} {check}: {counted(violations, 'row', 'rows')}"
-    for sentence in run.said:
+    is_well = run.is_published and not (run.newly_refused or run.incomplete or run.damaged or run.undone)
+    for sentence in run.said if is_verbose or not is_well else ():
         yield f"  {sentence}"
     for task in run.undone:
         yield f"  maintenance task failed: {task}"
     if run.is_published and release is not None:
-        yield from _contents(release, run)
+        yield from _contents(release, run, is_verbose=is_verbose)
 
 
-def _contents(release: Path, run: Run) -> Iterator[str]:
+def _contents(release: Path, run: Run, *, is_verbose: bool) -> Iterator[str]:
     from pipelines.warehouse.release.manifest import read_manifest  # noqa: PLC0415 - `status` needs no warehouse
 
     file = release / "ordermart.duckdb"
     with duckdb.connect(str(file), read_only=True) as db:
-        manifest = read_manifest(release)
+        manifest = read_manifest(release) if is_verbose else None
         tables = sorted((name, rows) for name, rows in manifest.rows.items() if rows) if manifest else []
-        yield "Rows (empty tables omitted)"
-        for schema in ("core", "mart", "audit"):
+        if tables:
+            yield "Rows (empty tables omitted)"
+        for schema in ("core", "mart", "audit") if tables else ():
             rows = [f"{name.split('.')[1]} {size:,}" for name, size in tables if name.startswith(schema + ".")]
             yield f"  {schema + ':':6} " + ", ".join(rows)
         unresolved = db.execute(
@@ -132,15 +135,19 @@ def _contents(release: Path, run: Run) -> Iterator[str]:
             "select coalesce(currency, 'no currency'), sale_class, count(*), sum(total_price) "
             "from mart.orders group by all order by all"
         ).fetchall()
-        for currency, sale_class, number, total in totals:
+        for currency, sale_class, number, total in totals if is_verbose else totals[:_TOTALS]:
             amount = money(total, currency) if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {counted(number, 'order', 'orders')}"
+        if len(totals) > _TOTALS and not is_verbose:
+            yield f"  and {len(totals) - _TOTALS:,} more, with --verbose"
         yield from _unnamed(db)
         yield from drift_and_silence(db, release, is_new=run.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
     failing = len(run.failing)
     yield f"Checks: {run.checks - failing} passed, {failing} with warnings ({warned:,} rows in audit.findings)"
+    if not is_verbose:
+        return
     yield "Try next in `duckdb -readonly FILE`, or in Python duckdb.connect(FILE, read_only=True).sql(QUERY); FILE is"
     yield f"  {file}"
     for query in TRY:

@@ -4,10 +4,11 @@ Whatever the partner's interface does not show is a key here, with its default i
 key.
 """
 
-from pipelines.settings.reading import given_keys, load_settings, settings_hash, without_secrets
+from pipelines.settings.reading import DEFAULT_FILE, given_keys, load_settings, settings_hash, without_secrets
 from pipelines.settings.tables import Notify, Partner, Planner, Secret, Settings, SettingsError, Webhooks
 
 __all__ = [
+    "DEFAULT_FILE",
     "Notify",
     "Partner",
     "Planner",

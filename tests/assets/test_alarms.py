@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from pipelines.landing import open_load
-from pipelines.report.summary import alarms, summary
+from pipelines.report.summary import drift_and_silence, summary
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 from pipelines.warehouse import build, publish
@@ -62,7 +62,7 @@ def _night(settings: Settings, day: int, *orders: bytes) -> list[str]:
     build(settings)
     release: Path = publish(settings).path
     with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
-        return list(alarms(db, release, is_new=True))
+        return list(drift_and_silence(db, release, is_new=True))
 
 
 @pytest.mark.slow

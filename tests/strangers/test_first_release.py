@@ -87,6 +87,7 @@ def test_stranger_reaches_a_good_first_release(kind: type[Stranger], tmp_path: P
         }
         night = ordermart(("run", "--order-ids", str(tmp_path / "ids")), environ, timeout=120)
         assert night.returncode == 0, night.stdout + night.stderr
+        assert len(night.stdout.strip().splitlines()) <= 15
     file = tmp_path / "shop-data" / "published" / "current" / "ordermart.duckdb"
     with duckdb.connect(str(file), read_only=True) as con:
         stores = con.execute("select store_id, name, timezone, currency from core.stores order by all").fetchall()

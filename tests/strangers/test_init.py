@@ -65,6 +65,11 @@ def test_second_init_has_nothing_to_correct(tmp_path: Path) -> None:
         assert "Nothing to correct." in again.stdout
         assert (tmp_path / "shop.toml").read_text() == text
         assert service.secrets_sent == sent + 1
+        environ = {**os.environ, "ORDERMART_PARTNER__CLIENT_ID": CLIENT_ID}
+        environ["ORDERMART_PARTNER__CLIENT_SECRET_FILE"] = str(tmp_path / "shop-client-secret")
+        night = ordermart(("--config", str(tmp_path / "shop.toml"), "run", "-v"), environ, timeout=120)
+        assert night.returncode == 0, night.stdout + night.stderr
+        assert all(part in night.stdout for part in ("known orders", "Rows (", "Try next", "core:"))  # notes, too
 
 
 @pytest.mark.slow
