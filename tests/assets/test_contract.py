@@ -96,7 +96,7 @@ def test_the_questions_are_a_letter(published: Place) -> None:
 
 @pytest.mark.sample
 def test_without_a_release_both_say_what_to_do(place: Place) -> None:
-    """Before the first run: exit code 1 and a sentence on standard error; `questions` knows open answers all the same."""
+    """Before the first run: exit code 1 and a sentence on standard error; `questions` names open answers."""
     for command in ("questions", "contract"):
         done = place.command(command)
         assert (done.returncode, "ordermart init" in done.stdout) == (1, command == "questions")
