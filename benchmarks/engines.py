@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.raw_world import LEAST_MEMORY, make_raw  # noqa: E402 - found through the path above
-from pipelines.engines.ray_cluster import RayCluster  # noqa: E402
+from pipelines.engines import RayCluster  # noqa: E402
 from pipelines.landing import raw_files  # noqa: E402
 from pipelines.settings import load_settings  # noqa: E402
 from pipelines.settings.kinds import KINDS  # noqa: E402

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.cli import main
-from pipelines.engines import EngineError, engine_of
-from pipelines.engines.ray_cluster import bytes_of, require_token
+from pipelines.engines import EngineError, bytes_of, engine_of, require_token
 from pipelines.settings import SettingsError, load_settings
 
 if TYPE_CHECKING:

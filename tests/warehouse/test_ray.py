@@ -79,7 +79,7 @@ def test_signals_stay_with_the_command(cluster: Cluster) -> None:
     """A connection leaves SIGTERM to whoever handled it before, so that a stopped run ends in order."""
     code = f"""
 import signal
-from pipelines.engines.ray_cluster import RayCluster
+from pipelines.engines import RayCluster
 signal.signal(signal.SIGTERM, print)
 with RayCluster({ADDRESS!r}, "300MB", needs_token=True) as connected:
     assert signal.getsignal(signal.SIGTERM) is print

@@ -1,4 +1,4 @@
-"""Run tasks on a Ray cluster that is there already; start none.
+"""Map a function over the parts of a full build, on a Ray cluster that is there already; start none.
 
 Ray runs code for all who reach its ports, so a cluster without token authentication is refused. Ray is an extra, and
 imported only where a cluster is used.
@@ -14,18 +14,51 @@ import socket
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from pipelines.engines.engine import EngineError
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
-    from typing import Self
 
-    from pipelines.engines.engine import Engine, R, T
     from pipelines.settings import Settings
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class EngineError(Exception):
+    """An engine cannot be used, or lost a part for good; the message says what to do."""
+
+
+class Engine(Protocol):
+    """Runs a function for each of some values, somewhere; connected while it is a context."""
+
+    memory_bytes: int  # DuckDB's limit in each task
+
+    def __enter__(self) -> Self:
+        """Connect."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Disconnect; what still runs ends."""
+        ...
+
+    def width(self) -> int:
+        """Return how many tasks run at once."""
+        ...
+
+    def map(self, function: Callable[[T], R], values: Sequence[T]) -> Iterator[tuple[int, R]]:
+        """Yield the place of each value and the function's result, in the order in which they end.
+
+        The function may run twice for a value, also at the same time. Raise what it raises, EngineError where it could
+        not be run.
+        """
+        ...
+
 
 RETRIES = 3  # of a task whose worker or node was lost; an error that it raises is not tried again
 PROCESS_BYTES = 400_000_000  # of a task besides what DuckDB counts
