@@ -23,11 +23,7 @@ with
 
 residuals as (
     select
-        order_id,
-        store_id,
-        business_date,
-        sale_class,
-        currency,
+        order_id, store_id, business_date, sale_class, currency,
         sha256(
             concat_ws(
                 '|',

@@ -16,31 +16,21 @@ with
 
 places as (
     select
-        business_date,
-        store_id,
-        sale_class,
-        fingerprint,
-        order_count,
+        business_date, store_id, sale_class, fingerprint, order_count,
         false as is_restated,
     from audit.closed_day_totals
 
     union all
 
     select
-        business_date,
-        store_id,
-        sale_class,
-        fingerprint,
-        order_count,
+        business_date, store_id, sale_class, fingerprint, order_count,
         false as is_restated,
     from audit.daily_fingerprints
 
     union all
 
     select
-        business_date,
-        store_id,
-        sale_class,
+        business_date, store_id, sale_class,
         cast(null as varchar) as fingerprint,
         cast(null as bigint) as order_count,
         true as is_restated,

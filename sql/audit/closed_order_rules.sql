@@ -26,10 +26,7 @@ orders as (
 
 recorded as (
     select
-        order_id,
-        close_entry_no,
-        business_date,
-        store_id,
+        order_id, close_entry_no, business_date, store_id,
         struct_pack(
             line_rule := line_rule,
             line_open_parts := line_open_parts,
@@ -78,8 +75,7 @@ by_scope as (
 -- where all orders of a day, or of a store's day, were closed with one and the same
 shared as (
     select
-        business_date,
-        store_id,
+        business_date, store_id,
         grouping(store_id) = 0 as is_of_store,
         if(count(distinct of_lines) = 1, any_value(rules), null) as line_rules,
         if(count(distinct of_total) = 1, any_value(rules), null) as total_rules,

@@ -18,12 +18,8 @@ with
 
 orders as (
     select
-        closes.order_id,
-        closes.close_entry_no,
-        closes.store_id,
-        closes.business_date,
-        closes.platform,
-        closes.dispatch_method,
+        closes.order_id, closes.close_entry_no, closes.store_id, closes.business_date,
+        closes.platform, closes.dispatch_method,
     from audit.order_closes as closes
     anti join raw.closed_orders using (order_id, close_entry_no)
     where closes.close_entry_no is not null
@@ -33,8 +29,7 @@ new_orders as (
     select
         orders.*,
         'subtotal' as rule_target,
-        current.status,
-        current.sale_class,
+        current.status, current.sale_class,
         settings.subtotal_setting_no as setting_no,
         patterns.holds,
     from mart.orders as current
@@ -47,8 +42,7 @@ new_orders as (
     select
         orders.*,
         'total' as rule_target,
-        current.status,
-        current.sale_class,
+        current.status, current.sale_class,
         settings.total_setting_no as setting_no,
         patterns.holds,
     from mart.orders as current
@@ -71,9 +65,7 @@ candidates as (
 
 conditions as (
     select
-        candidates.order_id,
-        candidates.rule_target,
-        candidates.rule_no,
+        candidates.order_id, candidates.rule_target, candidates.rule_no,
         listed.condition_no,
         any_value(listed.is_other) as is_other,
         bool_or(
@@ -101,9 +93,7 @@ conditions as (
         on candidates.rule_target = parts.rule_target
         and listed.part = parts.part
     group by
-        candidates.order_id,
-        candidates.rule_target,
-        candidates.rule_no,
+        candidates.order_id, candidates.rule_target, candidates.rule_no,
         listed.condition_no
 ),
 

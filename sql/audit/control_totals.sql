@@ -27,23 +27,15 @@ with
 
 totals as (
     select
-        entry_no,
-        imported_at,
-        business_date,
-        store_id,
-        order_count,
-        amount,
-        amount_field,
-        sale_classes,
+        entry_no, imported_at, business_date, store_id, order_count, amount,
+        amount_field, sale_classes,
         string_split(sale_classes, '+') as classes,
     from raw.control_totals
 ),
 
 orders as (
     select
-        store_id,
-        business_date,
-        sale_class,
+        store_id, business_date, sale_class,
         $price,
     from mart.orders
 ),
@@ -54,10 +46,7 @@ stores as (
 
 controlled_orders as (
     select
-        totals.business_date,
-        totals.store_id,
-        totals.amount_field,
-        totals.sale_classes,
+        totals.business_date, totals.store_id, totals.amount_field, totals.sale_classes,
         -- the total includes the order's sale class
         list_contains(totals.classes, orders.sale_class) as is_included,
         orders.sale_class,
@@ -70,10 +59,7 @@ controlled_orders as (
 
 sums as (
     select
-        business_date,
-        store_id,
-        amount_field,
-        sale_classes,
+        business_date, store_id, amount_field, sale_classes,
         count(*) filter (where is_included) as order_count,
         count(*) filter (where is_included and order_amount is null)
             as missing_amount_order_count,
@@ -86,10 +72,7 @@ sums as (
 
 compared as (
     select
-        totals.business_date,
-        totals.store_id,
-        totals.amount_field,
-        totals.sale_classes,
+        totals.business_date, totals.store_id, totals.amount_field, totals.sale_classes,
         totals.order_count as control_order_count,
         totals.amount as control_amount,
         -- a store-day without orders has zero orders and zero money
@@ -104,8 +87,7 @@ compared as (
             when totals.amount is not null and sums.missing_amount_order_count > 0
                 then 'missing_amount'
         end as unknown_reason,
-        totals.entry_no,
-        totals.imported_at,
+        totals.entry_no, totals.imported_at,
     from totals
     left join sums
         on totals.business_date = sums.business_date

@@ -37,16 +37,14 @@ notifications as (
 unaccepted as (
     select
         id as order_id,
-        last_verdict,
-        last_checked_at,
+        last_verdict, last_checked_at,
     from raw.states
     where kind = 'orders' and _payload_sha256 is null
 ),
 
 notified as (
     select
-        orders.store_id,
-        orders.business_date,
+        orders.store_id, orders.business_date,
         orders.order_id is null and unaccepted.order_id is null as is_new,
         notifications.last_notified_at,
         coalesce(orders.last_checked_at, unaccepted.last_checked_at) as last_checked_at,
@@ -57,16 +55,10 @@ notified as (
 
 counted as (
     select
-        store_id,
-        business_date,
+        store_id, business_date,
         known_count as id_count,
-        known_count,
-        fetched_count,
-        unchanged_count,
-        archive_count,
-        not_found_count,
-        failed_count,
-        quarantined_count,
+        known_count, fetched_count, unchanged_count, archive_count, not_found_count,
+        failed_count, quarantined_count,
     from audit.daily_fetch_outcomes
 
     union all by name
@@ -84,8 +76,7 @@ counted as (
     union all by name
 
     select
-        store_id,
-        business_date,
+        store_id, business_date,
         count(*) filter (where is_new) as id_count,
         count(*) as notified_count,
         count(*) filter (where is_new) as unrequested_count,
@@ -98,8 +89,7 @@ counted as (
 
 ids as (
     select
-        store_id,
-        business_date,
+        store_id, business_date,
         sum(columns('_count$')),
     from counted
     group by store_id, business_date

@@ -13,8 +13,7 @@ with
 
 checks as (
     select
-        order_id,
-        last_verdict,
+        order_id, last_verdict,
         last_verdict in ('accepted', 'unchanged') as is_good,
         last_source,
     from raw.order_checks

@@ -16,10 +16,7 @@ with
 
 noted as (
     select
-        orders.business_date,
-        notes.order_id,
-        orders.customer_key,
-        notes._fetched_at,
+        orders.business_date, notes.order_id, orders.customer_key, notes._fetched_at,
         unnest(notes.missing_fields || notes.unknown_fields) as note,
     from audit.order_field_issues as notes
     inner join mart.orders as orders on notes.order_id = orders.order_id

@@ -22,10 +22,7 @@ with
 -- lines, which have no modifier, and modifiers, by id or else by name
 items as not materialized (
     select
-        business_date,
-        sale_class,
-        currency,
-        product_id,
+        business_date, sale_class, currency, product_id,
         name as product_name,
         false as is_modifier,
         cast(null as bigint) as modifier_id,
@@ -39,18 +36,11 @@ items as not materialized (
     union all
 
     select
-        business_date,
-        sale_class,
-        currency,
-        product_id,
-        product_name,
+        business_date, sale_class, currency, product_id, product_name,
         true as is_modifier,
         modifier_id,
         name as modifier_name,
-        action,
-        is_repeated,
-        menu_entry_count,
-        modifier_amount,
+        action, is_repeated, menu_entry_count, modifier_amount,
     from mart.order_line_modifiers
 )
 
@@ -80,12 +70,5 @@ select
     count(*) - count(modifier_amount) as unvalued_count,
 from items
 group by
-    business_date,
-    sale_class,
-    currency,
-    product_id,
-    unnamed_product,
-    is_modifier,
-    modifier_id,
-    unnamed_modifier,
-    action
+    business_date, sale_class, currency, product_id, unnamed_product, is_modifier,
+    modifier_id, unnamed_modifier, action

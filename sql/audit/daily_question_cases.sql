@@ -16,10 +16,7 @@ with
 
 judged as (
     select
-        orders.business_date,
-        orders.currency,
-        orders.order_id,
-        orders.total_price,
+        orders.business_date, orders.currency, orders.order_id, orders.total_price,
         orders.sale_class = 'unmapped' as sales,
         orders.timezone_source = 'setting' as timezone,
         orders.is_deleted as deleted,
@@ -56,11 +53,7 @@ alike as (
 
 answers as (
     select
-        business_date,
-        currency,
-        order_count,
-        total_price,
-        example_ids,
+        business_date, currency, order_count, total_price, example_ids,
         unnest([
             {'question': 'sales', 'against': sales},
             {'question': 'currency', 'against': currency is null},

@@ -17,9 +17,7 @@ changes as (
     select
         order_id,
         'order' as entity_type,
-        previous_status,
-        status,
-        first_seen_at,
+        previous_status, status, first_seen_at,
     from core.order_status_observations
     where is_change
 
@@ -28,9 +26,7 @@ changes as (
     select
         order_id,
         'delivery' as entity_type,
-        previous_status,
-        status,
-        first_seen_at,
+        previous_status, status, first_seen_at,
     from core.delivery_status_observations
     where is_change
 )
@@ -49,7 +45,4 @@ select
 from changes
 inner join mart.orders as orders on changes.order_id = orders.order_id
 group by
-    orders.business_date,
-    changes.entity_type,
-    changes.previous_status,
-    changes.status
+    orders.business_date, changes.entity_type, changes.previous_status, changes.status

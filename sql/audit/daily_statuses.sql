@@ -27,9 +27,7 @@ times as (
 
 orders as (
     select
-        business_date,
-        status,
-        currency,
+        business_date, status, currency,
         -- whole hours, so that the median is an observed age
         date_diff('hour', created_utc, checked_utc) as age_hours,
         any_value(nullif(sale_class, 'deleted')) as sale_class, -- a status has one

@@ -25,9 +25,7 @@ grown as (
 
 orders as (
     select
-        orders.business_date,
-        orders.order_id,
-        orders._fetched_at,
+        orders.business_date, orders.order_id, orders._fetched_at,
         -- what never changed is as old as the order, not as its latest version
         if(grown.order_id is null, orders._fetched_at, grown.first_seen_at)
             as first_fetched_at,

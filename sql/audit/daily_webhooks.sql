@@ -18,18 +18,13 @@ with
 notifications as (
     select
         cast(received_at at time zone 'UTC' as date) as received_date,
-        topic,
-        kind,
-        id,
-        received_at,
+        topic, kind, id, received_at,
     from raw.hints
 ),
 
 states as (
     select
-        kind,
-        id,
-        last_checked_at,
+        kind, id, last_checked_at,
     from raw.states
 )
 

@@ -24,13 +24,10 @@ with
 
 requested as (
     select
-        load_id,
-        seq,
-        kind,
+        load_id, seq, kind,
         id as entity_id,
         if(verdict = 'missing', 'not_found', verdict) as outcome,
-        reason,
-        http_status,
+        reason, http_status,
         ms as duration_ms,
         bytes as response_bytes,
         tries as attempt_count,
@@ -42,12 +39,7 @@ requested as (
 
 earlier as (
     select
-        load_id,
-        seq,
-        kind,
-        entity_id,
-        attempt_count,
-        fetched_at,
+        load_id, seq, kind, entity_id, attempt_count, fetched_at,
         generate_subscripts(earlier_tries, 1) as attempt_no,
         unnest(earlier_tries) as attempt,
     from requested

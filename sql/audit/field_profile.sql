@@ -95,8 +95,7 @@ named as (
 
 notes as (
     select
-        kind,
-        path,
+        kind, path,
         bool_or(state = 'unknown') as is_unknown,
         flatten(list(types)) as types,
         sum(document_count) filter (where state = 'unknown') as unknown,
@@ -126,8 +125,7 @@ held as (
 
 summed as (
     select
-        kind,
-        path,
+        kind, path,
         any_value(type) as type, -- one path has one type
         sum(parent_count) as parent_count,
         sum(present_count) as present_count,

@@ -29,22 +29,15 @@ menus as (
 
 stores as (
     select
-        store_id,
-        known_until,
+        store_id, known_until,
     from audit.stores_with_menus
     where are_first_seen_later
 ),
 
 offers as (
     select
-        stores.store_id,
-        stores.known_until,
-        offers.menu_id,
-        offers.product_id,
-        offers.modifier_id,
-        offers.seen_at,
-        offers.menu_entry_count,
-        offers.prices,
+        stores.store_id, stores.known_until, offers.menu_id, offers.product_id,
+        offers.modifier_id, offers.seen_at, offers.menu_entry_count, offers.prices,
         offers.delivery_prices,
     from stores
     inner join core.store_menus as store_menus on stores.store_id = store_menus.store_id

@@ -27,8 +27,7 @@ watched as (
 
 placed as (
     select
-        store_id,
-        business_date,
+        store_id, business_date,
         sum(order_count) as orders,
     from mart.daily_store_sales
     where store_id is not null and business_date is not null
@@ -51,8 +50,7 @@ calendar as (
 
 days as (
     select
-        calendar.store_id,
-        calendar.business_date,
+        calendar.store_id, calendar.business_date,
         coalesce(placed.orders, 0) as orders,
     from calendar
     left join placed
@@ -63,9 +61,7 @@ days as (
 -- what the same weekday had in the eight weeks before, of which at least four are known
 usual as (
     select
-        store_id,
-        business_date,
-        orders,
+        store_id, business_date, orders,
         if(
             count(*) over before >= 4,
             cast(round(avg(orders) over before, 4) as decimal(38, 4)),
@@ -84,8 +80,7 @@ usual as (
 
 runs as (
     select
-        usual.store_id,
-        usual.last_order_date,
+        usual.store_id, usual.last_order_date,
         min(usual.business_date) as inactive_from_date,
         max(usual.business_date) as inactive_to_date,
         count(*) as day_count,

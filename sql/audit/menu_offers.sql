@@ -21,21 +21,14 @@ with
 
 edges as (
     select
-        paths.product_id,
-        edges.menu_id,
-        edges.modifier_id,
-        edges.price,
-        edges.observed_from,
-        edges.change_seen_at,
-        edges.is_current,
+        paths.product_id, edges.menu_id, edges.modifier_id, edges.price,
+        edges.observed_from, edges.change_seen_at, edges.is_current,
         paths.menu_entry_count,
     from core.modifier_price_versions as edges
     -- below a modifier it stands as often as that one does
     inner join (
         select
-            menu_id,
-            product_id,
-            modifier_id,
+            menu_id, product_id, modifier_id,
             count(*) as menu_entry_count,
         from core.modifier_paths
         where not is_cycle
@@ -49,12 +42,7 @@ edges as (
 
     select
         parent_id as product_id,
-        menu_id,
-        modifier_id,
-        price,
-        observed_from,
-        change_seen_at,
-        is_current,
+        menu_id, modifier_id, price, observed_from, change_seen_at, is_current,
         1 as menu_entry_count,
     from core.modifier_price_versions
     where parent_type = 'product'
@@ -62,14 +50,9 @@ edges as (
 
 asked as (
     select
-        menu_id,
-        product_id,
+        menu_id, product_id,
         cast(null as bigint) as modifier_id,
-        price,
-        delivery_price,
-        observed_from,
-        change_seen_at,
-        is_current,
+        price, delivery_price, observed_from, change_seen_at, is_current,
         1 as menu_entry_count,
     from core.menu_price_versions
     where product_id is not null
@@ -77,15 +60,9 @@ asked as (
     union all
 
     select
-        menu_id,
-        product_id,
-        modifier_id,
-        price,
+        menu_id, product_id, modifier_id, price,
         cast(null as decimal(18, 4)) as delivery_price,
-        observed_from,
-        change_seen_at,
-        is_current,
-        menu_entry_count,
+        observed_from, change_seen_at, is_current, menu_entry_count,
     from edges
     where modifier_id is not null
 ),
@@ -111,9 +88,7 @@ bounds as (
 
 intervals as (
     select
-        menu_id,
-        product_id,
-        modifier_id,
+        menu_id, product_id, modifier_id,
         at_time as from_at,
         lead(at_time) over (
             partition by menu_id, product_id, modifier_id order by at_time
@@ -143,8 +118,5 @@ inner join spans
     and spans.from_at <= intervals.from_at
     and spans.until_at >= intervals.until_at
 group by
-    intervals.menu_id,
-    intervals.product_id,
-    intervals.modifier_id,
-    intervals.from_at,
+    intervals.menu_id, intervals.product_id, intervals.modifier_id, intervals.from_at,
     intervals.until_at

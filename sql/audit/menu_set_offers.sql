@@ -23,16 +23,10 @@ sets as (
 
 spans as (
     select
-        sets.menu_set_no,
-        offers.menu_id,
-        offers.product_id,
-        offers.modifier_id,
+        sets.menu_set_no, offers.menu_id, offers.product_id, offers.modifier_id,
         coalesce(offers.offered_from, cast('-infinity' as timestamptz)) as from_at,
         coalesce(offers.offered_until, cast('infinity' as timestamptz)) as until_at,
-        offers.seen_at,
-        offers.menu_entry_count,
-        offers.prices,
-        offers.delivery_prices,
+        offers.seen_at, offers.menu_entry_count, offers.prices, offers.delivery_prices,
     from sets
     inner join core.store_menus as store_menus on sets.menu_set_no = store_menus.store_id
     inner join audit.menu_offers as offers on store_menus.menu_id = offers.menu_id
@@ -46,9 +40,7 @@ bounds as (
 
 intervals as (
     select
-        menu_set_no,
-        product_id,
-        modifier_id,
+        menu_set_no, product_id, modifier_id,
         at_time as from_at,
         lead(at_time) over (
             partition by menu_set_no, product_id, modifier_id order by at_time
@@ -78,8 +70,5 @@ inner join spans
     and spans.from_at <= intervals.from_at
     and spans.until_at >= intervals.until_at
 group by
-    intervals.menu_set_no,
-    intervals.product_id,
-    intervals.modifier_id,
-    intervals.from_at,
-    intervals.until_at
+    intervals.menu_set_no, intervals.product_id, intervals.modifier_id,
+    intervals.from_at, intervals.until_at

@@ -13,8 +13,7 @@ with
 
 rules as (
     select
-        rule_target,
-        rule,
+        rule_target, rule,
         -- how often the total counts the subtotal, the delivery charge, the tip, the
         -- discount, the loyalty discount
         if(rule_target = 'total', rule_parameters, null) as signs,
@@ -52,12 +51,8 @@ contents as (
 -- rule does not count may be missing.
 parts as (
     select
-        orders.order_id,
-        orders.subtotal_price,
-        orders.total_price,
-        in_force.subtotal_rule,
-        in_force.total_rule,
-        in_force.subtotal_population_no,
+        orders.order_id, orders.subtotal_price, orders.total_price,
+        in_force.subtotal_rule, in_force.total_rule, in_force.subtotal_population_no,
         in_force.total_population_no,
         contents.order_id is not null as has_lines,
         contents.line_amount as line_amount,

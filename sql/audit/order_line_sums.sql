@@ -28,10 +28,7 @@ with
 
 modifiers as not materialized (
     select
-        order_id,
-        line_no,
-        price,
-        quantity,
+        order_id, line_no, price, quantity,
         coalesce(action <> 'add', true) as is_other, -- no action is an action not known
         coalesce(
             price not between -9999999999 and 9999999999
@@ -53,8 +50,7 @@ modifiers as not materialized (
 
 common as (
     select
-        order_id,
-        line_no,
+        order_id, line_no,
         count(*) as modifier_count,
         sum(price) as once,
         sum(narrow_own) as narrow_own,
@@ -66,11 +62,7 @@ common as (
 
 rare_modifiers as (
     select
-        order_id,
-        line_no,
-        price,
-        is_other,
-        is_wide,
+        order_id, line_no, price, is_other, is_wide,
         -- beyond a million, products of quantities would leave 38 digits
         if(
             quantity between -1000000 and 1000000,
@@ -83,8 +75,7 @@ rare_modifiers as (
 
 rare as (
     select
-        order_id,
-        line_no,
+        order_id, line_no,
         sum(price) filter (where is_other) as other_once,
         sum(own) filter (where is_other) as other_own,
         sum(own) filter (where is_wide) as wide_own,
@@ -95,12 +86,7 @@ rare as (
 
 lines as (
     select
-        order_id,
-        line_no,
-        product_id,
-        name,
-        quantity,
-        price,
+        order_id, line_no, product_id, name, quantity, price,
         decimals_of(price) as decimals,
     from core.order_lines
 )

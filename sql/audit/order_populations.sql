@@ -10,14 +10,8 @@ with recursive
 
 tested as materialized (
     select
-        orders.order_id,
-        targets.rule_target,
-        orders.platform,
-        orders.dispatch_method,
-        orders.store_id,
-        orders.status,
-        orders.sale_class,
-        orders.business_date,
+        orders.order_id, targets.rule_target, orders.platform, orders.dispatch_method,
+        orders.store_id, orders.status, orders.sale_class, orders.business_date,
         if(targets.rule_target = 'total', parts.holds, lines.holds) as holds,
         -- a rule that settings name has a node of its own
         coalesce(
@@ -37,8 +31,7 @@ placed as (
     union all
 
     select
-        tested.order_id,
-        tested.rule_target,
+        tested.order_id, tested.rule_target,
         coalesce(divisions.child_no, rests.child_no) as node_no,
     from placed
     inner join audit.formula_divisions as rests

@@ -15,8 +15,7 @@ with
 
 broken_lines as (
     select
-        breaks.order_id,
-        breaks.rule_target,
+        breaks.order_id, breaks.rule_target,
         bool_or(abs(lines.line_amount) = abs(breaks.residual)) as is_a_line,
     from mart.order_lines as lines
     inner join audit.order_residuals as breaks on lines.order_id = breaks.order_id
@@ -26,8 +25,7 @@ broken_lines as (
 -- wider than a part: any line's amounts
 broken_modifiers as (
     select
-        breaks.order_id,
-        breaks.rule_target,
+        breaks.order_id, breaks.rule_target,
         [
             abs(sum(if(is_whole, quantity, null) * (add_own + other_own))),
             abs(sum(if(is_whole, quantity, null) * (add_once + other_once))),
@@ -43,8 +41,7 @@ broken_modifiers as (
 -- what the orders have in common that their population's rule does not fit
 patterns as (
     select
-        breaks.order_id,
-        breaks.rule_target,
+        breaks.order_id, breaks.rule_target,
         case
             when populations.residual_kind = 'zero' and breaks.stated = 0 then 'zero_stated'
             when populations.residual_kind = 'constant'
@@ -76,8 +73,7 @@ patterns as (
 
 explained as (
     select
-        breaks.order_id,
-        breaks.rule_target,
+        breaks.order_id, breaks.rule_target,
         if(breaks.rule_target = 'total', rules.rule_parameters, null) as signs,
         list_filter(
             [

@@ -26,12 +26,8 @@ with
 populations as (
     -- no counts: where nothing but these changed, no order does
     select
-        populations.rule_target,
-        populations.population_no,
-        populations.verdict,
-        populations.rule,
-        populations.open_parts,
-        populations.candidate_forms,
+        populations.rule_target, populations.population_no, populations.verdict,
+        populations.rule, populations.open_parts, populations.candidate_forms,
         populations.is_assumable,
         configured.rule as configured_rule,
         coalesce(configured.rule, populations.rule) as found_rule,

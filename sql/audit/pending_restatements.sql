@@ -23,12 +23,8 @@ changed_places as (
 
 orders as (
     select
-        closed.close_entry_no,
-        closed.order_id,
-        closed.store_id,
-        closed.business_date,
-        closed.sale_class,
-        closed.currency,
+        closed.close_entry_no, closed.order_id, closed.store_id, closed.business_date,
+        closed.sale_class, closed.currency,
         closed.$price,
         closed.line_amount,
         'closed' as side,
@@ -42,12 +38,8 @@ orders as (
     union all
 
     select
-        places.close_entry_no,
-        current.order_id,
-        current.store_id,
-        current.business_date,
-        current.sale_class,
-        current.currency,
+        places.close_entry_no, current.order_id, current.store_id,
+        current.business_date, current.sale_class, current.currency,
         current.$price,
         current.line_amount,
         'current' as side,
@@ -61,25 +53,15 @@ orders as (
 -- a null amount adds nothing to a sum: zero from here on
 measures as (
     select
-        close_entry_no,
-        order_id,
-        store_id,
-        business_date,
-        sale_class,
-        currency,
-        side,
+        close_entry_no, order_id, store_id, business_date, sale_class, currency, side,
         unnest(measures_of(orders, 1), recursive := true),
     from orders
 
     union all
 
     select
-        restated.close_entry_no,
-        restated.order_id,
-        restated.store_id,
-        restated.business_date,
-        restated.sale_class,
-        restated.currency,
+        restated.close_entry_no, restated.order_id, restated.store_id,
+        restated.business_date, restated.sale_class, restated.currency,
         'restated' as side,
         restated.measure,
         restated.restatement_amount as amount,
@@ -93,12 +75,7 @@ measures as (
 
 added as (
     select
-        close_entry_no,
-        order_id,
-        store_id,
-        business_date,
-        sale_class,
-        measure,
+        close_entry_no, order_id, store_id, business_date, sale_class, measure,
         currency,
         coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
         coalesce(sum(amount) filter (where side = 'restated'), 0)

@@ -33,14 +33,8 @@ repeated as (
 
 orders as (
     select
-        orders.order_id,
-        orders.customer_key,
-        orders.store_id,
-        orders.business_date,
-        orders.sale_class,
-        orders.currency,
-        orders.total_price,
-        orders.line_count,
+        orders.order_id, orders.customer_key, orders.store_id, orders.business_date,
+        orders.sale_class, orders.currency, orders.total_price, orders.line_count,
         orders.created_at,
         settings.finance_duplicate_minutes * interval 1 minute as within,
         lag(orders.created_at) over customers as before_at,
@@ -64,8 +58,7 @@ close as (
 
 modifiers as (
     select
-        order_id,
-        line_no,
+        order_id, line_no,
         list_sort(list(row(modifier_id, action, quantity, price))) as modifiers,
     from core.order_line_modifiers
     semi join close using (order_id)

@@ -22,12 +22,7 @@ ranked as (
     select
         kind,
         id as entity_id,
-        reason,
-        pointer,
-        observed_at,
-        source,
-        load_id,
-        seq,
+        reason, pointer, observed_at, source, load_id, seq,
         -- payloads without an id are never grouped
         if(id is null, load_id || '/' || seq, '') as payload,
         row_number() over (

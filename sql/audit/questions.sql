@@ -44,8 +44,7 @@ facts as (
         'orders.' || question as code,
         against as figure,
         agree as other,
-        agree,
-        against,
+        agree, against,
     from of_orders
 
     union all by name
@@ -68,9 +67,7 @@ facts as (
 -- a line for each place, of all that is found there
 lines as (
     select
-        question,
-        code,
-        place,
+        question, code, place,
         sum(figure + other) filter (where code = 'fields.nulls') as lacking,
         format(
             any_value(line), -- one per code
@@ -116,18 +113,12 @@ told as (
 
 answered as (
     select
-        asked.no,
-        asked.question,
-        asked.section,
-        asked.undocumented,
-        asked.assumption,
-        asked.partner_question,
-        told.evidence,
+        asked.no, asked.question, asked.section, asked.undocumented, asked.assumption,
+        asked.partner_question, told.evidence,
         coalesce(told.agree, 0) as supporting_count,
         coalesce(told.against, 0) as contradicting_count,
         cast(coalesce(of_orders.against, 0) as bigint) as affected_order_count,
-        of_orders.affected_amount,
-        of_orders.currency,
+        of_orders.affected_amount, of_orders.currency,
         list_sort(list_distinct(coalesce(of_orders.example_ids, told.example_ids, [])))
             as example_ids,
     from raw.assumptions as asked

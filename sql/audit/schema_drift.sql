@@ -17,10 +17,7 @@ with
 
 live as (
     select
-        kind,
-        load_id,
-        first_observed_at,
-        last_observed_at,
+        kind, load_id, first_observed_at, last_observed_at,
         source = 'live' and not is_backfill as can_drift,
     from audit.loads
 ),
@@ -28,8 +25,7 @@ live as (
 -- a first pause of ten seconds ends what later loads are compared with
 paused as (
     select
-        kind,
-        last_observed_at,
+        kind, last_observed_at,
         lead(first_observed_at) over (
             partition by kind order by first_observed_at, load_id
         ) > last_observed_at + interval 10 seconds as is_pause,
@@ -48,11 +44,9 @@ learned as (
 
 values_met as (
     select
-        met.kind,
-        met.path,
+        met.kind, met.path,
         'value' as change_type,
-        met.value,
-        met.first_seen_at,
+        met.value, met.first_seen_at,
         min(live.load_id) as load_id,
         [met.example_id] as example_ids,
     from audit.vocabulary as met
@@ -74,10 +68,7 @@ noted as (
         ) as path,
         if(note[1] = '/', 'field', regexp_extract(note, '[a-z]+$')) as change_type,
         if(note[1] = '/', regexp_extract(note, '[a-z|]+$'), null) as value,
-        live.first_observed_at,
-        live.can_drift,
-        notes.load_id,
-        notes.example_ids,
+        live.first_observed_at, live.can_drift, notes.load_id, notes.example_ids,
     from audit.load_notes as notes
     inner join live on notes.load_id = live.load_id
 
@@ -100,10 +91,7 @@ noted as (
 -- where a time is unknown, nothing was first
 notes_met as (
     select
-        kind,
-        path,
-        change_type,
-        value,
+        kind, path, change_type, value,
         min(first_observed_at) as first_seen_at,
         arg_min(load_id, row(first_observed_at, load_id)) as load_id,
         arg_min(example_ids, row(first_observed_at, load_id)) as example_ids,
@@ -129,8 +117,7 @@ met as (
             regexp_replace(path, '[^/]*$', '?'),
             path
         ) as shown_path,
-        change_type,
-        value,
+        change_type, value,
         max(first_seen_at) as first_seen_at,
         arg_max(load_id, row(first_seen_at, load_id)) as load_id,
         arg_max(example_ids, row(first_seen_at, load_id)) as example_ids,

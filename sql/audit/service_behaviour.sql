@@ -22,9 +22,7 @@ with
 
 counted as (
     select
-        operation,
-        aspect,
-        name,
+        operation, aspect, name,
         cast(sum(n) as bigint) as occurrence_count,
         min(least) as min_value,
         max(greatest) as max_value,
@@ -48,8 +46,7 @@ bounds as (
 
 percentiles as (
     select
-        operation,
-        aspect,
+        operation, aspect,
         'p' || cast(level * 100 as integer) as name,
         cast(any_value(total_count) as bigint) as occurrence_count,
         least(

@@ -20,8 +20,7 @@ with
 
 orders as (
     select
-        status,
-        currency,
+        status, currency,
         any_value(sale_class) as sale_class,
         cast(sum(order_count) as bigint) as order_count,
         cast(sum(deleted_count) as bigint) as deleted_count,
@@ -38,14 +37,11 @@ orders as (
 
 ages as (
     select
-        status,
-        currency,
-        age_hours,
+        status, currency, age_hours,
         sum(order_count) as order_count,
     from (
         select
-            status,
-            currency,
+            status, currency,
             unnest(ages) as age_hours,
             unnest(order_counts_by_age) as order_count,
         from audit.daily_statuses
@@ -55,9 +51,7 @@ ages as (
 
 counted as (
     select
-        status,
-        currency,
-        age_hours,
+        status, currency, age_hours,
         sum(order_count) over (
             partition by status, currency order by age_hours
         ) as running_count,
@@ -67,8 +61,7 @@ counted as (
 
 medians as (
     select
-        status,
-        currency,
+        status, currency,
         min(age_hours) as median_age_hours,
     from counted
     where 2 * running_count >= total_count

@@ -20,8 +20,7 @@ coded as (
         menu_id,
         '/menu/price_groups/*/prices/*/channel' as path,
         channel as value,
-        observed_from,
-        is_current,
+        observed_from, is_current,
     from core.menu_price_versions
 
     union all
@@ -30,16 +29,13 @@ coded as (
         menu_id,
         '/products/*/dispatch_method' as path,
         dispatch_method as value,
-        observed_from,
-        is_current,
+        observed_from, is_current,
     from core.menu_product_versions
 ),
 
 in_menus as (
     select
-        menu_id,
-        path,
-        value,
+        menu_id, path, value,
         count(*) filter (where is_current) as occurrence_count,
         min(observed_from) as first_seen_at,
         max(observed_from) as last_came_at,
@@ -52,25 +48,17 @@ in_menus as (
 used as (
     select
         'orders' as kind,
-        path,
-        value,
-        document_count,
-        occurrence_count,
-        first_seen_at,
-        last_seen_at,
-        is_of_unknown_time,
-        example_id,
+        path, value, document_count, occurrence_count, first_seen_at, last_seen_at,
+        is_of_unknown_time, example_id,
     from audit.daily_vocabulary
 
     union all
 
     select
         'menus' as kind,
-        found.path,
-        found.value,
+        found.path, found.value,
         if(found.occurrence_count > 0, 1, 0) as document_count,
-        found.occurrence_count,
-        found.first_seen_at,
+        found.occurrence_count, found.first_seen_at,
         if(found.occurrence_count > 0, menus._fetched_at, found.last_came_at) as last_seen_at,
         found.is_of_unknown_time,
         found.menu_id as example_id,

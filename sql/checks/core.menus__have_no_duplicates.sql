@@ -6,9 +6,7 @@ with
 
 children as (
     select
-        menu_id,
-        parent_type,
-        parent_id,
+        menu_id, parent_type, parent_id,
         list((modifier_id, position, price) order by edge_no) as children,
     from core.modifier_edges
     group by menu_id, parent_type, parent_id
@@ -19,9 +17,7 @@ entries as (
         menu_id,
         'product' as entry_type,
         product_id as entry_id,
-        name,
-        description,
-        dispatch_method,
+        name, description, dispatch_method,
     from core.products
 
     union all
@@ -30,17 +26,14 @@ entries as (
         menu_id,
         'modifier' as entry_type,
         modifier_id as entry_id,
-        name,
-        description,
+        name, description,
         null as dispatch_method,
     from core.modifiers
 ),
 
 compared as (
     select
-        entries.menu_id,
-        entries.entry_type,
-        entries.entry_id,
+        entries.menu_id, entries.entry_type, entries.entry_id,
         min(entries.entry_id) over (
             partition by
                 entries.menu_id,

@@ -4,9 +4,7 @@ with
 
 edges as (
     select
-        menu_id,
-        parent_type,
-        parent_id,
+        menu_id, parent_type, parent_id,
         count(*) as edge_count,
     from core.modifier_edges
     group by menu_id, parent_type, parent_id
@@ -14,8 +12,7 @@ edges as (
 
 walked as (
     select
-        paths.menu_id,
-        paths.product_id,
+        paths.menu_id, paths.product_id,
         count(*) as path_count,
         -- every child of a path's end needs a path of its own, unless the path is a cycle
         coalesce(sum(edges.edge_count) filter (where not paths.is_cycle), 0) as child_count,

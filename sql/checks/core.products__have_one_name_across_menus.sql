@@ -5,9 +5,7 @@ with
 
 named as (
     select
-        menu_id,
-        product_id,
-        name,
+        menu_id, product_id, name,
         first_value(name) over of_product as first_name,
         first_value(menu_id) over of_product as first_menu_id,
     from core.products

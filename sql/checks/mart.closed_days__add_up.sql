@@ -5,11 +5,7 @@ with
 
 pending as (
     select
-        business_date,
-        store_id,
-        sale_class,
-        measure,
-        currency,
+        business_date, store_id, sale_class, measure, currency,
         sum(restatement_amount) as amount,
     from audit.pending_restatements
     group by business_date, store_id, sale_class, measure, currency

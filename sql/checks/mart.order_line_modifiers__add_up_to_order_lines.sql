@@ -12,8 +12,7 @@ rules as (
 
 sums as (
     select
-        order_id,
-        line_no,
+        order_id, line_no,
         sum(modifier_amount) as modifiers_amount,
         count(*) - count(modifier_amount) as unvalued_count,
     from mart.order_line_modifiers
@@ -22,8 +21,7 @@ sums as (
 
 wrong_lines as (
     select
-        lines.order_id,
-        lines.line_no,
+        lines.order_id, lines.line_no,
         lines.line_amount
         - cast(core_lines.price as decimal(38, 4))
         * if(rules.is_price_alone, 1, lines.quantity)

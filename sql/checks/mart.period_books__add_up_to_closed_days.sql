@@ -10,10 +10,7 @@ amounts as (
     union all
 
     select
-        store_id,
-        sale_class,
-        currency,
-        measure,
+        store_id, sale_class, currency, measure,
         unposted_amount - current_amount as amount,
     from mart.closed_days
 

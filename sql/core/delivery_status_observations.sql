@@ -15,13 +15,11 @@ with
 
 records as (
     select
-        order_id,
-        version_no,
+        order_id, version_no,
         generate_subscripts(delivery_statuses, 1) as delivery_no,
         unnest(delivery_ids) as delivery_id,
         unnest(delivery_statuses) as status,
-        first_seen_at,
-        last_seen_at,
+        first_seen_at, last_seen_at,
     from core.order_versions
 ),
 
@@ -53,9 +51,7 @@ numbered as (
 
 runs as (
     select
-        order_id,
-        delivery_no,
-        observation_no,
+        order_id, delivery_no, observation_no,
         any_value(delivery_id) as delivery_id, -- equal in a run
         any_value(status) as status, -- equal in a run
         first(first_seen_at order by version_no) as first_seen_at,

@@ -23,8 +23,7 @@ groups as (
 
 prices as (
     select
-        menu_id,
-        group_no,
+        menu_id, group_no,
         generate_subscripts(price_group.prices, 1) as price_no,
         unnest(price_group.prices) as item,
         _load_id,

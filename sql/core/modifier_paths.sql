@@ -38,10 +38,7 @@ roots as (
     select
         menu_id,
         parent_id as product_id,
-        edge_no,
-        modifier_id,
-        price,
-        _load_id,
+        edge_no, modifier_id, price, _load_id,
         row_number() over (partition by menu_id order by parent_id, edge_no) as menu_no,
     from core.modifier_edges
     where parent_type = 'product' and edge_no <= 10000
@@ -49,13 +46,11 @@ roots as (
 
 walk as (
     select
-        menu_id,
-        product_id,
+        menu_id, product_id,
         [edge_no] as edge_nos,
         [modifier_id] as modifier_ids,
         cast(1 as bigint) as depth,
-        modifier_id,
-        price,
+        modifier_id, price,
         false as is_cycle,
         count(*) over (partition by menu_id, product_id) as product_paths,
         count(*) over (partition by menu_id) as menu_paths,
@@ -103,13 +98,11 @@ walk as (
         )
 
         select
-            parent.menu_id,
-            parent.product_id,
+            parent.menu_id, parent.product_id,
             list_append(parent.edge_nos, edge.edge_no) as edge_nos,
             list_append(parent.modifier_ids, edge.modifier_id) as modifier_ids,
             parent.depth + 1 as depth,
-            edge.modifier_id,
-            edge.price,
+            edge.modifier_id, edge.price,
             coalesce(
                 list_contains(parent.modifier_ids, edge.modifier_id), false
             ) as is_cycle,

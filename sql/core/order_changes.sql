@@ -16,8 +16,7 @@ with
 
 changed as (
     select
-        order_id,
-        version_no,
+        order_id, version_no,
         unnest(changes) as change, -- of the documented fields, and hidden ones by name
     from raw.order_edits
 )

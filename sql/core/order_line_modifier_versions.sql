@@ -15,9 +15,7 @@ with
 
 modifiers as (
     select
-        order_id,
-        lines_version_no,
-        line_no,
+        order_id, lines_version_no, line_no,
         generate_subscripts(item.modifiers, 1) as modifier_no,
         unnest(item.modifiers) as modifier,
     from lines

@@ -28,8 +28,7 @@ lines as (
 
 modifiers as (
     select
-        order_id,
-        line_no,
+        order_id, line_no,
         item.product_id as product_id,
         generate_subscripts(item.modifiers, 1) as modifier_no,
         unnest(item.modifiers) as modifier,

@@ -14,11 +14,7 @@ with
 
 versions as (
     select
-        order_id,
-        version_no,
-        status,
-        first_seen_at,
-        last_seen_at,
+        order_id, version_no, status, first_seen_at, last_seen_at,
     from core.order_versions
 ),
 
@@ -47,8 +43,7 @@ numbered as (
 
 runs as (
     select
-        order_id,
-        observation_no,
+        order_id, observation_no,
         any_value(status) as status, -- equal in a run
         first(first_seen_at order by version_no) as first_seen_at,
         max(last_seen_at) as last_seen_at,

@@ -17,8 +17,7 @@ with
 
 changed as (
     select
-        order_id,
-        version_no,
+        order_id, version_no,
         list(field order by field) as fields,
     from core.order_changes
     group by order_id, version_no
@@ -26,20 +25,17 @@ changed as (
 
 versions as (
     select
-        given.order_id,
-        given.version_no,
+        given.order_id, given.version_no,
         -- the first version has the first lines, and nothing to differ from
         coalesce(edits.lines_version_no, 1) as lines_version_no,
-        given.first_seen_at,
-        given.last_seen_at,
+        given.first_seen_at, given.last_seen_at,
         given.document.status as status,
         given.document.$price as $price,
         list_transform(given.document.deliveries, lambda d: d.id) as delivery_ids,
         list_transform(given.document.deliveries, lambda d: d.status)
             as delivery_statuses,
         list_transform(given.document.deliveries, lambda d: d.type) as delivery_types,
-        given._load_id,
-        given._payload_sha256,
+        given._load_id, given._payload_sha256,
     from raw.order_versions as given
     left join raw.order_edits as edits
         on given.order_id = edits.order_id
@@ -48,18 +44,13 @@ versions as (
     union all
 
     select
-        stored.order_id,
-        stored.version_no,
-        stored.lines_version_no,
+        stored.order_id, stored.version_no, stored.lines_version_no,
         stored.first_seen_at,
         greatest(stored.last_seen_at, again.last_seen_at) as last_seen_at,
         stored.status,
         stored.$price,
-        stored.delivery_ids,
-        stored.delivery_statuses,
-        stored.delivery_types,
-        stored._load_id,
-        stored._payload_sha256,
+        stored.delivery_ids, stored.delivery_statuses, stored.delivery_types,
+        stored._load_id, stored._payload_sha256,
     from core.order_versions as stored -- as it was before this build
     left join raw.order_sightings as again
         on stored.order_id = again.order_id

@@ -20,11 +20,7 @@ with
 
 versions as (
     select
-        store_id,
-        version_no,
-        is_new,
-        first_seen_at,
-        last_seen_at,
+        store_id, version_no, is_new, first_seen_at, last_seen_at,
         document.name as name,
         document.timezone as timezone,
         document.currency as currency,
@@ -35,30 +31,20 @@ versions as (
 -- each new version, and the last version that stands here
 stated as (
     select
-        store_id,
-        version_no,
-        name,
-        timezone,
-        currency,
+        store_id, version_no, name, timezone, currency,
         version_no as since_version_no,
         first_seen_at as first_listed_at,
-        last_seen_at,
-        _load_id,
+        last_seen_at, _load_id,
     from versions
     where is_new
 
     union all
 
     select
-        stored.store_id,
-        versions.version_no,
-        stored.name,
-        stored.timezone,
+        stored.store_id, versions.version_no, stored.name, stored.timezone,
         stored.currency,
         stored.version_no as since_version_no,
-        stored.first_listed_at,
-        versions.last_seen_at,
-        stored._load_id,
+        stored.first_listed_at, versions.last_seen_at, stored._load_id,
     from core.store_versions as stored -- as it was before this build
     inner join versions
         on stored.store_id = versions.store_id

@@ -40,8 +40,7 @@ empty_days as (
 
 weeks_before as (
     select
-        empty_days.store_id,
-        empty_days.business_date,
+        empty_days.store_id, empty_days.business_date,
         empty_days.business_date - 7 * cast(weeks.week_no as integer) as same_weekday,
     from empty_days
     cross join (select unnest(generate_series(1, 8)) as week_no) as weeks

@@ -5,10 +5,7 @@ with
 
 unexplained as (
     select
-        orders.order_id,
-        orders.currency,
-        orders.total_price,
-        sums.reason,
+        orders.order_id, orders.currency, orders.total_price, sums.reason,
         unnest([
             if(
                 sums.subtotal_residual is null and rules.subtotal_rule is null,

@@ -64,9 +64,7 @@ control_totals as (
             'sale classes ' || sale_classes
         ) as detail,
         order_count_variance as order_count,
-        sales.currency,
-        control_amount,
-        actual_amount,
+        sales.currency, control_amount, actual_amount,
         amount_variance as amount,
     from audit.control_totals
     left join (
@@ -92,8 +90,7 @@ statuses as (
             'followed by another status: ' || nullif(transitioned_count, 0)
             || ' (' || array_to_string(next_statuses, ', ') || ')'
         ) as detail,
-        order_count,
-        currency,
+        order_count, currency,
         total_price as amount,
     from audit.status_evidence
 ),

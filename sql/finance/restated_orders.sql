@@ -8,9 +8,7 @@ pending as (from audit.pending_restatements),
 
 versions as (
     select
-        versions.order_id,
-        versions.version_no,
-        versions.last_seen_at,
+        versions.order_id, versions.version_no, versions.last_seen_at,
         -- an archive may bring old versions: the time of its load counts too
         greatest(versions.first_seen_at, loads.started_at) as known_at,
     from core.order_versions as versions
@@ -21,8 +19,7 @@ versions as (
 -- orders known when the day was closed, and until when they were seen as they were then
 known_at_close as (
     select
-        versions.order_id,
-        pending.close_entry_no,
+        versions.order_id, pending.close_entry_no,
         max(versions.last_seen_at) as seen_at,
     from (select distinct order_id, close_entry_no from pending) as pending
     inner join memory.entries as closes on pending.close_entry_no = closes.entry_no

@@ -15,8 +15,7 @@ select
 from core.order_versions as versions
 anti join (
     select
-        order_id,
-        version_no,
+        order_id, version_no,
     from core.order_versions
     where
         version_no > 1 -- few, so that the join by hash is fast

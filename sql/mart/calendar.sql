@@ -59,8 +59,7 @@ latest as (
 
 sales as (
     select
-        store_id,
-        business_date,
+        store_id, business_date,
         any_value(store_name) as store_name,
         any_value(currency) as currency, -- one per store
         cast(sum(order_count) as bigint) as order_count,

@@ -20,11 +20,7 @@ with
 
 closed as (
     select
-        business_date,
-        store_id,
-        sale_class,
-        currency,
-        order_count,
+        business_date, store_id, sale_class, currency, order_count,
         $price,
         line_amount,
         'closed' as side,
@@ -38,10 +34,7 @@ closed_dates as (
 -- current totals come from the days table: no order is read
 current_days as (
     select
-        days.business_date,
-        days.store_id,
-        days.sale_class,
-        days.currency,
+        days.business_date, days.store_id, days.sale_class, days.currency,
         days.order_count,
         days.$price,
         days.line_amount,
@@ -70,11 +63,7 @@ wide as (
 -- a null amount adds nothing to a sum
 long as (
     select
-        business_date,
-        store_id,
-        sale_class,
-        currency,
-        side,
+        business_date, store_id, sale_class, currency, side,
         unnest(measures_of(wide, order_count), recursive := true),
     from wide
 
@@ -82,9 +71,7 @@ long as (
 
     select
         closed_business_date as business_date,
-        store_id,
-        sale_class,
-        currency,
+        store_id, sale_class, currency,
         if(posted_period is null, 'unposted', 'posted') as side,
         measure,
         restatement_amount as amount,
@@ -94,11 +81,7 @@ long as (
 
 added as (
     select
-        business_date,
-        store_id,
-        sale_class,
-        measure,
-        currency,
+        business_date, store_id, sale_class, measure, currency,
         coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
         coalesce(sum(amount) filter (where side = 'posted'), 0) as posted_amount,
         coalesce(sum(amount) filter (where side = 'unposted'), 0) as unposted_amount,

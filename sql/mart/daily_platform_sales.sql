@@ -27,10 +27,4 @@ select
 from mart.orders
 -- one name and currency per store: they add no rows
 group by
-    store_id,
-    business_date,
-    sale_class,
-    platform,
-    dispatch_method,
-    store_name,
-    currency
+    store_id, business_date, sale_class, platform, dispatch_method, store_name, currency

@@ -30,11 +30,5 @@ select
 from mart.price_variances
 -- one currency per store: it adds no rows
 group by
-    store_id,
-    business_date,
-    sale_class,
-    dispatch_method,
-    item_type,
-    menu_match,
-    price_match,
-    currency
+    store_id, business_date, sale_class, dispatch_method, item_type, menu_match,
+    price_match, currency

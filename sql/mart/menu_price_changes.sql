@@ -25,11 +25,7 @@ with
 -- the prices that a version of a menu starts and ends with
 seen as (
     select
-        menu_id,
-        product_id,
-        channel,
-        price,
-        delivery_price,
+        menu_id, product_id, channel, price, delivery_price,
         unnest([
             {'changed_at': observed_from, 'is_start': true},
             {'changed_at': change_seen_at, 'is_start': false},
@@ -40,10 +36,7 @@ seen as (
 
 changes as (
     select
-        menu_id,
-        product_id,
-        channel,
-        changed_at,
+        menu_id, product_id, channel, changed_at,
         cast(make_timestamp(epoch_us(changed_at)) as date) as changed_date,
         any_value(price) filter (where not is_start) as previous_price,
         any_value(price) filter (where is_start) as price,
@@ -62,9 +55,7 @@ changes as (
 -- of the stores that have the menu now
 sales as (
     select
-        store_menus.menu_id,
-        mix.product_id,
-        mix.business_date,
+        store_menus.menu_id, mix.product_id, mix.business_date,
         sum(mix.unit_count) as unit_count,
     from mart.product_mix as mix
     inner join core.store_menus as store_menus on mix.store_id = store_menus.store_id

@@ -23,14 +23,8 @@ with
 
 items as (
     select
-        sale_class,
-        currency,
-        product_id,
-        unnamed_product,
-        is_modifier,
-        modifier_id,
-        unnamed_modifier,
-        action,
+        sale_class, currency, product_id, unnamed_product, is_modifier, modifier_id,
+        unnamed_modifier, action,
         -- the latest; days that are not known come first
         arg_max(
             product_name,
@@ -48,14 +42,8 @@ items as (
         cast(sum(unvalued_count) as bigint) as unvalued_count,
     from audit.daily_modifier_sales
     group by
-        sale_class,
-        currency,
-        product_id,
-        unnamed_product,
-        is_modifier,
-        modifier_id,
-        unnamed_modifier,
-        action
+        sale_class, currency, product_id, unnamed_product, is_modifier, modifier_id,
+        unnamed_modifier, action
 )
 
 select

@@ -36,9 +36,7 @@ amended as (
 
 pairs as (
     select
-        later.order_id,
-        later.version_no,
-        later.lines_version_no,
+        later.order_id, later.version_no, later.lines_version_no,
         later.lines_version_no > earlier.lines_version_no as has_other_lines,
         earlier.last_seen_at as previous_last_seen_at,
         later.first_seen_at,
@@ -66,9 +64,7 @@ pairs as (
 
 modifiers as (
     select
-        order_id,
-        lines_version_no,
-        line_no,
+        order_id, lines_version_no, line_no,
         list(
             row(modifier_id, name, action, quantity, price) order by modifier_no
         ) as modifiers,
@@ -79,9 +75,7 @@ modifiers as (
 
 lines as (
     select
-        lines.order_id,
-        lines.lines_version_no,
-        lines.line_id,
+        lines.order_id, lines.lines_version_no, lines.line_id,
         -- line ids are not guaranteed to be unique
         row_number() over (
             partition by lines.order_id, lines.lines_version_no, lines.line_id
@@ -111,8 +105,7 @@ sides as (
 
 matched as (
     select
-        order_id,
-        lines_version_no,
+        order_id, lines_version_no,
         bool_or(is_later) as is_present,
         bool_or(not is_later) as was_present,
         any_value(content) filter (where is_later)
@@ -123,8 +116,7 @@ matched as (
 
 counts as (
     select
-        order_id,
-        lines_version_no,
+        order_id, lines_version_no,
         count(*) filter (where not was_present) as added_line_count,
         count(*) filter (where not is_present) as removed_line_count,
         count(*) filter (where is_present and was_present and differs)

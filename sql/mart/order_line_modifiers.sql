@@ -34,9 +34,7 @@ rules as (
 
 orders as (
     select
-        in_force.order_id,
-        in_force.line_rule,
-        in_force.line_open_parts,
+        in_force.order_id, in_force.line_rule, in_force.line_open_parts,
         rules.* exclude (rule),
     from audit.order_rules as in_force
     left join rules on in_force.line_rule = rules.rule
@@ -45,9 +43,7 @@ orders as (
 -- few lines have a modifier twice; a name stands for an id that is not stated
 repeated as (
     select
-        order_id,
-        line_no,
-        modifier_id,
+        order_id, line_no, modifier_id,
         if(modifier_id is null, name, null) as unnamed,
         action,
         min(modifier_no) as first_no,
@@ -58,25 +54,15 @@ repeated as (
 
 modifiers as (
     select
-        lines.store_id,
-        lines.business_date,
-        lines.sale_class,
-        lines.store_name,
+        lines.store_id, lines.business_date, lines.sale_class, lines.store_name,
         lines.product_id,
         lines.name as product_name,
         lines.quantity as line_quantity,
         lines.currency,
         orders.* exclude (order_id),
-        modifiers.order_id,
-        modifiers.line_no,
-        modifiers.modifier_no,
-        modifiers.modifier_id,
-        modifiers.name,
-        modifiers.action,
-        modifiers.quantity,
-        modifiers.price,
-        variances.menu_match,
-        variances.menu_entry_count,
+        modifiers.order_id, modifiers.line_no, modifiers.modifier_no,
+        modifiers.modifier_id, modifiers.name, modifiers.action, modifiers.quantity,
+        modifiers.price, variances.menu_match, variances.menu_entry_count,
         coalesce(modifiers.modifier_no > repeated.first_no, false) as is_repeated,
         -- as audit.order_line_sums: no action is an action not known, and products of
         -- quantities beyond a million would leave 38 digits

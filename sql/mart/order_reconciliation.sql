@@ -32,10 +32,7 @@ causes as (
 
 compared as (
     select
-        orders.order_id,
-        orders.store_id,
-        orders.business_date,
-        orders.sale_class,
+        orders.order_id, orders.store_id, orders.business_date, orders.sale_class,
         orders.currency,
         orders.$price,
         amounts.* exclude (order_id),

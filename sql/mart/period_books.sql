@@ -15,11 +15,7 @@ with
 
 booked as (
     select
-        period,
-        store_id,
-        sale_class,
-        currency,
-        measure,
+        period, store_id, sale_class, currency, measure,
         'closed' as side,
         closed_amount as amount,
     from mart.closed_days
@@ -28,10 +24,7 @@ booked as (
 
     select
         posted_period as period,
-        store_id,
-        sale_class,
-        currency,
-        measure,
+        store_id, sale_class, currency, measure,
         'posted' as side,
         restatement_amount as amount,
     from mart.restatements
@@ -41,10 +34,7 @@ booked as (
 
     select
         reversed_period as period,
-        store_id,
-        sale_class,
-        currency,
-        measure,
+        store_id, sale_class, currency, measure,
         'reversed' as side,
         -restatement_amount as amount,
     from mart.restatements

@@ -39,16 +39,9 @@ menus as not materialized (
 
 orders as not materialized (
     select
-        orders.order_id,
-        orders.created_at,
-        orders.store_id,
-        orders.business_date,
-        orders.sale_class,
-        orders.dispatch_method,
-        orders.currency,
-        menus.are_all_known,
-        menus.offers_of,
-        menus.menu_scope_id,
+        orders.order_id, orders.created_at, orders.store_id, orders.business_date,
+        orders.sale_class, orders.dispatch_method, orders.currency, menus.are_all_known,
+        menus.offers_of, menus.menu_scope_id,
     from mart.orders as orders
     left join menus
         on orders.store_id = menus.store_id
@@ -59,8 +52,7 @@ orders as not materialized (
 -- is_named: a modifier without an id matches nothing, not the product itself
 items as not materialized (
     select
-        order_id,
-        line_no,
+        order_id, line_no,
         cast(null as bigint) as modifier_no,
         product_id,
         cast(null as bigint) as modifier_id,
@@ -71,12 +63,7 @@ items as not materialized (
     union all
 
     select
-        order_id,
-        line_no,
-        modifier_no,
-        product_id,
-        modifier_id,
-        price,
+        order_id, line_no, modifier_no, product_id, modifier_id, price,
         modifier_id is not null as is_named,
     from core.order_line_modifiers
 ),

@@ -21,10 +21,7 @@ with
 
 sold as (
     select
-        store_id,
-        business_date,
-        sale_class,
-        product_id,
+        store_id, business_date, sale_class, product_id,
         currency, -- one per store: adds no rows
         any_value(name) as name,
         any_value(store_name) as store_name, -- one per store, too
@@ -53,11 +50,7 @@ repeated as (
 
 repeats as (
     select
-        store_id,
-        business_date,
-        sale_class,
-        product_id,
-        currency,
+        store_id, business_date, sale_class, product_id, currency,
         sum(repeats) as repeats,
     from repeated
     group by store_id, business_date, sale_class, product_id, currency
@@ -73,20 +66,14 @@ renamed as (
 
 names as (
     select
-        lines.store_id,
-        lines.business_date,
-        lines.sale_class,
-        lines.product_id,
+        lines.store_id, lines.business_date, lines.sale_class, lines.product_id,
         lines.currency,
         min(lines.name) as first_name,
         max(lines.name) as last_name,
     from mart.order_lines as lines
     semi join renamed on lines.product_id is not distinct from renamed.product_id
     group by
-        lines.store_id,
-        lines.business_date,
-        lines.sale_class,
-        lines.product_id,
+        lines.store_id, lines.business_date, lines.sale_class, lines.product_id,
         lines.currency
 )
 

@@ -17,18 +17,14 @@ with
 
 offered as (
     select
-        store_menus.store_id,
-        products.product_id,
-        products.menu_id,
-        products.name,
+        store_menus.store_id, products.product_id, products.menu_id, products.name,
     from core.store_menus as store_menus
     inner join core.products as products on store_menus.menu_id = products.menu_id
 ),
 
 own as (
     select
-        store_id,
-        product_id,
+        store_id, product_id,
         arg_min(name, menu_id) as name, -- ignores menus without a name
         count(*) as menu_count,
         count(distinct name) as name_count,

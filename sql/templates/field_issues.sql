@@ -13,8 +13,7 @@ notes as (
             []
         ) as unknown_fields,
         coalesce(rounded, 0) as rounded_count,
-        _fetched_at,
-        _load_id,
+        _fetched_at, _load_id,
     from raw.latest_$kind
 )
 

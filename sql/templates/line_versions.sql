@@ -3,8 +3,7 @@ with
 
 changed as (
     select
-        order_id,
-        lines_version_no,
+        order_id, lines_version_no,
         before.items as items_before,
         after.items as items,
     from raw.order_edits
@@ -13,9 +12,7 @@ changed as (
 
 documents as (
     select
-        order_id,
-        lines_version_no,
-        items,
+        order_id, lines_version_no, items,
     from changed
 
     union all
@@ -31,8 +28,7 @@ documents as (
 
 lines as (
     select
-        order_id,
-        lines_version_no,
+        order_id, lines_version_no,
         generate_subscripts(items, 1) as line_no,
         unnest(items) as item,
     from documents

@@ -4,8 +4,7 @@ with
 -- each new version, and the last version that is stored here
 seen as (
     select
-        t.menu_id,
-        t.version_no,
+        t.menu_id, t.version_no,
         $place as place,
         $content as content,
         t.version_no as since_version_no,
@@ -14,8 +13,7 @@ seen as (
     union all
 
     select
-        t.menu_id,
-        versions.version_no,
+        t.menu_id, versions.version_no,
         $place as place,
         $content as content,
         t.version_no as since_version_no,
@@ -47,9 +45,7 @@ numbered as (
 
 runs as (
     select
-        menu_id,
-        place,
-        run_no,
+        menu_id, place, run_no,
         any_value(content) as content,
         min(since_version_no) as version_no,
         max(version_no) as last_version_no,

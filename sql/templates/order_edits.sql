@@ -3,8 +3,7 @@ with
 
 pairs as (
     select
-        order_id,
-        version_no,
+        order_id, version_no,
         content as after,
         lag(content) over in_order as before,
         first(lines_version_no) over in_order as lines_before,

@@ -7,9 +7,7 @@ fitted as materialized ($select),
 -- written out once for all orders that answer alike: character form_no is 1 where it fits
 written as (
     select
-        held,
-        low,
-        high,
+        held, low, high,
         reverse(lpad(bin(held), 7, '0')) as holds,
         reverse(lpad(bin(low), low_count, '0'))
         || reverse(lpad(bin(high), high_count, '0')) as fits,

@@ -34,8 +34,7 @@ amounts as (
 
 answers as (
     select
-        node,
-        order_id,
+        node, order_id,
         list(rounding_no order by rounding_no) filter (where is_fitting) as fitting,
     from amounts
     group by node, order_id

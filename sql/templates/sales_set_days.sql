@@ -15,8 +15,7 @@ stated as (
 
 parts as (
     select
-        stated.store_day_no,
-        stated.total_no,
+        stated.store_day_no, stated.total_no,
         coalesce(orders.status, '(none)') as status,
         any_value(stated.order_count) as stated_order_count,
         any_value(stated.amount) as stated_amount,

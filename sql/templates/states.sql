@@ -31,8 +31,7 @@ goods as (
 
 runs as (
     select
-        kind,
-        id,
+        kind, id,
         max(n) as last_good,
         arg_max(sha256, n) as sha256,
         arg_max(observed_at, n) as last_good_at, -- skips nulls, which come first
@@ -46,8 +45,7 @@ runs as (
 
 starts as (
     select
-        runs.kind,
-        runs.id,
+        runs.kind, runs.id,
         goods.observed_at as fetched_at,
         goods.load_id as fetch_load_id,
     from runs
@@ -57,8 +55,7 @@ starts as (
 
 lasts as (
     select
-        kind,
-        id,
+        kind, id,
         max(n) as n,
         arg_max(source, n) as last_source,
         arg_max(load_id, n) as last_load_id,
@@ -82,8 +79,7 @@ misses as (
 
 counted as (
     select
-        lasts.kind,
-        lasts.id,
+        lasts.kind, lasts.id,
         list_reduce(
             list_transform(
                 coalesce(misses.times, []),
