@@ -82,5 +82,5 @@ select
     coalesce(decisions.comment_count, 0) as comment_count, -- no row: no comment
     breaks.content,
 from residuals as breaks
-left join raw.break_decisions as decisions on breaks.order_id = decisions.order_id
+left join raw.break_decisions as decisions using (order_id)
 where breaks.residual <> 0

@@ -98,10 +98,8 @@ found as (
         if(totals.basis is null, null, totals.rule) as population_total_rule,
         totals.basis as population_total_basis,
     from orders
-    left join recorded
-        on orders.order_id = recorded.order_id
-        and orders.close_entry_no = recorded.close_entry_no
-    left join by_scope on orders.order_id = by_scope.order_id
+    left join recorded using (order_id, close_entry_no)
+    left join by_scope using (order_id)
     left join audit.closed_population_rules as subtotals
         on orders.order_id = subtotals.order_id
         and subtotals.rule_target = 'subtotal'

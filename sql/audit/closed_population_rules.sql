@@ -33,9 +33,9 @@ new_orders as (
         settings.subtotal_setting_no as setting_no,
         patterns.holds,
     from mart.orders as current
-    inner join orders on current.order_id = orders.order_id
-    inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
-    left join audit.subtotal_patterns as patterns on orders.order_id = patterns.order_id
+    inner join orders using (order_id)
+    inner join audit.order_rule_settings as settings using (order_id)
+    left join audit.subtotal_patterns as patterns using (order_id)
 
     union all
 
@@ -46,9 +46,9 @@ new_orders as (
         settings.total_setting_no as setting_no,
         patterns.holds,
     from mart.orders as current
-    inner join orders on current.order_id = orders.order_id
-    inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
-    left join audit.total_patterns as patterns on orders.order_id = patterns.order_id
+    inner join orders using (order_id)
+    inner join audit.order_rule_settings as settings using (order_id)
+    left join audit.total_patterns as patterns using (order_id)
 ),
 
 candidates as (
@@ -58,8 +58,7 @@ candidates as (
         on new_orders.close_entry_no = rules.close_entry_no
         and new_orders.rule_target = rules.rule_target
         and rules.scope = 'population'
-    left join raw.formula_settings as configured
-        on new_orders.setting_no = configured.setting_no
+    left join raw.formula_settings as configured using (setting_no)
     where rules.basis is distinct from 'configured' or rules.rule = configured.rule
 ),
 
@@ -86,12 +85,8 @@ conditions as (
             end
         ) as is_among,
     from candidates
-    inner join raw.closed_scopes as listed
-        on candidates.close_entry_no = listed.close_entry_no
-        and candidates.rule_no = listed.rule_no
-    left join audit.formula_parts as parts
-        on candidates.rule_target = parts.rule_target
-        and listed.part = parts.part
+    inner join raw.closed_scopes as listed using (close_entry_no, rule_no)
+    left join audit.formula_parts as parts using (rule_target, part)
     group by
         candidates.order_id, candidates.rule_target, candidates.rule_no,
         listed.condition_no

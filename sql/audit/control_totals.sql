@@ -52,9 +52,7 @@ controlled_orders as (
         orders.sale_class,
         amount_of(orders, totals.amount_field) as order_amount,
     from totals
-    inner join orders
-        on totals.store_id = orders.store_id
-        and totals.business_date = orders.business_date
+    inner join orders using (store_id, business_date)
 ),
 
 sums as (
@@ -89,12 +87,8 @@ compared as (
         end as unknown_reason,
         totals.entry_no, totals.imported_at,
     from totals
-    left join sums
-        on totals.business_date = sums.business_date
-        and totals.store_id = sums.store_id
-        and totals.amount_field = sums.amount_field
-        and totals.sale_classes = sums.sale_classes
-    left join stores on totals.store_id = stores.store_id
+    left join sums using (business_date, store_id, amount_field, sale_classes)
+    left join stores using (store_id)
 )
 
 select

@@ -49,8 +49,8 @@ notified as (
         notifications.last_notified_at,
         coalesce(orders.last_checked_at, unaccepted.last_checked_at) as last_checked_at,
     from notifications
-    left join mart.orders as orders on notifications.order_id = orders.order_id
-    left join unaccepted on notifications.order_id = unaccepted.order_id
+    left join mart.orders as orders using (order_id)
+    left join unaccepted using (order_id)
 ),
 
 counted as (
@@ -132,6 +132,4 @@ select
         when totals.actual_order_count = 0 then 1.0
     end as completeness,
 from ids
-full join totals
-    on ids.store_id = totals.store_id
-    and ids.business_date = totals.business_date
+full join totals using (store_id, business_date)

@@ -36,5 +36,5 @@ select
     count(*) filter (where checks.last_verdict = 'failed') as failed_count,
     count(*) filter (where checks.last_verdict = 'quarantined') as quarantined_count,
 from mart.orders as orders
-inner join checks on orders.order_id = checks.order_id
+inner join checks using (order_id)
 group by orders.store_id, orders.business_date

@@ -19,7 +19,7 @@ noted as (
         orders.business_date, notes.order_id, orders.customer_key, notes._fetched_at,
         unnest(notes.missing_fields || notes.unknown_fields) as note,
     from audit.order_field_issues as notes
-    inner join mart.orders as orders on notes.order_id = orders.order_id
+    inner join mart.orders as orders using (order_id)
 )
 
 select

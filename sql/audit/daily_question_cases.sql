@@ -37,7 +37,7 @@ judged as (
         or orders.loyalty_discount % 0.01 <> 0
         or orders.delivery_price % 0.01 <> 0 as decimals,
     from mart.orders as orders
-    inner join mart.order_reconciliation as money on orders.order_id = money.order_id
+    inner join mart.order_reconciliation as money using (order_id)
 ),
 
 -- most orders of a day give the same answers: they are separated after they are counted

@@ -43,6 +43,6 @@ select
     max(changes.first_seen_at) as last_seen_at,
     min(changes.order_id) as example_id,
 from changes
-inner join mart.orders as orders on changes.order_id = orders.order_id
+inner join mart.orders as orders using (order_id)
 group by
     orders.business_date, changes.entity_type, changes.previous_status, changes.status

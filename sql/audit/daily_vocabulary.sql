@@ -35,7 +35,7 @@ orders as (
             {'path': '/dispatch_method', 'value': orders.dispatch_method},
         ] as fields,
     from mart.orders as orders
-    left join grown on orders.order_id = grown.order_id
+    left join grown using (order_id)
 ),
 
 -- values of arrays, first per order: the join is of as many rows as there are orders

@@ -40,9 +40,9 @@ offers as (
         offers.modifier_id, offers.seen_at, offers.menu_entry_count, offers.prices,
         offers.delivery_prices,
     from stores
-    inner join core.store_menus as store_menus on stores.store_id = store_menus.store_id
-    inner join menus on store_menus.menu_id = menus.menu_id
-    inner join audit.menu_offers as offers on store_menus.menu_id = offers.menu_id
+    inner join core.store_menus as store_menus using (store_id)
+    inner join menus using (menu_id)
+    inner join audit.menu_offers as offers using (menu_id)
     where coalesce(offers.offered_from <= menus.first_seen_at, true)
         and coalesce(offers.offered_until > menus.first_seen_at, true)
 )

@@ -66,10 +66,7 @@ select
     populations.residual_value,
     populations.residual_base,
 from raw.formula_populations as populations
-inner join audit.formula_rules as rules
-    on populations.rule_target = rules.rule_target
-    and populations.form_no = rules.form_no
-    and populations.rounding_no = rules.rounding_no
+inner join audit.formula_rules as rules using (rule_target, form_no, rounding_no)
 left join audit.formula_forms as rivals
     on populations.rule_target = rivals.rule_target
     and populations.rival_form_no = rivals.form_no

@@ -53,9 +53,7 @@ days as (
         calendar.store_id, calendar.business_date,
         coalesce(placed.orders, 0) as orders,
     from calendar
-    left join placed
-        on calendar.store_id = placed.store_id
-        and calendar.business_date = placed.business_date
+    left join placed using (store_id, business_date)
 ),
 
 -- what the same weekday had in the eight weeks before, of which at least four are known

@@ -29,7 +29,7 @@ spans as (
         offers.seen_at, offers.menu_entry_count, offers.prices, offers.delivery_prices,
     from sets
     inner join core.store_menus as store_menus on sets.menu_set_no = store_menus.store_id
-    inner join audit.menu_offers as offers on store_menus.menu_id = offers.menu_id
+    inner join audit.menu_offers as offers using (menu_id)
 ),
 
 bounds as (

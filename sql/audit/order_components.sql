@@ -44,7 +44,7 @@ select
         ) as decimal(38, 8)
     ) as amount,
 from mart.orders as orders
-left join audit.order_closes as closes on orders.order_id = closes.order_id
+left join audit.order_closes as closes using (order_id)
 inner join components
     on closes.close_entry_no is not distinct from components.close_entry_no
     and is_in_scope(components, orders)

@@ -81,15 +81,15 @@ parts as (
         subtotals.mode as subtotal_mode,
         subtotals.unit as subtotal_unit,
     from audit.order_rules as in_force
-    inner join mart.orders as orders on in_force.order_id = orders.order_id
+    inner join mart.orders as orders using (order_id)
     left join rules as totals
         on totals.rule_target = 'total'
         and in_force.total_rule = totals.rule
     left join rules as subtotals
         on subtotals.rule_target = 'subtotal'
         and in_force.subtotal_rule = subtotals.rule
-    left join contents on orders.order_id = contents.order_id
-    left join components on orders.order_id = components.order_id
+    left join contents using (order_id)
+    left join components using (order_id)
 )
 
 select

@@ -133,9 +133,5 @@ select
     ) as is_whole,
     cast(greatest(lines.decimals, common.decimals) as bigint) as decimals,
 from lines
-left join common
-    on lines.order_id = common.order_id
-    and lines.line_no = common.line_no
-left join rare
-    on lines.order_id = rare.order_id
-    and lines.line_no = rare.line_no
+left join common using (order_id, line_no)
+left join rare using (order_id, line_no)

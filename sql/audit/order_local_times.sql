@@ -23,7 +23,7 @@ zoned as (
         epoch_us(orders.promised_pick_up_time) as pick_up_us,
     from core.orders as orders
     cross join raw.settings as settings
-    left join core.stores as stores on orders.store_id = stores.store_id
+    left join core.stores as stores using (store_id)
     left join (select distinct timezone from raw.zone_offsets) as zones
         on stores.timezone = zones.timezone
 ),

@@ -18,7 +18,7 @@ broken_lines as (
         breaks.order_id, breaks.rule_target,
         bool_or(abs(lines.line_amount) = abs(breaks.residual)) as is_a_line,
     from mart.order_lines as lines
-    inner join audit.order_residuals as breaks on lines.order_id = breaks.order_id
+    inner join audit.order_residuals as breaks using (order_id)
     group by breaks.order_id, breaks.rule_target
 ),
 
@@ -33,7 +33,7 @@ broken_modifiers as (
             abs(sum(add_once + other_once)),
         ] as sums,
     from audit.order_line_sums as lines
-    inner join audit.order_residuals as breaks on lines.order_id = breaks.order_id
+    inner join audit.order_residuals as breaks using (order_id)
     group by breaks.order_id, breaks.rule_target
     having bool_and(lines.is_whole)
 ),
@@ -124,15 +124,9 @@ explained as (
             lambda cause: cause is not null
         ) as causes,
     from audit.order_residuals as breaks
-    left join broken_modifiers
-        on breaks.order_id = broken_modifiers.order_id
-        and breaks.rule_target = broken_modifiers.rule_target
-    left join broken_lines
-        on breaks.order_id = broken_lines.order_id
-        and breaks.rule_target = broken_lines.rule_target
-    inner join audit.formula_rules as rules
-        on breaks.rule_target = rules.rule_target
-        and breaks.rule = rules.rule
+    left join broken_modifiers using (order_id, rule_target)
+    left join broken_lines using (order_id, rule_target)
+    inner join audit.formula_rules as rules using (rule_target, rule)
 )
 
 select
@@ -145,7 +139,5 @@ select
         if(len(explained.causes) = 1, explained.causes[1], null)
     ) as likely_cause,
 from explained
-left join patterns
-    on explained.order_id = patterns.order_id
-    and explained.rule_target = patterns.rule_target
+left join patterns using (order_id, rule_target)
 where patterns.cause is not null or len(explained.causes) = 1

@@ -57,5 +57,5 @@ select
     orders.discount,
     orders.loyalty_discount,
 from mart.orders as orders
-inner join residuals on orders.order_id = residuals.order_id
+inner join residuals using (order_id)
 where residuals.residual <> 0

@@ -45,4 +45,4 @@ select
     named.subtotal_setting_no,
     named.total_setting_no,
 from mart.orders as orders
-left join named on orders.order_id = named.order_id
+left join named using (order_id)

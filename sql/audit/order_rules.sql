@@ -63,8 +63,8 @@ judged as (
         if(found_total_basis = 'assumed', 'observed/unrounded', totals.found_rule)
             as found_total_rule,
     from audit.order_populations as orders
-    left join audit.subtotal_patterns as lines on orders.order_id = lines.order_id
-    left join audit.total_patterns as parts on orders.order_id = parts.order_id
+    left join audit.subtotal_patterns as lines using (order_id)
+    left join audit.total_patterns as parts using (order_id)
     inner join populations as subtotals
         on subtotals.rule_target = 'subtotal'
         and orders.subtotal_population_no = subtotals.population_no
@@ -84,7 +84,7 @@ decided as (
         if(is_closed, closed.total_rule, found_total_rule) as total_rule,
         if(is_closed, closed.total_basis, found_total_basis) as total_basis,
     from judged
-    left join audit.closed_order_rules as closed on judged.order_id = closed.order_id
+    left join audit.closed_order_rules as closed using (order_id)
 )
 
 select

@@ -122,8 +122,8 @@ answered as (
         list_sort(list_distinct(coalesce(of_orders.example_ids, told.example_ids, [])))
             as example_ids,
     from raw.assumptions as asked
-    left join of_orders on asked.question = of_orders.question
-    left join told on asked.question = told.question
+    left join of_orders using (question)
+    left join told using (question)
 )
 
 select

@@ -70,7 +70,7 @@ noted as (
         if(note[1] = '/', regexp_extract(note, '[a-z|]+$'), null) as value,
         live.first_observed_at, live.can_drift, notes.load_id, notes.example_ids,
     from audit.load_notes as notes
-    inner join live on notes.load_id = live.load_id
+    inner join live using (load_id)
 
     union all
 
@@ -136,5 +136,5 @@ select
     met.load_id,
     list_filter(met.example_ids, lambda id: id is not null) as example_ids,
 from met
-inner join learned on met.kind = learned.kind
+inner join learned using (kind)
 where met.first_seen_at > learned.until

@@ -38,7 +38,7 @@ stores as (
         count(*) > count(menus.menu_id) as lacks_a_menu,
         list(store_menus.menu_id order by store_menus.menu_id) as menu_ids,
     from core.store_menus as store_menus
-    left join menus on store_menus.menu_id = menus.menu_id
+    left join menus using (menu_id)
     group by store_menus.store_id
     having count(menus.menu_id) > 0
 ),

@@ -87,7 +87,7 @@ tested as materialized (
         try_cast(add_own - other_own as decimal(14, 4)) as less_own,
         try_cast(add_once - other_once as decimal(14, 4)) as less_once,
     from sums
-    inner join stated on sums.order_id = stated.order_id
+    inner join stated using (order_id)
 ),
 
 -- no sum is too large, subtotal and discount are stated: else one of these is null

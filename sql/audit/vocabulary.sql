@@ -63,7 +63,7 @@ used as (
         found.is_of_unknown_time,
         found.menu_id as example_id,
     from in_menus as found
-    inner join core.menus as menus on found.menu_id = menus.menu_id
+    inner join core.menus as menus using (menu_id)
 )
 
 select

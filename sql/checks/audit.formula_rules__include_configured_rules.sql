@@ -7,7 +7,5 @@ select
     cast(null as decimal(18, 4)) as residual,
     settings.rule as detail,
 from raw.formula_settings as settings
-left join audit.formula_rules as rules
-    on settings.rule_target = rules.rule_target
-    and settings.rule = rules.rule
+left join audit.formula_rules as rules using (rule_target, rule)
 where rules.rule is null

@@ -4,6 +4,4 @@ select
     prices.menu_id as entity_id,
     'group ' || prices.group_no || ', price ' || prices.price_no as location,
 from core.menu_prices as prices
-anti join core.price_groups as price_groups
-    on prices.menu_id = price_groups.menu_id
-    and prices.group_no = price_groups.group_no
+anti join core.price_groups as price_groups using (menu_id, group_no)

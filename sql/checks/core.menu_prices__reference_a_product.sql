@@ -5,7 +5,5 @@ select
     'group ' || prices.group_no || ', price ' || prices.price_no as location,
     'product ' || prices.product_id as detail,
 from core.menu_prices as prices
-anti join core.products as products
-    on prices.menu_id = products.menu_id
-    and prices.product_id = products.product_id
+anti join core.products as products using (menu_id, product_id)
 where prices.product_id is not null

@@ -22,7 +22,4 @@ select
     edges.menu_id as entity_id,
     edges.parent_type || ' ' || edges.parent_id || ', edge ' || edges.edge_no as location,
 from core.modifier_edges as edges
-anti join parents
-    on edges.menu_id = parents.menu_id
-    and edges.parent_type = parents.parent_type
-    and edges.parent_id = parents.parent_id
+anti join parents using (menu_id, parent_type, parent_id)

@@ -5,7 +5,5 @@ select
     edges.parent_type || ' ' || edges.parent_id || ', edge ' || edges.edge_no as location,
     'modifier ' || edges.modifier_id as detail,
 from core.modifier_edges as edges
-anti join core.modifiers as modifiers
-    on edges.menu_id = modifiers.menu_id
-    and edges.modifier_id = modifiers.modifier_id
+anti join core.modifiers as modifiers using (menu_id, modifier_id)
 where edges.modifier_id is not null

@@ -4,4 +4,4 @@ select
     modifiers.menu_id as entity_id,
     'modifier ' || modifiers.modifier_id as location,
 from core.modifiers as modifiers
-anti join core.menus as menus on modifiers.menu_id = menus.menu_id
+anti join core.menus as menus using (menu_id)

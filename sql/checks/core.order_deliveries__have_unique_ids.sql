@@ -15,6 +15,4 @@ select
     'delivery ' || deliveries.delivery_no as location,
     'delivery id ' || deliveries.delivery_id as detail,
 from core.order_deliveries as deliveries
-semi join repeated
-    on deliveries.order_id = repeated.order_id
-    and deliveries.delivery_id = repeated.delivery_id
+semi join repeated using (order_id, delivery_id)

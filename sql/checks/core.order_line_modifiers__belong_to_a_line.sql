@@ -4,6 +4,4 @@ select
     modifiers.order_id as entity_id,
     'line ' || modifiers.line_no || ', modifier ' || modifiers.modifier_no as location,
 from core.order_line_modifiers as modifiers
-anti join core.order_lines as lines
-    on modifiers.order_id = lines.order_id
-    and modifiers.line_no = lines.line_no
+anti join core.order_lines as lines using (order_id, line_no)

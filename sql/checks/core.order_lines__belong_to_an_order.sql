@@ -4,4 +4,4 @@ select
     lines.order_id as entity_id,
     'line ' || lines.line_no as location,
 from core.order_lines as lines
-anti join core.orders as orders on lines.order_id = orders.order_id
+anti join core.orders as orders using (order_id)

@@ -15,6 +15,4 @@ select
     'line ' || lines.line_no as location,
     'line id ' || lines.line_id as detail,
 from core.order_lines as lines
-semi join repeated
-    on lines.order_id = repeated.order_id
-    and lines.line_id = repeated.line_id
+semi join repeated using (order_id, line_id)

@@ -5,5 +5,5 @@ select
     'store_id' as location,
     'store ' || orders.store_id as detail,
 from core.orders as orders
-anti join core.stores as stores on orders.store_id = stores.store_id
+anti join core.stores as stores using (store_id)
 where orders.store_id is not null

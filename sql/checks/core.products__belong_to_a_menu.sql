@@ -4,4 +4,4 @@ select
     products.menu_id as entity_id,
     'product ' || products.product_id as location,
 from core.products as products
-anti join core.menus as menus on products.menu_id = menus.menu_id
+anti join core.menus as menus using (menu_id)

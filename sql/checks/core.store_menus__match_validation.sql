@@ -12,5 +12,5 @@ select
     'menu_ids' as location,
     (coalesce(flat.mention_count, 0) - stores.validated_menu_ids) || ' off' as detail,
 from raw.latest_stores as stores
-left join flat on stores.store_id = flat.store_id
+left join flat using (store_id)
 where coalesce(flat.mention_count, 0) <> stores.validated_menu_ids

@@ -4,4 +4,4 @@ select
     store_menus.store_id as entity_id,
     'menu ' || store_menus.menu_id as location,
 from core.store_menus as store_menus
-anti join core.menus as menus on store_menus.menu_id = menus.menu_id
+anti join core.menus as menus using (menu_id)

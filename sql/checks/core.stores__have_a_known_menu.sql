@@ -5,11 +5,11 @@ with
 known as (
     select store_menus.store_id,
     from core.store_menus as store_menus
-    inner join core.menus as menus on store_menus.menu_id = menus.menu_id
+    inner join core.menus as menus using (menu_id)
 )
 
 select
     stores.store_id as entity_id,
     'menu_ids' as location,
 from core.stores as stores
-anti join known on stores.store_id = known.store_id
+anti join known using (store_id)

@@ -5,5 +5,5 @@ select
     'timezone' as location,
     '[business_day] timezone is used' as detail,
 from core.stores as stores
-anti join raw.zone_offsets as zones on stores.timezone = zones.timezone
+anti join raw.zone_offsets as zones using (timezone)
 where stores.timezone is not null

@@ -3,4 +3,4 @@
 select
     latest.store_id as entity_id,
 from raw.latest_stores as latest
-anti join core.stores as stores on latest.store_id = stores.store_id
+anti join core.stores as stores using (store_id)

@@ -28,14 +28,10 @@ wrong_lines as (
         - coalesce(sums.modifiers_amount, 0) as residual, -- no modifiers add nothing
         coalesce(sums.unvalued_count, 0) as unvalued_count,
     from mart.order_lines as lines
-    inner join core.order_lines as core_lines
-        on lines.order_id = core_lines.order_id
-        and lines.line_no = core_lines.line_no
-    inner join audit.order_rules as in_force on lines.order_id = in_force.order_id
+    inner join core.order_lines as core_lines using (order_id, line_no)
+    inner join audit.order_rules as in_force using (order_id)
     inner join rules on in_force.line_rule = rules.rule
-    left join sums
-        on lines.order_id = sums.order_id
-        and lines.line_no = sums.line_no
+    left join sums using (order_id, line_no)
     where lines.line_amount is not null
 )
 

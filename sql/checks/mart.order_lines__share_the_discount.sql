@@ -18,7 +18,7 @@ select
     shares.discount_share - orders.discount as residual,
     shares.share_count || ' of ' || shares.line_count || ' lines' as detail,
 from shares
-inner join mart.orders as orders on shares.order_id = orders.order_id
+inner join mart.orders as orders using (order_id)
 where
     shares.share_count not in (0, shares.line_count)
     or shares.discount_share <> orders.discount

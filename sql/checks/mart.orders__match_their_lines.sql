@@ -16,7 +16,7 @@ select
     orders.order_id as entity_id,
     'line_count' as location,
 from mart.orders as orders
-left join contents on orders.order_id = contents.order_id
+left join contents using (order_id)
 where
     orders.line_count <> coalesce(contents.line_count, 0)
     or orders.unit_count is distinct from if(contents.order_id is null, 0, contents.unit_count)

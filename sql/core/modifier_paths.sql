@@ -73,9 +73,7 @@ walk as (
                     rows unbounded preceding
                 ) - children.edges as edges_before,
             from walk
-            inner join children
-                on walk.menu_id = children.menu_id
-                and walk.modifier_id = children.modifier_id
+            inner join children using (menu_id, modifier_id)
             where not walk.is_cycle and walk.depth < 32
         ),
 
@@ -138,6 +136,4 @@ select
     -- lineage
     walk._load_id,
 from walk
-left join children
-    on walk.menu_id = children.menu_id
-    and walk.modifier_id = children.modifier_id
+left join children using (menu_id, modifier_id)

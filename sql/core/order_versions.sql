@@ -37,9 +37,7 @@ versions as (
         list_transform(given.document.deliveries, lambda d: d.type) as delivery_types,
         given._load_id, given._payload_sha256,
     from raw.order_versions as given
-    left join raw.order_edits as edits
-        on given.order_id = edits.order_id
-        and given.version_no = edits.version_no
+    left join raw.order_edits as edits using (order_id, version_no)
 
     union all
 
@@ -52,9 +50,7 @@ versions as (
         stored.delivery_ids, stored.delivery_statuses, stored.delivery_types,
         stored._load_id, stored._payload_sha256,
     from core.order_versions as stored -- as it was before this build
-    left join raw.order_sightings as again
-        on stored.order_id = again.order_id
-        and stored.version_no = again.version_no
+    left join raw.order_sightings as again using (order_id, version_no)
 )
 
 select
@@ -78,6 +74,4 @@ select
     versions._load_id,
     versions._payload_sha256,
 from versions
-left join changed
-    on versions.order_id = changed.order_id
-    and versions.version_no = changed.version_no
+left join changed using (order_id, version_no)

@@ -3,7 +3,9 @@ with
 
 orders as (
     select
-        order_id, customer_key, currency,
+        order_id,
+        customer_key,
+        currency,
         date_trunc('month', business_date) as business_month,
     from mart.orders
     where sale_class = 'counted' and customer_key is not null
@@ -15,7 +17,8 @@ orders as (
 
 new_customers as (
     select
-        customers.customer_key, customers.currency,
+        customers.customer_key,
+        customers.currency,
         orders.business_month as first_month,
     from mart.customers
     inner join orders on customers.first_order_id = orders.order_id

@@ -17,7 +17,7 @@ stores as (
         greatest(min(placed.business_date), any_value(ref.opened_on)) as first_date,
         any_value(ref.closed_on) as closed_on,
     from placed
-    left join ref.stores as ref on placed.store_id = ref.store_id
+    left join ref.stores as ref using (store_id)
     group by placed.store_id
 ),
 
@@ -30,9 +30,7 @@ empty_days as (
     select stores.store_id, days.business_date, stores.first_date
     from stores
     cross join days
-    anti join placed
-        on stores.store_id = placed.store_id
-        and days.business_date = placed.business_date
+    anti join placed using (store_id, business_date)
     where
         (cast($store_id as bigint) is null or stores.store_id = $store_id)
         and (stores.closed_on is null or days.business_date <= stores.closed_on)

@@ -19,8 +19,8 @@ unexplained as (
             ),
         ], recursive := true),
     from orders_to_close as orders
-    inner join mart.order_reconciliation as sums on orders.order_id = sums.order_id
-    inner join audit.order_rules as rules on orders.order_id = rules.order_id
+    inner join mart.order_reconciliation as sums using (order_id)
+    inner join audit.order_rules as rules using (order_id)
     where
         orders.sale_class = 'counted'
         and (

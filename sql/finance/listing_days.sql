@@ -21,7 +21,7 @@ select
     days.total_residual,
     days.total_abs_residual,
 from mart.daily_reconciliations as days
-left join core.stores as stores on days.store_id = stores.store_id
+left join core.stores as stores using (store_id)
 where
     (cast($since as date) is null or days.business_date >= $since)
     and (cast($until as date) is null or days.business_date <= $until)

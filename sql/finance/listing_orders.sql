@@ -36,7 +36,7 @@ select
     sums.total_likely_cause,
     sums.reason,
 from mart.order_reconciliation as sums
-inner join mart.orders as orders on sums.order_id = orders.order_id
+inner join mart.orders as orders using (order_id)
 inner join lines
     on sums.currency is not distinct from lines.currency
     and sums.sale_class = lines.sale_class

@@ -50,7 +50,7 @@ select
         else 'posted'
     end as state,
 from restatements
-left join lines on restatements.restatement_no = lines.restatement_no
-left join core.stores as stores on restatements.store_id = stores.store_id
-left join zones on restatements.store_id = zones.store_id
+left join lines using (restatement_no)
+left join core.stores as stores using (store_id)
+left join zones using (store_id)
 order by restatements.restatement_no

@@ -47,7 +47,7 @@ select
     rules.total_rule,
     rules.total_basis,
 from orders
-inner join core.orders as known on orders.order_id = known.order_id
-inner join mart.order_reconciliation as sums on orders.order_id = sums.order_id
-inner join audit.order_rules as rules on orders.order_id = rules.order_id
+inner join core.orders as known using (order_id)
+inner join mart.order_reconciliation as sums using (order_id)
+inner join audit.order_rules as rules using (order_id)
 order by orders.business_date, orders.order_id

@@ -74,9 +74,7 @@ moves_between_currencies as (
 store_changes as (
     select changes.order_id, max(versions.known_at) as changed_at
     from core.order_changes as changes
-    inner join versions
-        on changes.order_id = versions.order_id
-        and changes.version_no = versions.version_no
+    inner join versions using (order_id, version_no)
     where changes.field = 'store_id'
     group by changes.order_id
 )
@@ -122,19 +120,16 @@ select
     ) as was_quarantined_when_booked,
 from (select distinct order_id, close_entry_no from pending) as pending
 inner join memory.entries as closes on pending.close_entry_no = closes.entry_no
-inner join mart.orders as orders on pending.order_id = orders.order_id
-inner join core.orders as known on pending.order_id = known.order_id
+inner join mart.orders as orders using (order_id)
+inner join core.orders as known using (order_id)
 inner join (
     select order_id, max_by(known_at, version_no) as known_at
     from versions
     group by order_id
 ) as latest on pending.order_id = latest.order_id
-inner join amount_changes on pending.order_id = amount_changes.order_id
-left join moves_between_closed_days as moves on pending.order_id = moves.order_id
-left join moves_between_currencies as currencies
-    on pending.order_id = currencies.order_id
-left join store_changes on pending.order_id = store_changes.order_id
-left join temp.last_booked as booked on pending.order_id = booked.order_id
-left join known_at_close
-    on pending.order_id = known_at_close.order_id
-    and pending.close_entry_no = known_at_close.close_entry_no
+inner join amount_changes using (order_id)
+left join moves_between_closed_days as moves using (order_id)
+left join moves_between_currencies as currencies using (order_id)
+left join store_changes using (order_id)
+left join temp.last_booked as booked using (order_id)
+left join known_at_close using (order_id, close_entry_no)

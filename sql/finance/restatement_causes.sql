@@ -81,10 +81,8 @@ causes as (
     from audit.pending_restatements as pending
     cross join memory.present as present
     inner join memory.entries as closes on pending.close_entry_no = closes.entry_no
-    inner join temp.restated_orders as orders
-        on pending.order_id = orders.order_id
-        and pending.close_entry_no = orders.close_entry_no
-    left join temp.last_booked as booked on pending.order_id = booked.order_id
+    inner join temp.restated_orders as orders using (order_id, close_entry_no)
+    left join temp.last_booked as booked using (order_id)
 )
 
 select

@@ -27,9 +27,7 @@ select
     lines.price,
     lines.has_instructions,
 from versions
-inner join core.order_line_versions as lines
-    on versions.order_id = lines.order_id
-    and versions.lines_version_no = lines.lines_version_no
+inner join core.order_line_versions as lines using (order_id, lines_version_no)
 
 union all
 
@@ -45,5 +43,5 @@ select
     lines.price,
     lines.has_instructions,
 from versions
-inner join core.order_lines as lines on versions.order_id = lines.order_id
-anti join changed on versions.order_id = changed.order_id
+inner join core.order_lines as lines using (order_id)
+anti join changed using (order_id)

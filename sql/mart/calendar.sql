@@ -82,8 +82,8 @@ stores as (
         max(latest.latest_date) as latest_date,
     from sales
     cross join raw.settings as settings
-    left join core.stores as stores on sales.store_id = stores.store_id
-    left join zones on stores.timezone = zones.timezone
+    left join core.stores as stores using (store_id)
+    left join zones using (timezone)
     left join latest
         on coalesce(zones.timezone, settings.business_day_timezone) = latest.timezone
     group by sales.store_id
@@ -135,9 +135,7 @@ select
     coalesce(sales.counted_order_count, 0) as counted_order_count,
     sales.counted_total_price,
 from days
-left join sales
-    on days.store_id = sales.store_id
-    and days.business_date = sales.business_date
+left join sales using (store_id, business_date)
 left join raw.day_closes as every_store
     on days.business_date = every_store.business_date
     and every_store.is_every_store
@@ -145,6 +143,4 @@ left join raw.day_closes as own
     on days.business_date = own.business_date
     and days.store_id = own.store_id
     and not own.is_every_store
-left join audit.coverage as coverage
-    on days.store_id = coverage.store_id
-    and days.business_date = coverage.business_date
+left join audit.coverage as coverage using (store_id, business_date)

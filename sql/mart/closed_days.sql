@@ -40,8 +40,7 @@ current_days as (
         days.line_amount,
         'current' as side,
     from closed_dates as dates
-    inner join mart.daily_reconciliations as days
-        on dates.business_date = days.business_date
+    inner join mart.daily_reconciliations as days using (business_date)
     left join raw.day_closes as own
         on days.business_date = own.business_date
         and days.store_id = own.store_id

@@ -58,7 +58,7 @@ sales as (
         store_menus.menu_id, mix.product_id, mix.business_date,
         sum(mix.unit_count) as unit_count,
     from mart.product_mix as mix
-    inner join core.store_menus as store_menus on mix.store_id = store_menus.store_id
+    inner join core.store_menus as store_menus using (store_id)
     where mix.sale_class = 'counted' and mix.business_date is not null
     group by store_menus.menu_id, mix.product_id, mix.business_date
 ),
@@ -87,7 +87,7 @@ bounds as (
             coalesce(spans.last_date, changes.changed_date)
         ) as to_date,
     from changes
-    left join spans on changes.menu_id = spans.menu_id
+    left join spans using (menu_id)
     window of_price as (
         partition by changes.menu_id, changes.product_id, changes.channel
         order by changes.changed_at

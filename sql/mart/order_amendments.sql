@@ -54,9 +54,7 @@ pairs as (
         cast(later.$optional as decimal(38, 4)) - earlier.$optional as ${optional}_change,
         cast(later.total_price as decimal(38, 4)) - earlier.total_price as total_change,
     from core.order_versions as later
-    inner join amended
-        on later.order_id = amended.order_id
-        and later.version_no = amended.version_no
+    inner join amended using (order_id, version_no)
     inner join core.order_versions as earlier
         on later.order_id = earlier.order_id
         and later.version_no = earlier.version_no + 1
@@ -85,10 +83,7 @@ lines as (
             product_id, quantity, name, price, has_instructions, modifiers.modifiers
         ) as content,
     from core.order_line_versions as lines
-    left join modifiers
-        on lines.order_id = modifiers.order_id
-        and lines.lines_version_no = modifiers.lines_version_no
-        and lines.line_no = modifiers.line_no
+    left join modifiers using (order_id, lines_version_no, line_no)
     where lines.order_id in (select order_id from pairs where has_other_lines)
 ),
 
@@ -159,8 +154,6 @@ select
         else 'total_unchanged'
     end as verdict,
 from mart.orders as orders
-inner join pairs on orders.order_id = pairs.order_id
-left join counts
-    on pairs.order_id = counts.order_id
-    and pairs.lines_version_no = counts.lines_version_no
-left join audit.order_closes as closes on pairs.order_id = closes.order_id
+inner join pairs using (order_id)
+left join counts using (order_id, lines_version_no)
+left join audit.order_closes as closes using (order_id)

@@ -77,14 +77,9 @@ modifiers as (
             false
         ) as is_whole,
     from core.order_line_modifiers as modifiers
-    inner join mart.order_lines as lines
-        on modifiers.order_id = lines.order_id
-        and modifiers.line_no = lines.line_no
-    inner join orders on modifiers.order_id = orders.order_id
-    inner join mart.price_variances as variances
-        on modifiers.order_id = variances.order_id
-        and modifiers.line_no = variances.line_no
-        and modifiers.modifier_no = variances.modifier_no
+    inner join mart.order_lines as lines using (order_id, line_no)
+    inner join orders using (order_id)
+    inner join mart.price_variances as variances using (order_id, line_no, modifier_no)
     left join repeated
         on modifiers.order_id = repeated.order_id
         and modifiers.line_no = repeated.line_no

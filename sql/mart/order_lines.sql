@@ -85,7 +85,7 @@ lines as (
             null
         ) as per_unit,
     from audit.order_line_sums as sums
-    inner join in_force on sums.order_id = in_force.order_id
+    inner join in_force using (order_id)
 ),
 
 valued as (
@@ -152,4 +152,4 @@ select
         else 'undecided'
     end as missing_amount_reason,
 from apportioned as lines
-inner join orders on lines.order_id = orders.order_id
+inner join orders using (order_id)

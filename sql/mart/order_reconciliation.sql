@@ -37,7 +37,7 @@ compared as (
         orders.$price,
         amounts.* exclude (order_id),
     from audit.order_formula_amounts as amounts
-    inner join mart.orders as orders on amounts.order_id = orders.order_id
+    inner join mart.orders as orders using (order_id)
 )
 
 select
@@ -114,4 +114,4 @@ select
         )
     ) as reason,
 from compared
-left join causes on compared.order_id = causes.order_id
+left join causes using (order_id)

@@ -105,11 +105,10 @@ select
     orders._fetched_at,
     orders._load_id,
 from core.orders as orders
-inner join audit.order_local_times as clocks on orders.order_id = clocks.order_id
+inner join audit.order_local_times as clocks using (order_id)
 cross join raw.settings as settings
-left join core.stores as stores on orders.store_id = stores.store_id
-left join audit.customer_order_numbers as numbers
-    on orders.order_id = numbers.order_id
-left join contents on orders.order_id = contents.order_id
-left join deliveries on orders.order_id = deliveries.order_id
-left join raw.order_checks as checks on orders.order_id = checks.order_id
+left join core.stores as stores using (store_id)
+left join audit.customer_order_numbers as numbers using (order_id)
+left join contents using (order_id)
+left join deliveries using (order_id)
+left join raw.order_checks as checks using (order_id)

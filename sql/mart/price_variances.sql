@@ -75,7 +75,7 @@ sold as not materialized (
         ),
         items.* exclude (order_id, is_named),
     from items
-    inner join orders on items.order_id = orders.order_id
+    inner join orders using (order_id)
 ),
 
 offers as not materialized (

@@ -79,7 +79,6 @@ select
     coalesce(sold.line_count, 0) as line_count,
     if(sold.product_id is null, 0, sold.unit_count) as unit_count,
 from known
-left join on_menus on known.product_id = on_menus.product_id
-left join sold on known.product_id = sold.product_id
-left join raw.product_categories as categories
-    on known.product_id = categories.product_id
+left join on_menus using (product_id)
+left join sold using (product_id)
+left join raw.product_categories as categories using (product_id)

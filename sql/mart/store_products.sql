@@ -19,7 +19,7 @@ offered as (
     select
         store_menus.store_id, products.product_id, products.menu_id, products.name,
     from core.store_menus as store_menus
-    inner join core.products as products on store_menus.menu_id = products.menu_id
+    inner join core.products as products using (menu_id)
 ),
 
 own as (
@@ -78,7 +78,5 @@ select
     ) as name_count,
 from known
 cross join raw.settings as settings
-left join own
-    on known.store_id = own.store_id
-    and known.product_id = own.product_id
-left join anywhere on known.product_id = anywhere.product_id
+left join own using (store_id, product_id)
+left join anywhere using (product_id)

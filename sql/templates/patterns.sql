@@ -22,7 +22,4 @@ select
     written.fits,
     fitted.is_rounded,
 from fitted
-inner join written
-    on fitted.held = written.held
-    and fitted.low = written.low
-    and fitted.high = written.high
+inner join written using (held, low, high)

@@ -24,14 +24,14 @@ comparable as (
     union
     select store_menus.store_id,
     from core.store_menus as store_menus
-    inner join core.menus as menus on store_menus.menu_id = menus.menu_id
+    inner join core.menus as menus using (menu_id)
 ),
 
 -- none of their menus was observed
 unobserved as (
     select stores.store_id,
     from core.stores as stores
-    anti join comparable on stores.store_id = comparable.store_id
+    anti join comparable using (store_id)
 ),
 
 -- for speed: with global ids, whatever is on a menu needs no join
@@ -52,9 +52,9 @@ ordered as (
         and orders.store_id is null as is_storeless,
     from $sold as sold
     anti join named on sold.${entity}_id = named.${entity}_id
-    inner join core.orders as orders on sold.order_id = orders.order_id
+    inner join core.orders as orders using (order_id)
     cross join raw.settings as settings
-    anti join unobserved on orders.store_id = unobserved.store_id
+    anti join unobserved using (store_id)
     where sold.${entity}_id is not null
 )
 

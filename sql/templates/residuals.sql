@@ -22,5 +22,5 @@ select
     cast(any_value(orders.discount) * $unit as bigint) as discount,
     cast(any_value(orders.loyalty_discount) * $unit as bigint) as loyalty,
 from lines
-inner join mart.orders as orders on lines.order_id = orders.order_id
+inner join mart.orders as orders using (order_id)
 group by lines.order_id, lines.node

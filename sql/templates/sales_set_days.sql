@@ -23,9 +23,7 @@ parts as (
         count(amount_of(orders, stated.amount_field)) as amount_count,
         sum(amount_of(orders, stated.amount_field)) as amount,
     from stated
-    inner join mart.orders as orders
-        on stated.store_id = orders.store_id
-        and stated.business_date = orders.business_date
+    inner join mart.orders as orders using (store_id, business_date)
     where not orders.is_deleted
     group by stated.store_day_no, stated.total_no, coalesce(orders.status, '(none)')
 )

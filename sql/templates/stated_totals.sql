@@ -11,7 +11,7 @@ select
     cast(orders.discount * $unit as bigint) as discount,
     cast(orders.loyalty_discount * $unit as bigint) as loyalty,
 from facts
-inner join mart.orders as orders on facts.order_id = orders.order_id
+inner join mart.orders as orders using (order_id)
 left join (
     select order_id, sum(amount) as amount from audit.order_components group by order_id
 ) as components on facts.order_id = components.order_id

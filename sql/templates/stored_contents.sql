@@ -39,6 +39,6 @@ select
     versions.lines_version_no,
     struct_pack($fields),
 from warehouse.core.orders as orders
-inner join versions on versions.order_id = orders.order_id
-left join lines on lines.order_id = orders.order_id
-left join deliveries on deliveries.order_id = orders.order_id
+inner join versions using (order_id)
+left join lines using (order_id)
+left join deliveries using (order_id)

@@ -21,7 +21,7 @@ select
         + if(is_counted and not is_per_unit, added, 0) as per_line,
     leaves.parameters[1] = 0 and not (is_counted and not is_per_unit) as is_by_unit,
 from facts
-inner join leaves on facts.node = leaves.node
-inner join wanted on facts.order_id = wanted.order_id
-inner join mart.orders as orders on facts.order_id = orders.order_id
-inner join audit.order_line_sums as lines on facts.order_id = lines.order_id
+inner join leaves using (node)
+inner join wanted using (order_id)
+inner join mart.orders as orders using (order_id)
+inner join audit.order_line_sums as lines using (order_id)

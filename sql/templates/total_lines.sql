@@ -17,9 +17,9 @@ select
         + coalesce(components.amount, 0) as per_line,
     false as is_by_unit,
 from facts
-inner join leaves on facts.node = leaves.node
-inner join wanted on facts.order_id = wanted.order_id
-inner join mart.orders as orders on facts.order_id = orders.order_id
+inner join leaves using (node)
+inner join wanted using (order_id)
+inner join mart.orders as orders using (order_id)
 left join (
     select order_id, sum(amount) as amount from audit.order_components group by order_id
 ) as components on facts.order_id = components.order_id
