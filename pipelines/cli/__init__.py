@@ -7,7 +7,7 @@ Other packages are imported when a command needs them, so that `--help` imports 
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -15,21 +15,31 @@ from typer.core import TyperGroup
 from pipelines.cli import books, init, models, runs, shown, sources, stored, vault
 from pipelines.cli.options import Config, end, write_plain_text
 
-# As `--help` lists them.
-_ORDER = (
-    "run build demo retry dev status doctor init backup restore inventory questions contract mcp land ledger explain "
-    "close restatements audit-pack reconcile diff sample breaks sandbox source totals verify models vault webhooks"
-).split()
+# As `--help` lists them; a command without a group would not be listed.
+GROUPS = {
+    "Nights": "run build retry land dev status doctor backup restore inventory verify",
+    "Finance": "reconcile breaks totals close restatements audit-pack ledger",
+    "People's data": "vault",
+    "Service": "init questions contract webhooks source sandbox",
+    "Explore": "demo explain diff sample models mcp",
+}
 
 
-class _InOrder(TyperGroup):
+class _InGroups(TyperGroup):
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        return sorted(super().list_commands(ctx), key=[*_ORDER, *self.commands].index)
+        order = " ".join(GROUPS.values()).split()
+        return sorted(super().list_commands(ctx), key=[*order, *self.commands].index)
+
+    def format_commands(self, _ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit)) for name in names.split()])
 
 
 app = typer.Typer(
     name="ordermart",
-    cls=_InOrder,
+    cls=_InGroups,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # with markup, Rich drops words in brackets, such as [webhooks]

@@ -63,7 +63,7 @@ def _show(found: list[Tried], good: str) -> None:
 
 
 def _lines(found: list[Tried], good: str) -> Iterator[str]:
-    from pipelines.report.text import plain
+    from pipelines.literals import one_line as plain
 
     for each in found:
         yield f"{each.name}: {plain(each.wrong) if each.wrong else good}"

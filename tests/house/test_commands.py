@@ -126,7 +126,11 @@ def cut(app: Any) -> list[str]:
     for path, command in commands(typer.main.get_command(app)):
         if getattr(command, "commands", None):
             printed = testing.CliRunner().invoke(app, [*path.split()[1:], "--help"], terminal_width=80).stdout
-            found += [line for line in printed.partition("Commands:")[2].splitlines() if line.endswith("...")]
+            found += [
+                line
+                for line in printed.partition("Show this message and exit.")[2].splitlines()
+                if line.endswith("...")
+            ]
     return found
 
 
@@ -149,3 +153,14 @@ def test_a_cut_sentence_is_found() -> None:
 
     (line,) = cut(app)
     assert line.strip().startswith("serve")
+
+
+def test_every_command_is_in_one_group_of_the_help(root: Any) -> None:
+    """`ordermart --help` lists every command once, below a heading."""
+    cli = pytest.importorskip("pipelines.cli")
+    listed = " ".join(cli.GROUPS.values()).split()
+    assert sorted(listed) == sorted(root.commands)
+    testing = pytest.importorskip("typer.testing")
+    said = testing.CliRunner().invoke(cli.app, ["--help"]).output
+    assert re.findall(r"^(\w.*):$", said, re.MULTILINE) == ["Options", *cli.GROUPS]
+    assert re.findall(r"^  ([a-z][a-z-]+)  +[A-Z]", said, re.MULTILINE) == listed
