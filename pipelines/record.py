@@ -1,9 +1,9 @@
 """The record of a run: what it was, what each step did, and how it ended. One file below `data/runs` for each run.
 
-The file is replaced whenever a step begins or ends, so that the record of a killed run stays, without an end. Whoever
-holds the run lock knows that no other run is alive: a record that is not told yet is then of a run that ended without
-telling, and has to be told. All that is said of a run is read from its record: summary, page, alarms, status, exit
-code, and what Dagster shows.
+The file is replaced whenever a step begins or ends, so that the record of a killed run stays, without an end. The
+holder of the run lock knows that no other run is alive: a record that is not told yet is then of a run that ended
+without telling, and has to be told. All that is said of a run is read from its record: summary, page, alarms,
+status, exit code, and what Dagster shows.
 
 A record holds sentences of this project, counts and names; never a text of the partner's or of a library.
 """
@@ -35,8 +35,8 @@ _RESUMABLE_FOR = dt.timedelta(hours=12)  # a later run is the next night's: it r
 class Step(msgspec.Struct):
     """A part of a run; one without an end is under way, or was when its run was stopped.
 
-    `counts` are documents by verdict, or what maintenance handled by task. `shortfalls` are sentences on what is not up
-    to date, or was not done, although the step ended; `error` is why it failed.
+    `counts` are documents by verdict, or what maintenance handled by task. `shortfalls` are sentences on documents not
+    up to date, or tasks not done, although the step ended; `error` is why it failed.
     """
 
     name: str
@@ -111,12 +111,12 @@ class Run(msgspec.Struct):
 
     @property
     def said(self) -> list[str]:
-        """What its steps say besides."""
+        """Further sentences of its steps."""
         return [sentence for step in self.steps for sentence in step.said]
 
     @property
     def damaged(self) -> list[str]:
-        """Which files are not what the inventory has of them and could not be mended, a sentence each."""
+        """Which files differ from the inventory and could not be mended, a sentence each."""
         return [each for step in self.steps if step.name == "heal" for each in step.shortfalls]
 
     @property

@@ -97,7 +97,7 @@ def readable(path: Path) -> Iterator[bytes]:
 
 
 def unpacked(content: bytes, depth: int = 0) -> Iterator[bytes]:
-    """Yield what is in packed bytes, packed again or not."""
+    """Yield the content of packed bytes, packed again or not."""
     inner: list[bytes] = []
     if content[:4] == b"PAR1":
         table = pq.read_table(io.BytesIO(content))

@@ -1,6 +1,6 @@
 """Run `ordermart` in a process of its own, forked from one that has imported it already.
 
-Imports are four seconds of CPU, and half of what a run of a few orders takes. The forked process is like a new one: its
+Imports are four seconds of CPU, half of a run of a few orders. The forked process is like a new one: its
 own memory, environment, folder and files, and the command's own `main`. Tests that kill a command, or look at how it
 starts, start a new one.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 _MESSAGE = 1 << 20  # of arguments and environment; a socket takes more at once only where the system allows it
-# What the commands import when they need it, and what starts no threads.
+# Modules that commands import when they need them, and that start no threads.
 _IMPORTED = (
     *("aiohttp", "dagster", "duckdb", "httpx", "pandas", "pandera.pandas", "pyarrow.parquet"),
     *("pipelines.cli.runs", "pipelines.definitions", "pipelines.run.under_way", "pipelines.report.summary"),

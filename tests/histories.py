@@ -3,7 +3,7 @@
 A history is a list of steps: loads that land, builds, changed settings, control totals, closed and reopened days,
 postings, kills. It follows from its seed alone; at its end the books are replayed from the ledger's files. `python -m
 tests.histories --minutes 60` runs one seed after the other, with `--books` histories of closed days, and prints the
-seed of a failure and the smallest history that still fails. Knows nothing of how a build decides what to do.
+seed of a failure and the smallest history that still fails.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ CHANGED_SETTINGS = (
     {"ORDERMART_PLANNER__HOT_MAX_AGE_DAYS": "5"},  # shapes audit.questions alone
 )
 WHY = "a generated history"
-# Settings files: which statuses are sales, and what is part of a total besides its fields.
+# Settings files: which statuses are sales, and which parts a total has besides its fields.
 SALES = (
     'counted_statuses = ["done"]\nexcluded_statuses = ["refused"]',
     'counted_statuses = ["done", "preparing"]\nexcluded_statuses = []',
@@ -235,7 +235,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _error(steps: History) -> int | str:
-    """Return how many increments a history took, or what is wrong with it."""
+    """Return how many increments a history took, or its fault."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             return play(steps, Path(folder))

@@ -1,4 +1,4 @@
-"""Fetch and land what is due, and raise what stopped it."""
+"""Fetch and land documents that are due, and raise the error that stopped it."""
 
 from __future__ import annotations
 

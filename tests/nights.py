@@ -1,6 +1,6 @@
-"""Play nights of a service that goes wrong in many ways in turn, and compare what each morning says with what was true.
+"""Play nights of a service that goes wrong in many ways in turn, and compare each morning's report with the truth.
 
-What is true is declared here, beside the fault that makes it so, and what was served; no code of ordermart is used. The
+The truth is declared here, beside the fault that makes it so, and what was served; no code of ordermart is used. The
 command, its exit code, `status --json`, the page, the alarms that were sent and the heartbeats are looked at from
 outside. The clock of the commands goes on by a day each night.
 
@@ -126,7 +126,7 @@ def well(_path: str, was: int, found: Any) -> tuple[int, Any]:
 
 @contextmanager
 def listening() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
-    """Take heartbeats and alarms; give the address, and (path, body) of what came."""
+    """Take heartbeats and alarms; give the address, and (path, body) of each request."""
     came: list[tuple[str, Any]] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -195,7 +195,7 @@ class Mornings:
         )  # fmt: skip
 
     def play(self, name: str) -> None:
-        """Run a night with this fault, "" for none, and compare what the morning says with what is true."""
+        """Run a night with this fault, "" for none, and compare the morning's report with the truth."""
         fault = FAULTS.get(name, Fault(well, frozenset()))
         self.change, self.no = fault.change, self.no + 1
         self.came.clear()

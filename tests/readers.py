@@ -70,7 +70,7 @@ def added(values: Iterable[Any]) -> decimal.Decimal | None:
 
 
 def stated(release: Path) -> dict[str, Said]:
-    """Return what the DuckDB file of a release says of each table."""
+    """Return each table's facts from the DuckDB file of a release."""
     with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True, config={"threads": 1}) as con:
         names = con.execute(
             "select schema_name || '.' || table_name from duckdb_tables() where schema_name in (?, ?, ?)", list(SCHEMAS)

@@ -1,4 +1,4 @@
-"""Stand between a client and a service on loopback, and change what the service answers: a stranger's habits."""
+"""Stand between a client and a service on loopback, and change the service's answers: a stranger's habits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds of orders by seed, whose rules are known, and what the evidence shows of them.
+"""Worlds of orders by seed, whose rules are known, and the evidence's verdicts on them.
 
     python -m tests.worlds --seed 1
     python -m tests.worlds --seed 1 --seeds 500
@@ -93,7 +93,7 @@ def draw_rule(chance: np.random.Generator, like: Rule | None = None) -> Rule:
 
 
 def draw_world(chance: np.random.Generator) -> World:
-    """Draw a world: its orders, its rules and what is off in it."""
+    """Draw a world: its orders, its rules and its faults."""
     world = draw_orders(chance, int(chance.choice((120, 400, 900, 1800))))
     orders = len(world.orders["order_id"])
     base = draw_rule(chance)
@@ -182,7 +182,7 @@ def draw_scope(chance: np.random.Generator, world: World) -> tuple[str, Any]:
 
 
 def subtotals(world: World, rule: Rule) -> Any:
-    """Return what the lines of each order come to by a rule."""
+    """Return the sum of each order's lines by a rule."""
     lines, modifiers = world.lines, world.modifiers
     amount = lines["price"] * (lines["quantity"] if rule.by_quantity else 1)
     if rule.modifiers != "none":
@@ -195,7 +195,7 @@ def subtotals(world: World, rule: Rule) -> Any:
 
 
 def totals(world: World, rule: Rule) -> Any:
-    """Return what the parts of each order come to by a rule."""
+    """Return the sum of each order's parts by a rule."""
     orders = world.orders
     signs = {name: getattr(rule, name) for name in ("delivery", "tip", "discount", "loyalty")}
     return orders["subtotal"] + sum(sign * orders[name] for name, sign in signs.items())
@@ -221,7 +221,7 @@ def spoil(chance: np.random.Generator, world: World, unexplained: Any, zero: Any
         noise = chance.choice((0.0, 0.0, 0.005, 0.01, 0.02, 0.03))
         off = chance.random(size) < noise
         orders[target] = np.where(off, orders[target] + chance.integers(1, 500, size) * unit, orders[target])
-        if target == "subtotal":  # the total is made of what the subtotal states
+        if target == "subtotal":  # the total is made of the subtotal as stated
             orders["total"] = orders["total"] + np.where(zero | unexplained, 0, orders[target] - truth[target])
             truth["total"] = np.where(
                 truth["total"] == NO_RULE, NO_RULE, truth["total"] + orders[target] - truth[target]

@@ -1,4 +1,4 @@
-"""The commands about what is kept: backup, restore, inventory, verify, diff, sample."""
+"""The commands about kept data: backup, restore, inventory, verify, diff, sample."""
 
 from __future__ import annotations
 

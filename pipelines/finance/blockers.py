@@ -130,7 +130,7 @@ def _day_not_ended(ends: pa.Table, now: dt.datetime, hours: str) -> Iterator[str
 
 
 def _not_built(settings: Settings, released: Released) -> Iterator[str]:
-    """Yield what is landed, is more than a document seen again, and is not in the release."""
+    """Yield landed documents that the release lacks, but for those seen again."""
     built = {row[0] for row in released.con.execute("select load_id from audit.loads").fetchall()}
     for kind in KINDS:
         landed = raw_files(settings.data_dir, kind).observations

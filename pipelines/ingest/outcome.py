@@ -39,7 +39,7 @@ class Ingested:
 
     `due` ids were to be requested; `stopped` is why nothing more was; `shortfalls` name missing or doubtful answers.
     Of stores, `listed` are the ids of a whole list (None without one), `accepted` those of accepted records, and
-    `of_menus` says what the records lack for menus; of orders, `named_stores` counts the stores that new ones name.
+    `of_menus` says which fields they lack for menus; of orders, `named_stores` counts the stores that new ones name.
     """
 
     kind: str

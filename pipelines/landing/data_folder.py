@@ -130,7 +130,7 @@ def remember_erasure_log(data_dir: Path, place: Path) -> None:
 
 
 def notes_of(settings: Settings, log: Path | None) -> list[bytes]:
-    """Return what the note of the source can hold by the settings, before and after the first backup."""
+    """Return the note of the source by the settings, before and after the first backup."""
     here = {_URL: settings.partner.base_url.rstrip("/")}
     return [msgspec.json.encode(notes) for notes in (here, here | {_LOG: str(log)})]
 

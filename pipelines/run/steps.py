@@ -3,7 +3,7 @@
 | step | what it does |
 |---|---|
 | heal | brings the data folder to its present format, and rebuilds damaged files that can be derived |
-| stores, menus, orders | fetch what is due of a kind of document, and land it |
+| stores, menus, orders | fetch the documents of a kind that are due, and land them |
 | build | makes the tables, and records restatements |
 | publish | publishes a release, if readers need one |
 | maintenance | of a night: removes by retention, merges small files, verifies a part of the warehouse |

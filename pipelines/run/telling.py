@@ -1,6 +1,6 @@
 """Tell of a run that ended, however it ended: alarms, heartbeat and morning page, once.
 
-The next run that holds the run lock, or whoever looks while nobody does, tells of a run that was killed or stopped, or
+The next run that holds the run lock, or a look while nobody does, tells of a run that was killed or stopped, or
 was killed while it told.
 """
 

@@ -1,6 +1,6 @@
 """The sandbox's HTTP application: interface sections 4 and 5 over a world, in a dialect; and its access tokens.
 
-What the interface does not show (paths of authenticate and stores, bodies of errors) is up to the dialect: `dialects`.
+Details that the interface leaves open (paths of authenticate and stores, bodies of errors) are those of a dialect.
 Service faults are injected by `fault_injection`; tests control the sandbox through `control_api`.
 """
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a dish of a table is not broken over two lines
-"""What the world's restaurants cook, and their menus as they stand at a time, with their histories."""
+"""The dishes of the world's restaurants, and their menus as they stand at a time, with their histories."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ def contract_of(head: Head, names: Sequence[str]) -> Contract:
 
 
 def _column(name: str, own: Said | None) -> Column:
-    """Return a column: what a table says of it, and for the rest what the glossary says of its name."""
+    """Return a column: what a table says of it, and for the rest the glossary's words on its name."""
     found: dict[str, Any] = {"nullable": False, "bounds": (None, None), "adds_up": True}
     for each in (glossary().get(name), own):
         found |= {fact: value for fact, value in vars(each or Said(name)).items() if value is not None}

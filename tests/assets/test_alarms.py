@@ -67,7 +67,7 @@ def _night(settings: Settings, day: int, *orders: bytes) -> list[str]:
 
 @pytest.mark.slow
 def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> None:
-    """The first night reports nothing, the second what is new with its first ids, the third nothing again."""
+    """The first night reports nothing, the second new values with their first ids, the third nothing again."""
     assert _night(settings, 2, *map(_order, range(1, 7)), _order(7, status="new")) == []
     drones = [{"id": 1, "type": "drone", "status": "confirmed"}]
     second = [

@@ -1,4 +1,4 @@
-"""Marked values in every place of what a service answers: where they end up after a whole run, and where never."""
+"""Marked values in every place of a service's answers: where they end up after a whole run, and where never."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def order(order_id: int) -> dict[str, Any]:
 
 
 def bodies() -> dict[str, tuple[int, bytes]]:
-    """Return what the service answers, by path: status and body."""
+    """Return the service's answers, by path: status and body."""
     good = json.dumps(order(1))[:-1] + "".join(f', "{name}": {text}' for name, text in AMOUNTS.items()) + "}"
     orders: dict[int, tuple[int, str]] = {
         1: (200, good),
@@ -156,7 +156,7 @@ def test_what_is_refused_is_listed_and_the_rest_published(night: tuple[Place, Co
 
 
 def test_money_is_exact_in_the_file_and_in_parquet(night: tuple[Place, CompletedProcess[str]]) -> None:
-    """Amounts at both ends of what is taken are the same to the last digit wherever they are published."""
+    """Amounts at both ends of the accepted range are the same to the last digit wherever they are published."""
     place, _ = night
     columns = ", ".join(f"{name}::varchar" for name in AMOUNTS)
     expected = [tuple(Decimal(text) for text in AMOUNTS.values())]
@@ -174,7 +174,7 @@ def test_money_is_exact_in_the_file_and_in_parquet(night: tuple[Place, Completed
 
 
 def test_marked_values_are_nowhere_but_in_the_vault(night: tuple[Place, CompletedProcess[str]]) -> None:
-    """Raw, tables, Parquet, quarantine, work list, Dagster's runs and logs, and what the command said hold no mark."""
+    """Raw, tables, Parquet, quarantine, work list, Dagster's runs and logs, and the command's output hold no mark."""
     place, done = night
     assert not MARKS.in_bytes((done.stdout + done.stderr).encode())
     assert MARKS.hits(place.data) == []  # in the vault it is encrypted

@@ -134,7 +134,7 @@ def test_nights_are_remembered(played: Path) -> None:
 
 
 def test_other_commands_and_the_next_night(ordermart: Ordermart, played: Path) -> None:
-    """With what the demo left, build changes nothing, run and reconcile work; the next night has more orders."""
+    """On the demo's data build changes nothing, run and reconcile work; the next night has more orders."""
     config = str(played / "demo.toml")
     built = ordermart("build", config=config)
     assert (built.returncode, "unmapped" in built.stdout) == (0, False), built.stderr

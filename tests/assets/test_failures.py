@@ -98,7 +98,7 @@ def test_a_failed_run_is_told_once(settings: Settings) -> None:
 
 
 def test_a_run_that_cannot_start_says_why(settings: Settings) -> None:
-    """What is raised before any step is shown by its sentence, to Dagster and on the page; it is told once."""
+    """An error before any step is shown by its sentence, to Dagster and on the page; it is told once."""
     with run_lock(settings.data_dir, "the first"):
         pass
     (settings.data_dir / "format.json").write_text('{"raw": 99}')
@@ -129,7 +129,7 @@ def test_a_run_that_finds_the_lock_held_names_the_holder(settings: Settings) -> 
 
 
 def test_wrong_settings_are_said_as_by_the_command(tmp_path: Path) -> None:
-    """A run of Dagster shows what the command says before a run."""
+    """A run of Dagster shows the command's sentences before a run."""
     settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path / "data")})
     with pytest.raises(SettingsError) as said:
         check_before_run(settings)

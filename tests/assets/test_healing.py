@@ -150,7 +150,7 @@ def test_damaged_part_of_a_release_is_not_linked_into_the_next(world: World) -> 
 
 @pytest.mark.promise(13)
 def test_damaged_work_list_is_made_again(world: World) -> None:
-    """A garbled work list is set aside; what failed last is due again, and what is lost is said."""
+    """A garbled work list is set aside; what failed last is due again, and losses are named."""
     path = inbox_path(world.data)
     with WorkList(path) as work:
         work.add("orders", [7], why="test")

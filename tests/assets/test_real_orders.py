@@ -19,7 +19,7 @@ BY_HAND = "unit_price/no_modifiers/all_add/before_discount/unrounded"
 
 @pytest.fixture
 def handed_over(request: pytest.FixtureRequest, place_of: Any, tmp_path: Path) -> tuple[Place, dict[str, Any]]:
-    """Land one set's stores, menus and orders with the command, build, and give the place and what is expected."""
+    """Land one set's stores, menus and orders with the command, build, and give the place and the expected facts."""
     folder = SHARED / request.param
     if not folder.exists():
         pytest.skip(f"{folder.name} is not beside this checkout")
@@ -101,7 +101,7 @@ def test_chipotle(handed_over: tuple[Place, dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("handed_over", ["gloriafood"], indirect=True)
 def test_gloriafood(handed_over: tuple[Place, dict[str, Any]]) -> None:
-    """Three published example orders: the totals that do not follow the formula are off by what the source says."""
+    """Three published example orders: the totals that do not follow the formula are off by the source's figure."""
     place, expected = handed_over
     assert place.all("select count(*) from core.orders") == [(expected["orders"],)]
     assert place.all("select count(*) from core.menus") == [(expected["menus"],)]

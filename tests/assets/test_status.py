@@ -153,7 +153,7 @@ def test_status_imports_neither_dagster_nor_the_warehouse() -> None:
 
 
 def test_status_shows_verification_backup_next_tick_and_reasons(tmp_path: Path) -> None:
-    """A part that differed is shown until it is proven again; so are the last backup, the next tick, what is due."""
+    """A part that differed is shown until it is proven again; so are the last backup, the next tick, the ids due."""
     settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path), "ORDERMART_SCHEDULE__TIMEZONE": "UTC"})
     assert (status(settings, NOW)["verification"], status(settings, NOW)["last_backup"]) == (None, None)
     for number, differing in enumerate((2, 0)):

@@ -1,4 +1,4 @@
-"""A backup is complete, costs what is new, and is refused rather than taken of damaged files."""
+"""A backup is complete, costs as much as is new, and is refused rather than taken of damaged files."""
 
 from __future__ import annotations
 

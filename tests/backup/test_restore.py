@@ -1,4 +1,4 @@
-"""A restored folder is what the destroyed one was; a damaged backup is named and restores nothing."""
+"""A restored folder equals the destroyed one; a damaged backup is named and restores nothing."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_tables_that_differ_are_named(
 
 @pytest.mark.slow
 def test_restore_with_other_keys_says_so(empty: Folder) -> None:
-    """Without the keys everything but personal data is restored, and a sentence says what is missing."""
+    """Without the keys everything but personal data is restored, and a sentence names the missing part."""
     other = empty.place / "other.json"
     new_key_file(other)
     settings = load_settings(empty.file, {**empty.environ, "ORDERMART_VAULT__KEY_FILE": str(other)})
@@ -203,7 +203,7 @@ def test_settings_errors_of_a_restore_write_nothing(empty: Folder) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # three builds and two runs, on a busy machine
 def test_backup_during_a_run_restores(tmp_path: Path) -> None:
-    """Of backups taken all through a night, one with some loads of it restores: what is done on its work list is there.
+    """Of backups taken all through a night, one with some loads of it restores: ids done on its work list are there.
 
     Every document has its personal data, and the tables of the last release are the same.
     """

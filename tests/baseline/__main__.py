@@ -1,4 +1,4 @@
-"""Compare what the project shows to its users with what was saved, or save it.
+"""Compare the project's facts for users with the saved ones, or save them.
 
     python -m tests.baseline                   # compare all parts; print what differs, by table, column or command
     python -m tests.baseline commands story    # compare these parts

@@ -108,7 +108,7 @@ def _said(aspect: str, old: str | None, new: str | None) -> str:
 
 
 def compared(parts: dict[str, Facts], declarations: Meant | None = None) -> list[str]:
-    """Say what differs from the saved facts of these parts, but for what is declared, and what declares too much."""
+    """Say what differs from the saved facts of these parts, but for declared differences, and needless declarations."""
     declarations = declarations or meant()
     unused = list(declarations.changed)
     said = []

@@ -1,7 +1,7 @@
 """Say in facts what a database publishes, and keep facts in a text file.
 
 A fact is a value of an aspect of an item: of `mart.orders` its rows, key and comment, of `mart.orders.tip` its type,
-comment and values. Values and comments are hashes. Knows nothing of which facts are right.
+comment and values. Values and comments are hashes.
 """
 
 from __future__ import annotations

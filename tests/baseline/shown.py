@@ -1,4 +1,4 @@
-"""Give the facts of what the command line and the settings file show: help texts, exit codes, types, defaults."""
+"""Give the facts of the command line and the settings file: help texts, exit codes, types, defaults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.baseline.facts import Facts
 
-# What is not run without arguments in an empty folder, and why.
+# Commands not run without arguments in an empty folder, and why.
 NOT_RUN = {
     "ordermart demo": "plays four nights; the part `demo` has its tables",
     "ordermart doctor": "examines the machine, too",
@@ -36,7 +36,7 @@ NOT_RUN = {
     "ordermart build": "takes seconds; the part `demo` runs it",
     "ordermart verify": "takes seconds; the part `demo` runs it",
 }
-# What is run one after the other on a demo's data.
+# Commands run one after the other on a demo's data.
 ON_DEMO = (
     *("status", "questions", "contract", "reconcile", "breaks list", "restatements list", "ledger verify"),
     *("explain order {order}", "explain order 1", "diff", "diff nothing nowhere", "verify", "webhooks undecodable"),

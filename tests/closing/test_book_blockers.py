@@ -152,7 +152,7 @@ def test_a_gap_between_fiscal_periods_blocks_a_close(fresh: Any) -> None:
 
 
 def test_a_period_after_single_days_shows_its_whole_amount(fresh: Any) -> None:
-    """October after two of its days: what the close wrote, and what all of October was closed with."""
+    """October after two of its days: the orders of this close, and those of all closes of October."""
     fresh.close("2026-10-03")
     fresh.close("2026-10-10", 2)
     october = period_of(fresh.settings, "2026-10")

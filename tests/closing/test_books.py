@@ -1,4 +1,4 @@
-"""Books by period: what days were closed with, plus postings, less reversals, is what is there."""
+"""Books by period: what days were closed with, plus postings, less reversals, is the present sum."""
 
 from __future__ import annotations
 

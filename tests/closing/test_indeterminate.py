@@ -93,7 +93,7 @@ def test_max_indeterminate_allows_as_many_orders(books: Any) -> None:
 
 @pytest.mark.slow
 def test_orders_landed_but_not_built_block_a_close(books: Any, balanced: dict[str, Any]) -> None:
-    """What is landed and not in the release could be of the day; a document seen again is nothing new."""
+    """A landed order that the release lacks could be of the day; a document seen again is nothing new."""
     before = found(books)
     books.world.land(
         "orders", [{"id": 1, "at": CHECKED + 1, "verdict": "unchanged"}], load_id="20160102T000000000001-abcdef"

@@ -108,7 +108,7 @@ def test_a_killed_recording_is_repeated(published: Any, hours: tuple[int, int], 
 
 
 def test_a_recorded_restatement_is_built_by_the_next_run(published: Any, hours: tuple[int, int]) -> None:
-    """What is recorded but not built is built by the next run and not recorded again."""
+    """A recorded restatement that is not built is built by the next run and not recorded again."""
     published.close("2026-10-31")
     published.publish()
     published.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")

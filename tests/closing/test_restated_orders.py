@@ -42,7 +42,7 @@ GIVEN = {
 
 @pytest.fixture
 def known() -> Iterator[Callable[..., dict[str, Any]]]:
-    """Give a function that returns what is known of order 1, of these rows instead of those of GIVEN."""
+    """Give a function that returns the facts on order 1, of these rows instead of those of GIVEN."""
     with duckdb.connect(":memory:") as con:
         con.execute("set timezone = 'UTC'; create schema audit; create schema core; create schema mart")
         con.execute("create schema build")

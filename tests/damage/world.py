@@ -99,7 +99,7 @@ class World:
                 return False
 
     def orders(self) -> list[tuple[object, ...]]:
-        """Return what the current release says of each order."""
+        """Return the current release's facts on each order."""
         file = self.data / "published" / "current" / "ordermart.duckdb"
         with duckdb.connect(str(file), read_only=True) as db:
             query = "select order_id, status, total_price, customer_key from core.orders order by all"

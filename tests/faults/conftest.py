@@ -66,7 +66,7 @@ class Place:
             work.add("orders", ids, why="a test")
 
     def pull(self, kind: Any = "orders") -> Ingested:
-        """Fetch and land what is due."""
+        """Fetch and land documents that are due."""
         return ingest(self.settings(), kind)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Give a file system of 40 MB, or of what the test says; without the right to mount one, skip."""
+    """Give a file system of 40 MB, or of the test's size; without the right to mount one, skip."""
     folder = tmp_path / "small"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', 40)}m", "tmpfs", str(folder)]

@@ -120,7 +120,7 @@ def test_rejected_credentials_are_sent_once(known: Place) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", [{}, {"only": ["orders"], "rate_404": 1}])
 def test_many_ids_that_were_never_held_and_are_not_found(serve: Callable[..., Place], trouble: dict[str, Any]) -> None:
-    """Nearly all requested orders missing, or all of a first night, is said with figures; what is there lands."""
+    """Nearly all requested orders missing, or all of a first night, is said with figures; the others land."""
     place = serve(orders=10, stores=1, days=3)
     place.ask([*place.ids, *ABSENT])
     place.sandbox.set_faults(**trouble)

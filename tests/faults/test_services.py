@@ -162,7 +162,7 @@ LISTINGS = {
 }
 # What stores say besides what settings point to is recorded by its path, and stands elsewhere there.
 ABOUT_UNKNOWN_FIELDS = {"audit.store_field_issues", "audit.field_profile", "audit.daily_field_profile"}
-# How the service answers, how often it is asked, and that it sends webhooks at all, is what the two differ in.
+# How the service answers, how often it is asked, and that it sends webhooks at all, are their only differences.
 ABOUT_THE_SERVICE = {"audit.service_behaviour", "audit.fetches", "audit.daily_webhooks"}
 
 
@@ -224,7 +224,7 @@ def test_the_same_world_is_published(serve: Callable[..., Place], dialect: str) 
     assert served["answers"]["store_list 200"] == 2
     assert served["answers"]["authenticate 200"] >= 1
     assert len(served["mishaps"]["500"]) > 3
-    # What the gate refused is all that the webhooks named and that is not up to date.
+    # The gate's refusals are all that the webhooks named and that is not up to date.
     covered = places[1].all("select sum(notified_count), sum(stale_count), sum(quarantined_count) from audit.coverage")[
         0
     ]

@@ -207,7 +207,7 @@ def state() -> Callable[..., None]:
 
 @pytest.fixture
 def regather() -> Callable[[duckdb.DuckDBPyConnection], None]:
-    """Give `regather(con)`: make the tables of the evidence from what the database holds now."""
+    """Give `regather(con)`: make the tables of the evidence from the database's present rows."""
     return gather_after
 
 

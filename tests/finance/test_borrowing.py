@@ -1,4 +1,4 @@
-"""What is too rare in one population is answered as in all others, where these agree."""
+"""A question too rare in one population is answered as in all others, where these agree."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_rare_part_is_answered_as_elsewhere() -> None:
 
 
 def test_what_others_answer_in_two_ways_stays_open() -> None:
-    """And so does what the population itself has enough orders of."""
+    """And so does a question with enough orders in the population itself."""
     rest, one, zero = populations(rest=[0, 990, 10], one=[20, 980], zero=[0, 980, 0, 20])
     assert [shown(each) for each in (rest, one, zero)] == [(AGREED, 0, []), (SUPPORTED, 1, []), (SUPPORTED, 0, [])]
     rest, _ = populations(rest=[0, 980, 20], one=[20, 980])

@@ -76,7 +76,7 @@ def check(orders: list[Any], chance: random.Random, gather: Callable[..., Any], 
 
 @pytest.mark.slow
 def test_an_expression_is_its_rule(make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any) -> None:
-    """Each rule's SQL expression, run as it stands, gives what the rule's name says."""
+    """Each rule's SQL expression, run as it stands, gives the rule that its name says."""
     orders = make_orders(60, 40, 4)
     for order in orders:
         order.subtotal = Decimal(order.order_id) / 10_000

@@ -121,7 +121,7 @@ def test_cancelled_orders_that_state_zero_are_a_population(make_orders: Any, sta
 
 
 def test_a_refuted_total_is_not_assumed(make_orders: Any, state: Any, gather: Any) -> None:
-    """None of 50 orders fits any candidate: no rule, and what the residuals show."""
+    """None of 50 orders fits any candidate: no rule, and the residuals' pattern."""
     orders = make_orders(105, 50)
     state(orders, USUAL, OBSERVED)
     for order in orders:

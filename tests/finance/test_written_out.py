@@ -31,7 +31,7 @@ def catalogued() -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.slow
 def test_every_rule_is_written_out_as_it_is(make_orders: Any, state: Any, world: Any) -> None:
-    """Under each rule of the catalogue the lines and parts written out add up to what the rule's name says."""
+    """Under each rule of the catalogue the lines and parts written out add up to the rule's sum."""
     orders = make_orders(5, 12, 3)
     state(orders, "unit_price/no_modifiers/all_add/before_discount/unrounded", "observed/unrounded")
     with catalogued() as db:
@@ -52,7 +52,7 @@ def test_every_rule_is_written_out_as_it_is(make_orders: Any, state: Any, world:
 
 
 def full(name: str) -> str:
-    """Return the rule's name with all five answers: one without modifiers leaves out what is done by action."""
+    """Return the rule's name with all five answers: one without modifiers leaves out the answer by action."""
     parts = name.split("/")
     return name if len(parts) == 5 else "/".join([*parts[:2], "all_add", *parts[2:]])
 

@@ -1,4 +1,4 @@
-"""Put a document together again from what is landed and what is encrypted of it, and compare it with the source."""
+"""Put a document together again from its landed and encrypted parts, and compare it with the source."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is fuzzed: each target takes a source of chance, makes an input of it, and checks what our code does with it.
+"""The targets of fuzzing: each takes a source of chance, makes an input of it, and checks what our code does with it.
 
-A target raises for a crash, or for a result that is not what the input says; what code refuses by an error of its own
-is fine. Knows nothing of how long it goes on.
+A target raises for a crash, or for a result that contradicts the input; what code refuses by an error of its own
+is fine.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _validator(kind: str, toml: str = "") -> Validator:
 
 
 def orders(chance: Random) -> None:
-    """The fast path gives what the walk gives, and document and vault together are the source."""
+    """The fast path's result is the walk's, and document and vault together are the source."""
     body = mutated(chance, document(chance, "orders"))
     toml = chance.choice(["", '[privacy]\nplaintext_fields = ["dispatch_note", "instructions", "tracking_url"]\n'])
     validator = _validator("orders", toml)
@@ -160,7 +160,7 @@ def retry_after(chance: Random) -> None:
 
 
 def links(chance: Random) -> None:
-    """A Link header gives the targets that it was made of; what is not one is refused by an error of ours."""
+    """A Link header gives the targets that it was made of; any other is refused by an error of ours."""
     urls = [f"/stores?page={n}&x=%3C" for n in range(chance.randrange(4))]
     quote = chance.choice(['"', ""])
     header = ", ".join(f'<{url}>; title="a, \\"<b>"; rel={quote}next{quote}' for url in urls)

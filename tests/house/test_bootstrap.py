@@ -267,7 +267,7 @@ def test_two_at_once_make_one_environment(clone: Path) -> None:
 def test_set_up_shows_one_line_of_progress_on_a_terminal(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
-    """What is fetched is counted in one line, which is gone at the end; where nobody looks nothing is written."""
+    """Downloads are counted in one line, which is gone at the end; where nobody looks nothing is written."""
     pip = tmp_path / "pip.py"
     pip.write_text("print('Collecting one'); print('Collecting two'); print('Installing collected packages: one, two')")
     written = io.StringIO()

@@ -64,7 +64,7 @@ def test_a_silent_command_is_found() -> None:
 
 
 def test_the_reference_is_current(project: Path) -> None:
-    """docs/COMMANDS.md is what the commands' help says."""
+    """docs/COMMANDS.md has the commands' help."""
     spec = importlib.util.spec_from_file_location("commands", project / "docs" / "commands.py")
     assert spec
     assert spec.loader

@@ -1,4 +1,4 @@
-"""What is declared, what is locked and what is imported are the same."""
+"""Declared, locked and imported packages are the same."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ MAY_KNOW_DAGSTER = {"assets", "definitions"}
 
 
 def imports(source: str, package: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield each import of a module: line, full name of what is imported, and whether it happens at import.
+    """Yield each import of a module: line, full name of the imported module, and whether it happens at import.
 
     `package` is the dotted package that the module stands in, for relative imports.
     """
@@ -158,7 +158,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
     ],
 )
 def test_an_import_upstream_is_none(tmp_path: Path, file: str, source: str) -> None:
-    """What the direction allows is not complained of."""
+    """An import along the direction is not complained of."""
     path = tmp_path / "pipelines" / file
     path.parent.mkdir(parents=True)
     path.write_text(source, encoding="utf-8")

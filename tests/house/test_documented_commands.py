@@ -33,7 +33,7 @@ def fault(command: Command, project: Path = ROOT) -> str:
 
 
 def ordermart_fault(command: Any, words: list[str], *, is_whole: bool) -> str:
-    """Return what the command's own parser says; what is only named in a sentence may lack values."""
+    """Return the answer of the command's own parser; a command only named in a sentence may lack values."""
     try:
         while hasattr(command, "commands") and words:
             context = Context(command)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-# What is refused → what to write instead. Spaces match line breaks too, with or without a comment sign.
+# Refused phrase → the words to write instead. Spaces match line breaks too, with or without a comment sign.
 PHRASES = {
     r"\banew\b": "again, or rebuild, recompute",
     r"\b(?:un)?seal(?:s|ed|ing)?\b": "close (a day), encrypt (data)",

@@ -53,7 +53,7 @@ def test_private_names_of_libraries_are_listed(project: Path) -> None:
 
 
 def test_a_private_name_is_found_however_it_is_used() -> None:
-    """Imported, as a module, run, read or set; what is our own, or public in spite of its name, is none."""
+    """Imported, as a module, run, read or set; our own names, and public ones in spite of their name, are none."""
     assert set(private("from dagster._core.storage import x\nimport a._b")) == {"dagster._core.storage.x", "a._b"}
     assert set(private("run('-m', 'dagster._daemon')\nsession._retry = session()._other = 1")) == {
         "dagster._daemon",

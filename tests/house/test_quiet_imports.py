@@ -61,7 +61,7 @@ print(json.dumps({"modules": count, "done": done}))
 def watched(package: str, root: Path, *before: str) -> tuple[int, list[list[str]]]:
     """Import a package's modules in a fresh interpreter; return how many, and [module, deed] for what they did.
 
-    What the packages in `before` do at their import is not looked at.
+    The import of packages in `before` is not watched.
     """
     command = [sys.executable, "-c", WATCH, package, str(root), *before]
     said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

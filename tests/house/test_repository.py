@@ -20,7 +20,7 @@ LONGEST = 460
 
 
 def faults(file: Path) -> list[str]:
-    """Return what is wrong with a tracked file."""
+    """Return the faults of a tracked file."""
     found = []
     if any(end.split("-")[0] in GENERATED for end in file.suffixes):  # SQLite's own: .sqlite-wal, .sqlite-shm
         found.append("is generated data")

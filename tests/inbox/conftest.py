@@ -92,7 +92,7 @@ class Running:
         return httpx.post(self.url, content=content, headers=coded, timeout=30)
 
     def deliveries(self) -> list[tuple[Any, ...]]:
-        """Return topic, kind, id, delivery_id and undecodable of what was stored, in order."""
+        """Return topic, kind, id, delivery_id and undecodable of each stored delivery, in order."""
         with closing(sqlite3.connect(self.inbox)) as connection:
             return connection.execute(
                 "select topic, kind, id, delivery_id, undecodable from deliveries order by seq"

@@ -26,7 +26,7 @@ def test_what_was_not_found_is_not_asked_again() -> None:
     budget=st.integers(0, 50),
 )
 def test_probes_are_new_and_in_between(known: set[int], not_found: set[int], budget: int) -> None:
-    """Never over the budget, never a known id or an earlier 404, never outside what is known."""
+    """Never over the budget, never a known id or an earlier 404, never outside the known range."""
     found = gap_ids(known, not_found, budget)
     assert len(found) == len(set(found)) <= budget
     assert not set(found) & (known | not_found)

@@ -1,4 +1,4 @@
-"""What is learned of how long orders change, and of what is missed."""
+"""Learned: how long orders change, and which changes are missed."""
 
 from __future__ import annotations
 

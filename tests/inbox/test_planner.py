@@ -1,4 +1,4 @@
-"""The re-fetch planner: what is due, in which order, within which budget."""
+"""The re-fetch planner: orders due, in which sequence, within which budget."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_age_decides_how_often(age: dict[str, float], checked: dict[str, float] 
 
 
 def test_orders_checked_while_the_clock_was_ahead_are_due() -> None:
-    """A check of next year stops no request until then; what is overdue comes first, then the earliest check."""
+    """A check of next year stops no request until then; overdue orders come first, then the earliest check."""
     orders = [
         order(1, {"hours": 5}, {"days": -400}),
         order(2, {"hours": 5}, {"hours": 2}),
@@ -126,7 +126,7 @@ def test_an_archive_is_not_asked_for() -> None:
 
 @pytest.mark.parametrize(("budget", "due", "sampled"), [(10, 5, 5), (9, 5, 4), (1, 1, 0), (0, 0, 0), (200, 100, 50)])
 def test_sample_takes_at_most_half_of_the_budget(budget: int, due: int, sampled: int) -> None:
-    """However short the budget is, what is due gets the larger half of it."""
+    """However short the budget is, orders due get the larger half of it."""
     orders = [order(id_, {"hours": 5}, {"hours": 2}) for id_ in range(100)]
     orders += [order(id_, {"days": 99}, {"days": 30}) for id_ in range(100, 200)]
     chosen = plan(orders, NOW, msgspec.structs.replace(SETTINGS, sample_size=50), budget=budget)
@@ -219,6 +219,6 @@ def test_the_plan_does_not_hang_on_the_order_of_its_input(
 @hypothesis_settings(deadline=None)
 @given(orders=ORDERS, budget=st.integers(0, 30))
 def test_a_larger_budget_only_adds(orders: list[KnownOrder], budget: int) -> None:
-    """What a small budget asks for is the beginning of what a larger one asks for."""
+    """The requests of a small budget are the beginning of those of a larger one."""
     small = plan(orders, NOW, NO_SAMPLE, budget=budget).due
     assert plan(orders, NOW, NO_SAMPLE, budget=budget + 10).due[: len(small)] == small

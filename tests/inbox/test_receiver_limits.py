@@ -34,7 +34,7 @@ def keys() -> dict[str, str]:
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """Return what the receiver says until it closes the connection."""
+    """Return the receiver's answer until it closes the connection."""
     said = b""
     try:
         while part := connection.recv(4096):
@@ -131,7 +131,7 @@ def test_many_slow_senders_do_not_hold_up_others(start: Callable[..., Any]) -> N
 
 @pytest.mark.slow
 def test_a_full_queue_says_come_again(start: Callable[..., Any]) -> None:
-    """While nothing can be committed, the queue fills; what is beyond it gets 503 with Retry-After at once."""
+    """While nothing can be committed, the queue fills; further deliveries get 503 with Retry-After at once."""
     running = start("queue_size = 3\nretry_after_seconds = 7")
     with closing(sqlite3.connect(running.inbox, isolation_level=None)) as other, ThreadPoolExecutor(8) as pool:
         other.execute("begin immediate")

@@ -1,4 +1,4 @@
-"""Signatures: each kind over real HTTP, made by whoever makes them, and the ways in which they can be wrong."""
+"""Signatures: each kind over real HTTP, made as their senders do, and the ways in which they can be wrong."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def digest(key: str, signed: bytes) -> bytes:
 
 
 def test_standard_webhooks(start: Callable[..., Any]) -> None:
-    """What the library signed is taken; changed, stale, early, by another key or unsigned it is not, and not stored."""
+    """A delivery that the library signed is taken; changed, stale, early, otherwise signed or unsigned it is not."""
     running = start('signature = "standard_webhooks"', ORDERMART_WEBHOOKS__SECRET=STANDARD)
     now = datetime.now(UTC)
     assert running.post(BODY, standard(now)).status_code == 202
@@ -259,7 +259,7 @@ def test_repeated_delivery_makes_one_request_a_minute(start: Callable[..., Any])
 
 
 def test_signed_deliveries_have_a_rate_too(start: Callable[..., Any]) -> None:
-    """Whoever repeats a signed delivery is told to wait."""
+    """A sender that repeats a signed delivery has to wait."""
     running = start('signature = "hmac_sha256"\nmax_per_second = 0.1', ORDERMART_WEBHOOKS__SECRET=SECRET)
     signed = {"X-Hub-Signature-256": "sha256=" + digest(SECRET, BODY).hex()}
     assert [running.post(BODY, signed).status_code for _ in range(4)] == [202, 202, 429, 429]

@@ -1,4 +1,4 @@
-"""The work list: what is due, why, and what becomes of it."""
+"""The work list: ids due, why, and their fate."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_without_started_the_time_decides(work: WorkList, clock: Any) -> None:
 
 
 def test_killed_fetch_is_due_again(work: WorkList, inbox_path: Path, clock: Any) -> None:
-    """A fetch that was begun and never reported is due for whoever opens the list next."""
+    """A fetch that was begun and never reported is due at the next opening of the list."""
     work.add("orders", [1], "range")
     work.started("orders", [1])
     with WorkList(inbox_path, clock=clock) as after_the_kill:

@@ -1,4 +1,4 @@
-"""The quick path gives what the walk gives, or nothing: searched for by mangled documents."""
+"""The quick path's result is the walk's, or nothing: searched for by mangled documents."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _body(template: dict[str, Any], data: st.DataObject) -> bytes:
 
 @pytest.mark.slow
 def test_the_quick_path_agrees_with_the_walk(validator: Validator, template: dict[str, Any]) -> None:
-    """Whatever the bytes: the quick path returns exactly what the walk returns, or leaves it to the walk."""
+    """Whatever the bytes: the quick path returns exactly the walk's result, or leaves it to the walk."""
     taken: Counter[bool] = Counter()
 
     @given(data=st.data())

@@ -124,7 +124,7 @@ def test_a_file_that_is_not_there_lands_nothing(settings: Settings, vault: Vault
 
 
 def test_progress_is_told(settings: Settings, vault: Vault, tmp_path: Path) -> None:
-    """Whoever waits hears how many documents were read, and the last word is their number."""
+    """The progress says how many documents were read, and the last word is their number."""
     file = tmp_path / "orders.ndjson"
     file.write_text("".join(f'{{"id":{n}}}\n' for n in range(2500)))
     told: list[tuple[str, int, int]] = []
@@ -137,7 +137,7 @@ def test_progress_is_told(settings: Settings, vault: Vault, tmp_path: Path) -> N
 def test_real_orders_are_landed_with_their_sums(
     shared: Path, settings: Settings, vault: Vault, raw: Callable[[str, str], list[dict[str, Any]]], name: str
 ) -> None:
-    """Every order, menu and store of the shared sets is accepted, and what the gate counted is what they hold."""
+    """Every order, menu and store of the shared sets is accepted, and the gate's counts are theirs."""
     expected = json.loads((shared / name / "expected.json").read_text())
     summary = land_files(settings, vault, "orders", [shared / name / "orders.ndjson"])
     assert summary.counts["accepted"] == expected["orders"]

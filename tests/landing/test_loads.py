@@ -1,4 +1,4 @@
-"""A load's verdicts add up, its files hold what was said, and the index knows what is latest."""
+"""A load's verdicts add up, its files hold what was said, and the index knows the latest."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_load_may_hold_an_order_several_times(
 
 
 def test_an_archive_of_unknown_time_is_never_the_latest(land: Callable[..., LoadSummary]) -> None:
-    """What the service answered stays the latest, whatever an archive without a time brings later."""
+    """The service's answer stays the latest, whatever an archive without a time brings later."""
     land("orders", _order(1, "live"), observed_at=NOON)
     assert land("orders", _order(1, "old"), source="archive").counts["accepted"] == 1
     assert land("orders", _order(1, "live")).counts["unchanged"] == 1

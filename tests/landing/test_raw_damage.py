@@ -1,4 +1,4 @@
-"""Raw files that are damaged or lost: a build names them, landing goes on, and what is restored counts again."""
+"""Raw files that are damaged or lost: a build names them, landing goes on, and restored files count again."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_readers_of_raw_name_what_they_cannot_read(settings: Settings, vault: Va
 
 
 def test_loss_that_is_accepted_is_named_no_more(settings: Settings, loads: list[str]) -> None:
-    """Files are noted as they are now: this is how to go on without what is lost."""
+    """Files are noted as they are now: so a run goes on without the lost ones."""
     file_of(settings, "documents", loads[0]).unlink()
     file_of(settings, "observations", loads[0]).unlink()
     accept(settings.data_dir)

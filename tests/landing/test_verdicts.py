@@ -1,4 +1,4 @@
-"""What is refused, why and where; what is accepted although something is missing."""
+"""Refused documents, why and where; accepted ones although something is missing."""
 
 from __future__ import annotations
 

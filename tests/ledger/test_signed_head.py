@@ -135,7 +135,7 @@ def test_rewritten_chain_is_never_signed(settings: Settings, gone: str) -> None:
 
 
 def test_head_of_another_key_is_refused(settings: Settings) -> None:
-    """Whoever signs with a key of their own, in any of the places, is noticed."""
+    """A signer with another key, in any of the places, is noticed."""
     ledger = written(settings)
     other = signed(b"1" * 32, 3, ledger.head())
     (settings.file.parent / "witness" / WITNESSED).write_bytes(msgspec.json.encode(other))

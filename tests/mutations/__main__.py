@@ -1,11 +1,10 @@
-"""Mutate Python and SQL, run what is nearest on each mutant, and name the mutants that survive.
+"""Mutate Python and SQL, run the nearest tests on each mutant, and name the mutants that survive.
 
     python -m tests.mutations --count 400 --seed 1 pipelines/warehouse pipelines/landing sql
 
 Works on a copy of the checkout. A mutant is one changed place: a comparison, a join, a condition, a column. It is
 killed when rows of the unchanged world differ, when a test fails that passes on the code as it is, or when tests take
 much longer. Mutants that nothing can kill are in equivalent.txt, with the reason.
-Knows nothing of what the code is for.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Runners:
 def killer(mutant: Mutant, root: Path, runners: Runners, most: int = 4) -> str:
     """Write a mutant into a copy of the checkout, and return what kills it, or nothing; the file is put back.
 
-    What is cheap comes first: selects on altered rows, the nearest file of tests, all rows, the other tests.
+    Cheap ones come first: selects on altered rows, the nearest file of tests, all rows, the other tests.
     """
     path = root / mutant.file
     before = path.read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
     ranked = [test for test in tests if test.stem == f"test_{path.stem.rpartition('__')[0] or path.stem}"]
     ranked += [test for test in tests if f'"{name}' in (text := test.read_text("utf-8")) or f"{name} " in text]
     is_step = path.suffix == ".sql" and path.stem in OF_HISTORY
-    if path.suffix == ".sql" and not ranked and not is_step:  # a function, a macro, a step: the tests of what uses it
+    if path.suffix == ".sql" and not ranked and not is_step:  # a function, a macro, a step: the tests of its users
         word = re.compile(rf"\b{path.stem}\b")
         ranked += [test for test in tests if word.search(test.read_text("utf-8"))]
         sources = sorted(root.glob("sql/*/*.sql")) + sorted(root.glob("pipelines/*/**/*.py"))
@@ -59,7 +59,7 @@ def _words(path: Path) -> frozenset[str]:
 
 
 def _importing(path: Path, root: Path, tests: list[Path]) -> tuple[list[Path], set[Path]]:
-    """Return the tests that import a module or whose names are alike, and those of what imports it."""
+    """Return the tests that import a module or whose names are alike, and those of its importers."""
     module = ".".join(path.with_suffix("").parts)
     package, _, stem = module.rpartition(".")
     users = [each for each in root.glob("pipelines/**/*.py") if _imports(package, stem).search(each.read_text("utf-8"))]

@@ -74,7 +74,7 @@ COMMENT = {
 
 
 class Mutant(NamedTuple):
-    """One changed place of a file; `is_guard` where it is of what changes no result."""
+    """One changed place of a file; `is_guard` where it changes no result."""
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""Compare what a changed copy of the checkout makes of the unchanged world with what the copy itself made of it before.
+"""Compare what a changed copy of the checkout makes of the unchanged world with the copy's own rows before.
 
 What differs here differs in tests/warehouse/test_unchanged_rows.py; this ends at the first difference.
 """
@@ -38,7 +38,7 @@ def keep_world(root: Path) -> None:
     settings = load_settings(world / "ordermart.toml", story.ENVIRON)
     with altered(settings, keep=world / ALTERED) as con:
         (world / TEXTS).write_text(json.dumps(dict(selects(con))), encoding="utf-8")
-    # Selects of tables that give what the build left, if it is run on what the build left.
+    # Selects of tables that give the build's rows, if run on the build's rows.
     with opened(settings, warehouse_file(world / "data")) as con:
         alike = [
             name for name, found in altered_results(con) if not difference(name, found, expected.get(_plain(name)))

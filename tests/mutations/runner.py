@@ -1,7 +1,4 @@
-"""Run checks of a copy of the checkout in forks of one process that has imported what does not change.
-
-Knows nothing of mutants.
-"""
+"""Run checks of a copy of the checkout in forks of one process that has imported what does not change."""
 
 from __future__ import annotations
 
@@ -32,10 +29,10 @@ class Runner:
     """Run tests, or compare rows; `imports` are modules of the copy that the forks begin with."""
 
     def __init__(self, root: Path, *imports: str) -> None:
-        self.seconds: dict[str, float] = {}  # of CPU, of what was tried on the code as it is
+        self.seconds: dict[str, float] = {}  # of CPU, of tests on the code as it is
         self._pipe, pipe = multiprocessing.Pipe()
         if (pid := os.fork()) == 0:
-            try:  # never back into what the parent goes on with
+            try:  # never back into the parent's modules
                 self._pipe.close()
                 _serve(root, pipe, imports)
             finally:

@@ -26,7 +26,7 @@ DISK = Alarm("disk", "2.0 GB are free below [data] dir, [notify] min_free_gb is 
 
 
 class Web(BaseHTTPRequestHandler):
-    """Keep what is asked; answer as told."""
+    """Keep requests; answer as told."""
 
     asked: list[tuple[str, str, Any]]
     status = 200

@@ -116,7 +116,7 @@ def test_new_failures_stand_while_any_of_their_ids_still_fail(settings: Settings
     three, five = "new_failures:3", "new_failures:5"
     assert told == [[], [three], [three], [three], [three, five], [five], []]
     new = "1 id was newly quarantined or failed in release {}: see audit.quarantine.".format
-    none, no_new = "No alarms.", "No new alarms."  # a run says what is new: what stands is listed beside it
+    none, no_new = "No alarms.", "No new alarms."  # a run reports new alarms: others are listed beside it
     assert said == [none, new("3"), no_new, no_new, new("5"), no_new, none]
 
 
@@ -257,7 +257,7 @@ def test_nights_that_are_not_good_for_too_long_are_noticed_by_whatever_runs(sett
 
 
 def test_an_alarm_is_sent_though_nothing_can_be_recorded(settings: Settings) -> None:
-    """Where the state cannot be written, as on a full disk, channels are called, and it is said what is missing."""
+    """Where the state cannot be written, as on a full disk, channels are called, and the missing parts are named."""
     for name in ("notify", "runs"):
         (settings.data_dir / name).write_text("no folder")
     settings = replace(settings, notify=replace(settings.notify, webhook_url=Secret("http://127.0.0.1:1/")))

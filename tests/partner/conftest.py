@@ -1,7 +1,4 @@
-"""What the tests of the client share: settings, time that jumps, a partner in memory, and one on a raw socket.
-
-Knows nothing of what is tested.
-"""
+"""The parts that tests of the client share: settings, time that jumps, a partner in memory, and one on a raw socket."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         self.time = 0.0
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        """Give what is ready; with nothing ready, let the time pass at once."""
+        """Give a ready result; with nothing ready, let the time pass at once."""
         ready = super().select(0)
         if not ready:
             if timeout is None:

@@ -122,7 +122,7 @@ def test_a_stated_length_that_is_too_short_is_asked_again(raw_partner: Any, part
 
 
 def test_the_same_broken_body_twice_goes_to_the_gate(raw_partner: Any, partner: Any) -> None:
-    """What the service says twice, whole, is an answer: the gate says what is wrong with it."""
+    """An answer that comes twice, whole, is one: the gate names its fault."""
 
     async def script(_: str, writer: asyncio.StreamWriter) -> None:
         writer.write(_framed(b'{"id": 7, "tip": NaN}'))
@@ -290,7 +290,7 @@ def test_the_token_follows_no_redirect(raw_partner: Any, partner: Any, status: i
 
 
 def test_leaving_early_leaves_nothing_behind(raw_partner: Any, partner: Any) -> None:
-    """Whoever stops listening leaves no task and no request under way."""
+    """A consumer that stops leaves no task and no request under way."""
 
     async def script(_: str, writer: asyncio.StreamWriter) -> None:
         writer.write(_framed(b'{"id": 1}'))

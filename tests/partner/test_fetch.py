@@ -77,7 +77,7 @@ def test_answers_come_as_they_are_ready(jump: Any, partner: Any, fake: Any, clie
 
 
 def test_ids_are_taken_as_needed(jump: Any, partner: Any, fake: Any, client: Any) -> None:
-    """A lazy, endless iterator of ids is not read further ahead than what is under way."""
+    """A lazy, endless iterator of ids is not read further ahead than the requests under way."""
     taken = 0
 
     def ids() -> Iterator[int]:

@@ -92,7 +92,7 @@ def test_items_in_an_envelope(jump: Any, partner: Any, answer: Any) -> None:
     ],
 )
 def test_another_envelope_is_an_error(jump: Any, partner: Any, answer: Any, pointer: str, body: Any) -> None:
-    """An envelope that is not what the settings say is refused, by the setting's name."""
+    """An envelope other than in the settings is refused, by the setting's name."""
     with pytest.raises(ListingBroken, match="items_pointer"):
         _list(jump, partner(list_stores={"items_pointer": pointer}), answer, lambda _: body)
 
@@ -196,7 +196,7 @@ def test_by_cursor(jump: Any, partner: Any, answer: Any, end: Any) -> None:
     ids=range(5),
 )
 def test_a_bad_cursor(jump: Any, partner: Any, answer: Any, end: Any, says: str) -> None:
-    """A repeated cursor, and what is no cursor, are errors."""
+    """A repeated cursor, and a value that is no cursor, are errors."""
     with pytest.raises(ListingBroken, match=says):
         _list(jump, partner(list_stores=CURSOR), answer, _by_cursor(end))
 
@@ -368,7 +368,7 @@ def test_link_headers(header: str, found: list[str]) -> None:
 
 @pytest.mark.parametrize("header", ["a; rel=next", "<a; rel=next", "<a> rel=next", '<a>; rel="next'])
 def test_what_is_no_link_header(header: str) -> None:
-    """What is no link is an error, not an end."""
+    """A header that is no link is an error, not an end."""
     with pytest.raises(LinkError):
         targets((header,), "next")
 

@@ -1,4 +1,4 @@
-"""Nights with faults, on a clock that jumps: what the figures of a bad night are."""
+"""Nights with faults, on a clock that jumps: the figures of a bad night."""
 
 from __future__ import annotations
 

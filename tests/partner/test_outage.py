@@ -221,7 +221,7 @@ def test_a_service_that_limits_some_requests_for_a_minute_is_no_outage(
 ) -> None:
     """With a share of requests answered by 429 and Retry-After, drawn by chance, all ids are answered in the end.
 
-    With half of them the retries of a run do not suffice for all; what is left is not called an outage.
+    With half of them the retries of a run do not suffice for all; the rest is not called an outage.
     """
     service = fake()
     working = service.serve

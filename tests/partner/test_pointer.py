@@ -132,7 +132,7 @@ def test_null_is_a_value() -> None:
     ],
 )
 def test_a_star_is_every_element(pointer: str, values: list[Any]) -> None:
-    """A star goes through arrays in order, skips what is not there and is a plain key in an object."""
+    """A star goes through arrays in order, skips missing members and is a plain key in an object."""
     document = {
         "menus": [{"id": 1}, {"name": "x"}, {"id": 2}],
         "scalar": 5,

@@ -32,7 +32,7 @@ NOW = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
     ],
 )
 def test_retry_after(text: str | None, seconds: float | None) -> None:
-    """Seconds and the three forms of an HTTP date are read; what is neither says nothing."""
+    """Seconds and the three forms of an HTTP date are read; any other says nothing."""
     assert seconds_to_wait(text, NOW) == seconds
 
 

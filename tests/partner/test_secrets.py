@@ -25,7 +25,7 @@ def _json(body: bytes, status: bytes = b"200 OK") -> bytes:
     return JSON % (status, len(body), body)
 
 
-# What the service says to a request for an order, echoing what it knows.
+# The service's answer to a request for an order, echoing what it knows.
 ECHO = f'{{"token": "{TOKEN}", "secret": "{SECRET}", "phone": "{PHONE}"}}'.encode()
 WAYS = {
     "refused": _json(ECHO, b"403 Forbidden"),
@@ -176,7 +176,7 @@ def test_a_cancelled_request_tells_nothing(raw_partner: Any, partner: Any) -> No
 
 
 def test_an_answer_shows_no_body(raw_partner: Any, partner: Any) -> None:
-    """The repr of what was fetched has figures only."""
+    """The repr of a fetched document has figures only."""
 
     async def script(path: str, writer: asyncio.StreamWriter) -> None:
         writer.write(TOKENS["given"] if path.endswith("/token") else _json(ECHO))
@@ -195,7 +195,7 @@ def test_an_answer_shows_no_body(raw_partner: Any, partner: Any) -> None:
 
 
 def test_a_cookie_is_not_kept(raw_partner: Any, partner: Any) -> None:
-    """What the service sets as a cookie is not sent back."""
+    """A cookie of the service is not sent back."""
 
     async def script(_: str, writer: asyncio.StreamWriter) -> None:
         writer.write(_json(ECHO).replace(b"\r\nc", b"\r\nset-cookie: session=canary; Path=/\r\nc", 1))

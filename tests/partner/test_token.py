@@ -191,7 +191,7 @@ def test_an_answer_without_a_token(jump: Any, partner: Any, answer: Any, body: A
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 301])
 def test_refused_credentials_are_not_tried_again(jump: Any, partner: Any, answer: Any, status: int) -> None:
-    """A refusal of the credentials ends the run after one request, whoever else waits for the token."""
+    """A refusal of the credentials ends the run after one request, however many wait for the token."""
     asked: list[str] = []
 
     async def handle(request: httpx.Request) -> httpx.Response:

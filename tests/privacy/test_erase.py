@@ -310,7 +310,7 @@ def test_applying_again_changes_nothing(erased: tuple[World, str]) -> None:
 
 
 def test_values_are_json_without_a_terminal_code() -> None:
-    """What is shown of personal data is ASCII, so that it cannot steer a terminal."""
+    """Shown personal data is ASCII, so that it cannot steer a terminal."""
     assert json.loads(as_json({"/user_name": "\x1b[2J\u202e"})) == {"/user_name": "\x1b[2J\u202e"}
     assert as_json({"a": "\x1b"}).isascii()
     assert "\x1b" not in as_json({"a": "\x1b"})

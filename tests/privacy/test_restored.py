@@ -40,7 +40,7 @@ def lost(landed: World, tmp_path: Path) -> World:
 
 @pytest.mark.slow
 def test_restore_applies_later_erasures(lost: World) -> None:
-    """What the erasure log has is applied before anything is built, and recorded in the restored ledger."""
+    """Erasures of the log are applied before anything is built, and recorded in the restored ledger."""
     done = restore(lost.settings, lost.backups)
     assert "1 erasures that are later than the backup were applied again." in done.notes
     assert [row[1] is None for row in lost.rows(KEYS)] == [True, False, True]

@@ -72,7 +72,7 @@ class Tab:
             self.events.append(json.loads(self._socket.recv(timeout=_SECONDS)))
 
     def complaints(self) -> list[str]:
-        """Return what the console says, and requests for anything but the page."""
+        """Return the console's messages, and requests for anything but the page."""
         found = []
         for event in self.events:
             method, of = event.get("method"), event.get("params", {})
@@ -85,7 +85,7 @@ class Tab:
         return found
 
     def overflowing(self) -> list[str]:
-        """Return what is wider than its card or the window, but for what a frame scrolls."""
+        """Return elements wider than their card or the window, but for what a frame scrolls."""
         wide = self.evaluate(_WIDE)
         whole = self.evaluate(f"Math.max(document.documentElement.scrollWidth, innerWidth) > {self._width}")
         return [*wide, *(["the page scrolls sideways"] if whole else [])]

@@ -66,7 +66,7 @@ class World:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What the environment says beside the settings file."""
+        """Variables of the environment beside the settings file."""
         return {"ORDERMART_VAULT__KEY_FILE": str(self.keys), "ORDERMART_WAREHOUSE__THREADS": "1"}
 
     @property

@@ -110,7 +110,7 @@ def test_control_characters_are_replaced(world: World) -> None:
 
 @pytest.mark.slow
 def test_the_command_prints_the_receipt(world: World) -> None:
-    """The command prints what the function returns, without colours, and survives a poor encoding."""
+    """The command prints the function's result, without colours, and survives a poor encoding."""
     done = world.command("explain", "order", "11")
     assert (done.returncode, done.stdout.rstrip("\n")) == (0, receipt_of(world, 11))
     poor = subprocess.run(

@@ -75,7 +75,7 @@ def test_page_is_self_contained_and_escaped(written: Callable[..., str], canarie
 
 
 def test_verdict_names_the_largest_break_and_its_command(written: Callable[..., str]) -> None:
-    """What is open is counted in one line; the next command explains the largest break."""
+    """Open matters are counted in one line; the next command explains the largest break."""
     assert said(written()) == (
         "Needs attention: A new release is published. 4 orders don't add up; 1 document is rejected or failed; "
         "2 orders can't be tested. "

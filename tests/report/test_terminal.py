@@ -47,7 +47,7 @@ def test_control_characters_are_replaced(sign: str) -> None:
 
 
 def test_our_own_progress_reaches_the_terminal() -> None:
-    """What lies beneath can be written to, and the stream says about itself what the terminal does."""
+    """What lies beneath can be written to, and the stream describes itself as the terminal does."""
     terminal = io.StringIO()
     stream = PlainText(terminal)
     assert stream.write("\x1b[K") == 3

@@ -144,7 +144,7 @@ def killed(place: Place, by: str, step: str, share: float) -> Run | None:
 
 
 def complaints(place: Place, by: str, left: Run) -> Iterator[str]:
-    """Yield what is wrong with what was told of a killed run, by whoever looks next: twice, as a minute later again."""
+    """Yield the faults of the report on a killed run, by the next look: twice, as a minute later again."""
     place.sent.clear()
     (place.data / "notify" / "alarms.json").unlink(missing_ok=True)  # of the point before
     states = []

@@ -1,4 +1,4 @@
-"""The world has a time: what is asked for is shown as it stood then."""
+"""The world has a time: documents are shown as they stood then."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_statuses_move_on_to_a_final_one() -> None:
 
 
 def test_some_orders_change_after_they_ended() -> None:
-    """A tip is changed or a line taken off later; the sums follow, and what is gone stays gone."""
+    """A tip is changed or a line taken off later; the sums follow, and a removed line stays removed."""
     kinds: Counter[str] = Counter()
     for order_id in WORLD.order_ids:
         plan = WORLD.plan(order_id)
@@ -144,7 +144,7 @@ def test_the_server_has_a_clock_that_can_be_moved(moved: httpx.Client) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"now": 5}', b'{"now": "soon"}'])
 def test_a_time_that_is_none_is_refused(client: httpx.Client, body: bytes) -> None:
-    """The clock is not moved by what is no time."""
+    """The clock is not moved by a text that is no time."""
     before = client.get("/_sandbox/clock").json()
     assert client.post("/_sandbox/clock", content=body).status_code == 400
     assert client.get("/_sandbox/clock").json() == before

@@ -1,4 +1,4 @@
-"""Every kind of fault: in the truth, in what is served, and nowhere else."""
+"""Every kind of fault: in the truth, in the served documents, and nowhere else."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_only_named_kinds_are_planted() -> None:
 
 
 def test_documents_without_a_fault_are_whole() -> None:
-    """What the truth does not list is strict JSON, with null only where the interface says so."""
+    """A document that the truth does not list is strict JSON, with null only where the interface says so."""
     faulty = {(entry.kind, entry.id) for entry in TRUTH}
     for order_id in FAULTY.order_ids:
         if ("orders", order_id) in faulty:

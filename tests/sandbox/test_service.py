@@ -150,7 +150,7 @@ class _Overloaded:
 
 
 def test_faults_of_the_connection_can_be_wrapped_around() -> None:
-    """What is served can be spoiled from outside, without the service knowing."""
+    """Answers can be spoiled from outside, without the service knowing."""
     service = Service(World(Config(orders=1, stores=1)), client_id="a", client_secret="b")
     app = make_app(service, [Middleware(_Overloaded, status=503)])
 

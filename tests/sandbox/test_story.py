@@ -36,7 +36,7 @@ def test_other_worlds_have_no_story() -> None:
 
 
 def test_the_world_keeps_its_number_of_orders(world: World) -> None:
-    """What is sent twice, or during a night, takes the place of another order."""
+    """A webhook sent twice, or during a night, takes the place of another order."""
     assert len(world.order_ids) == SHAPE["orders"]
     assert world.order_ids == sorted(world.order_ids)
 

@@ -1,4 +1,4 @@
-"""Assumptions about what the interface does not show are listed once, in code and documents, with their settings."""
+"""Assumptions about the interface's gaps are listed once, in code and documents, with their settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the settings file may hold, and what is said of what it may not."""
+"""The settings file's content, and the complaints about any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written is its owner's alone, whatever the machine's umask, but for releases, which others may read."""
+"""Written files are their owner's alone, whatever the machine's umask, but for releases, which others may read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_command_writes_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_folders_of_an_earlier_version_are_closed(tmp_path: Path) -> None:
-    """Folders that others could enter are closed, published ones opened; what is not ours is left alone."""
+    """Folders that others could enter are closed, published ones opened; others' files are left alone."""
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     for folder in (data / "raw" / "orders", data / "vault", data / "published", elsewhere):
         folder.mkdir(parents=True)
@@ -80,4 +80,4 @@ def test_a_release_is_opened_to_readers(tmp_path: Path) -> None:
 def test_an_unsigned_receiver_listens_to_this_machine_only(read: Callable[..., Settings]) -> None:
     """An address given by option is refused as one in the settings is."""
     with pytest.raises(SettingsError, match=r"\[webhooks\] host: 0\.0\.0\.0 can be reached by others"):
-        serve_webhooks(read(), "0.0.0.0", 0)  # noqa: S104 -- what is refused
+        serve_webhooks(read(), "0.0.0.0", 0)  # noqa: S104 -- the refused value

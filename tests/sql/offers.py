@@ -1,4 +1,4 @@
-"""Rows of audit.menu_offers for tests of what is made of them."""
+"""Rows of audit.menu_offers for tests of tables that read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of what orders refer to, and of repeated ids: each with a clean case and a planted fault."""
+"""The checks of references from orders, and of repeated ids: each with a clean case and a planted fault."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def order(order_id: int, store_id: int = 7, **columns: Any) -> dict[str, Any]:
 
 
 def closed(order_id: int, store_id: int, total_rule: str | None) -> dict[str, Any]:
-    """Return what the close recorded of an order."""
+    """Return the close's record of an order."""
     return {
         "close_entry_no": 4,
         "order_id": order_id,

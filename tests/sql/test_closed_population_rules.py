@@ -1,4 +1,4 @@
-"""audit.closed_population_rules: what the population of an order that is new to a closed day was closed with."""
+"""audit.closed_population_rules: the rules with which the population of an order new to a closed day was closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""audit.daily_field_values: what the fields of orders hold, by business day."""
+"""audit.daily_field_values: the values of fields of orders, by business day."""
 
 from __future__ import annotations
 

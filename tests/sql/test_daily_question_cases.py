@@ -1,4 +1,4 @@
-"""audit.daily_question_cases: which orders depend on what is assumed, by business day."""
+"""audit.daily_question_cases: which orders depend on an assumption, by business day."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.duckdb2
 def test_days_and_kinds_add_up(run_table: Run) -> None:
-    """Days of orders add up to one row a field; what is null, absent or unknown stands beside what is there."""
+    """Days of orders add up to one row a field; null, absent and unknown values stand beside the others."""
     at = "2026-11-20T0{}:00:00Z".format
     tip = {"path": "/tip", "type": "number", "parent_count": 10}
     days = [

@@ -1,4 +1,4 @@
-"""audit.field_values: what the fields of menus and stores hold."""
+"""audit.field_values: the values of fields of menus and stores."""
 
 from __future__ import annotations
 

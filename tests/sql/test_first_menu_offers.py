@@ -1,4 +1,4 @@
-"""audit.first_menu_offers: what the menus of a store asked when each was first seen."""
+"""audit.first_menu_offers: the prices of a store's menus when each was first seen."""
 
 from __future__ import annotations
 

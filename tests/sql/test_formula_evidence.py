@@ -14,7 +14,7 @@ OTHERS = [{"rule_target": "subtotal", "no": 4}, {"rule_target": "total", "no": 5
 
 
 def evidence(run_table: Run, *found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of what was gathered, beside populations, forms and parts of other targets and numbers."""
+    """Return the gathered rows, beside populations, forms and parts of other targets and numbers."""
     named = [{"rule_target": "total", "no": 4, "text": "right"}, *(other | {"text": "wrong"} for other in OTHERS)]
 
     def rows(number: str, *texts: str) -> list[dict[str, Any]]:

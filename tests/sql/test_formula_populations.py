@@ -1,4 +1,4 @@
-"""audit.formula_populations: what is gathered of a population, with its rule and nearest rival by name."""
+"""audit.formula_populations: the evidence of a population, with its rule and nearest rival by name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FORMS = [FORM, FORM | {"rule_target": "subtotal", "form": "no"}, FORM | {"form_n
 
 
 def populations(run_table: Run, *found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of what was gathered."""
+    """Return the gathered rows."""
     return run_table(
         "audit.formula_populations",
         {
@@ -81,6 +81,6 @@ def test_refuted_population_has_no_rule(run_table: Run) -> None:
 
 
 def test_population_without_a_rival_is_a_row(run_table: Run) -> None:
-    """A form without any rival, and what is configured, stay."""
+    """A form without any rival, and a configured one, stay."""
     (row,) = populations(run_table, FOUND | {"population_no": -1, "rival_form_no": None, "rule_setting_no": 1})
     assert (row["population_no"], row["nearest_rival"], row["rule_setting_no"]) == (-1, None, 1)

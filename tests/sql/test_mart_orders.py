@@ -138,7 +138,7 @@ def test_the_readers_timezone_does_not_matter(run_table: Run, con: duckdb.DuckDB
     ),
 )
 def test_local_times_are_those_of_the_zone(run_table: Run, times: list[dt.datetime], zone: str) -> None:
-    """At any instant the local time is what the zone database says, also on days when clocks change."""
+    """At any instant the local time is the zone database's, also on days when clocks change."""
     instants = [time.replace(tzinfo=dt.UTC) for time in times]
     rows = placed(
         run_table,

@@ -85,7 +85,7 @@ def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
 
 
 def test_interval_ends_where_the_next_begins(run_table: Run) -> None:
-    """What was replaced and came back later leaves a gap; what is not current and never seen replaced is none."""
+    """What was replaced and came back later leaves a gap; an offer neither current nor seen replaced is none."""
     rows = run_table("audit.menu_offers", {"core.menu_price_versions": [seen("3", 1, 4), seen("3", 8)]})
     first, fourth, eighth = (dt.datetime(2026, 10, day, 12, tzinfo=dt.UTC) for day in (1, 4, 8))
     assert [(row["offered_from"], row["offered_until"]) for row in rows] == [(first, fourth), (eighth, None)]

@@ -1,4 +1,4 @@
-"""audit.menu_set_offers: what the several menus of a store ask together."""
+"""audit.menu_set_offers: the prices that several menus of a store ask together."""
 
 from __future__ import annotations
 

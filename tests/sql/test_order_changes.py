@@ -32,7 +32,7 @@ def test_old_and_new(run_table: Run) -> None:
 
 
 def test_personal_data_by_name_alone(run_table: Run) -> None:
-    """What is personal or encrypted stands by its name, once, and never with a value."""
+    """A personal or encrypted field stands by its name, once, and never with a value."""
     before = {"has_user_phone": True, "has_dispatch_note": True, "dispatch_note": "ring"}
     after = {"has_user_phone": False, "has_dispatch_note": True, "dispatch_note": "knock"}
     edit = {"order_id": 7, "version_no": 2, "before": before, "after": after}

@@ -1,4 +1,4 @@
-"""audit.order_components: what the components of the settings add to an order's total."""
+"""audit.order_components: the amounts that components of the settings add to an order's total."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_constant_is_its_amount(run_table: Run) -> None:
 
 
 def test_base_that_is_not_stated_gives_null(run_table: Run) -> None:
-    """A share of what is not stated is unknown, not zero; of zero it is zero."""
+    """A share of an amount that is not stated is unknown, not zero; of zero it is zero."""
     less = {"share": "0.1", "base": "subtotal_less_discount"}
     assert components(run_table, less, discount=None) == [(1, "c", None)]
     assert components(run_table, {"share": "0.1", "base": "tip"}, tip="0") == [(1, "c", 0)]
@@ -88,7 +88,7 @@ def test_condition_on_what_an_order_lacks_leaves_it_out(run_table: Run) -> None:
 
 
 def test_an_order_of_a_closed_day_keeps_the_components_of_its_close(run_table: Run) -> None:
-    """What the settings add since is for open days; what they no longer add stays in closed ones."""
+    """Later components are for open days; what they no longer add stays in closed ones."""
     closed = {"order_id": 1, "close_entry_no": 4}
     given = {
         "mart.orders": [ORDER, ORDER | {"order_id": 2}],

@@ -1,4 +1,4 @@
-"""audit.order_line_sums: what the modifiers of a line could add up to, in exact decimals."""
+"""audit.order_line_sums: the possible sums of a line's modifiers, in exact decimals."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def test_a_total_that_was_rounded(run_table: Run) -> None:
 def test_a_pattern_of_the_population_is_a_cause(
     run_table: Run, pattern: tuple[str, str, str | None], off: str, cause: str | None
 ) -> None:
-    """What the exceptions of its population have in common is named, where it explains the order: before chance."""
+    """The common trait of its population's exceptions is named, where it explains the order: before chance."""
     kind, value, base = pattern
     population = {"rule_target": "total", "population_no": 0, "residual_kind": kind}
     stated = ("10", "2.21", "1.3", "0.5", "0.1")

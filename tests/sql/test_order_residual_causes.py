@@ -73,7 +73,7 @@ def test_a_share_is_of_its_base(run_table: Run, base: str, columns: dict[str, An
 
 
 def test_a_pattern_of_its_population_comes_first(run_table: Run) -> None:
-    """What the residual follows to the cent, before a tip that is the same amount."""
+    """A cause that the residual follows to the cent, before a tip that is the same amount."""
     constant = {"residual_kind": "constant", "residual_value": "1.3"}
     assert causes(run_table, residual("total", "1.3"), **constant) == [("total", "constant_amount")]
     assert causes(run_table, residual("total", "-1.3"), **constant) == [("total", "tip")]

@@ -46,7 +46,7 @@ def version(order_id: int, version_no: int, hours: tuple[int, int], **document: 
 
 @pytest.mark.duckdb2
 def test_a_row_for_each_version(run_table: Run) -> None:
-    """Each version has its status, prices and deliveries, and the names of what changed."""
+    """Each version has its status, prices and deliveries, and the names of changed fields."""
     rows = run_table(
         "core.order_versions",
         {

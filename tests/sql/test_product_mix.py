@@ -132,7 +132,7 @@ def test_amounts_of_lines(run_table: Run) -> None:
 
 @pytest.mark.duckdb2
 def test_shares_and_ranks_are_of_a_stores_day_and_class(run_table: Run) -> None:
-    """Shares of a day add up to 1 and equal products share a rank; what is not known has neither."""
+    """Shares of a day add up to 1 and equal products share a rank; an unknown one has neither."""
     rows = mix(
         run_table,
         line(1, 1, 5, 3, line_amount="3", store_name="North"),

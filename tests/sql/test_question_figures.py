@@ -1,4 +1,4 @@
-"""audit.question_figures: what the data show of the open questions, in codes and figures."""
+"""audit.question_figures: the data's answers to the open questions, in codes and figures."""
 
 from __future__ import annotations
 

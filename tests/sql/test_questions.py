@@ -1,4 +1,4 @@
-"""audit.questions: what the interface does not show, what is assumed, and what the data say to it."""
+"""audit.questions: the interface's gaps, the assumptions, and the data's answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def asked(*questions: str) -> list[dict[str, Any]]:
-    """Return questions in this order, with what is assumed."""
+    """Return questions in this order, with their assumptions."""
     return [
         {
             "no": no,
@@ -175,7 +175,7 @@ def test_stores_and_statuses_are_reported(answers: Answers) -> None:
 
 
 def test_how_the_service_behaves_answers_too(answers: Answers) -> None:
-    """What the client counted stands in a sentence; answers that were taken are cases for what is assumed."""
+    """The client's counts stand in a sentence; answers that were taken are cases for the assumption."""
     met = {"operation": "orders", "aspect": "status", "name": "200", "occurrence_count": 40}
     told = answers(
         asked("limits", "token_header", "errors"),

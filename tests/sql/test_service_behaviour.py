@@ -1,4 +1,4 @@
-"""audit.service_behaviour: what the client counted, and webhooks against what fetching found."""
+"""audit.service_behaviour: the client's counts, and webhooks against what fetching found."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_a_rename_is_a_row(run_table: Run) -> None:
 @pytest.mark.parametrize("field", ["name", "timezone", "currency"])
 @pytest.mark.parametrize("values", [(None, "EUR"), ("EUR", None), ("EUR", "USD")])
 def test_each_field_is_told_from_its_absence(run_table: Run, field: str, values: tuple[Any, ...]) -> None:
-    """What is stated, no longer stated or stated otherwise is another row."""
+    """A value stated, no longer stated or stated otherwise is another row."""
     given = [version(1, number, "North") for number in (1, 2)]
     for row, value in zip(given, values, strict=True):
         row["document"] = row["document"] | {field: value}

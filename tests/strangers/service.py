@@ -139,7 +139,7 @@ class Stranger:
         return name if name != request.path and "/" not in name else None
 
     def missing(self) -> Reply:
-        """Answer what is not there."""
+        """Answer a request for a missing document."""
         return Reply(404, {"error": "not found"})
 
     # How it does so.

@@ -59,7 +59,7 @@ def init(
 
 
 def written(folder: Path) -> dict[str, Any]:
-    """Return what the settings file says of [partner]."""
+    """Return [partner] of the settings file."""
     partner: dict[str, Any] = tomllib.loads((folder / "shop.toml").read_text(encoding="utf-8"))["partner"]
     return partner
 

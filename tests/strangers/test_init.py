@@ -47,7 +47,7 @@ key_file = "shop-keys.json"
 
 @pytest.mark.slow
 def test_second_init_has_nothing_to_correct(tmp_path: Path) -> None:
-    """What the first one wrote works: the file stays as it is, and the secret is sent once more."""
+    """The first one's file works: the file stays as it is, and the secret is sent once more."""
     with Square() as service:
         assert init(tmp_path, service, SALES).returncode == 0
         for name in ("shop-keys.json", "shop-client-secret"):

@@ -179,7 +179,7 @@ class SilentSize(Plain):
 
 
 class Total(Plain):
-    """A total above what is listed."""
+    """A total above the listed number."""
 
     def page(self, records: list[dict[str, Any]], _request: Request) -> Reply:
         return Reply(200, {"stores": records[:4], "total": len(records)})
@@ -319,7 +319,7 @@ TRAPS: list[tuple[type[Stranger], int, set[str], str, str]] = [
 def test_trap_is_not_written_as_found(
     kind: type[Stranger], stores: int, unwritten: set[str], question: str, complaint: str
 ) -> None:
-    """The wrong answer is not among those found; what is open is asked for or reported."""
+    """The wrong answer is not among those found; open questions are asked or reported."""
     with kind(stores) as service:
         made, asked = tried(service)
     assert not unwritten & keys(made).keys()
@@ -348,7 +348,7 @@ def test_number_of_stores_proves_a_round_list() -> None:
 
 
 def test_wrong_secret_locks_nobody_out() -> None:
-    """Three logins at most are tried, and one if the service says that it locks; what is likely wrong is said."""
+    """Three logins at most are tried, and one if the service says that it locks; the likely fault is named."""
     with Square() as service:
         made, _ = tried(service, secret="wr0ng")
         assert service.refused_logins <= 3
@@ -376,13 +376,13 @@ def test_numbered_pages_with_a_last_page() -> None:
 
 
 def test_name_of_a_store_is_its_own() -> None:
-    """What is the same for all stores is not their name."""
+    """A value that all stores share is not their name."""
     with Owners() as service:
         assert keys(tried(service)[0])["store.name_pointer"] == "/place/display_name"
 
 
 def test_names_that_may_be_personal_are_passed_over() -> None:
-    """Neither what is written nor what is said has a name of a member that does not look like one."""
+    """Neither the file nor the output has a name of a member that does not look like one."""
     with Personal() as service:
         made, asked = tried(service)
     assert made.is_proven

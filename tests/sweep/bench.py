@@ -87,7 +87,7 @@ class Bench:
         return self.folder / f"before-{stage}"
 
     def differences(self, stage: str) -> list[str]:
-        """Run the next night after a fault in a stage; return what is not as after a night without a fault."""
+        """Run the next night after a fault in a stage; return differences from a night without a fault."""
         found = self.job("next", gives_ids=stage in ("webhooks", "ingest"), outcome=True)
         if "outcome" not in found:
             return [f"{found.get('before', 'the next night')}: {found.get('error', found)}\n{found.get('where', '')}"]

@@ -1,7 +1,7 @@
 """A disk that loses power: which files and names are on it after a recorded sequence of operations.
 
 A file's content is safe once the file was synced, a name once its folder was. Files of SQLite and DuckDB are as they
-were when they were last synced, under the names that they have: their own logs are not what is tested here.
+were when they were last synced, under the names that they have: their own logs are not tested here.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Disk:
         return changed
 
     def write(self, target: Path, loss: str) -> None:
-        """Write what is on the disk after losing power to an empty folder."""
+        """Write the disk's content after losing power to an empty folder."""
         for path, node in self._left(self.top, loss, ""):
             where = target / path
             if isinstance(node, Folder):

@@ -1,7 +1,7 @@
 """One unattended night, every stage by the code that `ordermart run` uses, and what must be the same after it.
 
 Stages: webhooks, healing, ingestion, build, restatements, release, maintenance with merging and verifying, control
-totals, a backup. Repeating it after a kill is what the next run does.
+totals, a backup. The next run repeats it after a kill.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kill or fail a night at its operations on files, one at a time, and compare what the next night makes of it.
+"""Kill or fail a night at its operations on files, one at a time, and compare the next night's result.
 
 Each operation is a point: a write, sync, rename, link, truncation, creation or removal below the data folder or the
 backups. `kill` does half of a write and then kills; `full` lets it and all later writes fail for want of space;

@@ -1,4 +1,4 @@
-"""Lose power after every operation of a recorded night, and compare what the next night makes of what is left.
+"""Lose power after every operation of a recorded night, and compare the next night's result.
 
 Of an operation after which the same would be left as before it, nothing is tried.
 """

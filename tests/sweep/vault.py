@@ -157,7 +157,7 @@ class Sweep:
         return not names
 
     def _outcome(self, command: str, at: int) -> dict[str, Any]:
-        """Give the command, killed at its operation `at` (0: at none), give it again, and return what is there."""
+        """Give the command, killed at its operation `at` (0: at none), give it again, and return its rows."""
         shutil.rmtree(self._place, ignore_errors=True)
         shutil.copytree(self._base, self._place, symlinks=True)
         file = self._place / "ordermart.toml"

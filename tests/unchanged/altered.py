@@ -1,7 +1,7 @@
 """Run every select on rows that no build would leave: altered, so that checks and ties find something, too.
 
 Values move to the next row or get lost, rows are missing or there twice, and rows of few values (`few.py`) are beside
-them, in the sources that a ledger or a log fills, too. Knows nothing of what a select is for.
+them, in the sources that a ledger or a log fills, too.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _drop(con: Connection, source: str) -> None:
 
 
 def _complete(con: Connection, settings: Settings) -> None:
-    """Create what else selects read: what finance makes of the ledger and of what is asked, and the macros."""
+    """Create what else selects read: the selects of finance, with their parameters, and the macros."""
     con.execute("create table raw.findings as from audit.findings")
     create_macros(con)
     _create_release_tables(con, settings)

@@ -1,7 +1,7 @@
 """Compare the hashes of all rows of the world in `story.py` with those in rows.txt.
 
 A line of the file is one table, or select, at one time: its count of rows, and column=hash for each column. `-` stands
-for the hash of what depends on the order of rows. Knows nothing of which rows are right.
+for a hash that depends on the order of rows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def made(folder: Path) -> Iterator[tuple[str, Hashes]]:
 
 
 def _of_contract(table: catalogue.Table) -> Hashes:
-    """Return the hashes of what a contract says of the table, and of each column, but for descriptions."""
+    """Return the hashes of a contract's words on the table, and of each column, but for descriptions."""
     said: dict[str, Any] = {"grain": [value for name, value in vars(table.contract).items() if name not in _TEXTS]}
     for column in table.columns:
         said[column.name] = [value for name, value in vars(column).items() if name not in _TEXTS]

@@ -1,7 +1,4 @@
-"""Draw the documents of the world whose rows are hashed: the same ones each time, and as various as they come.
-
-Knows nothing of landing, building or of what the rows are for.
-"""
+"""Draw the documents of the world whose rows are hashed: the same ones each time, and as various as they come."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Draw rows from few values: ids meet, times and amounts are alike, and much is null.
 
 So a limit is met exactly, rows tie and joins find no partner, as hardly ever among the orders of the world. The ids are
-no other row's. Knows nothing of what a table is for.
+no other row's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tell the story of a small world: landed, built, closed, changed and built again, at a fixed time.
-
-Knows nothing of hashes.
-"""
+"""Tell the story of a small world: landed, built, closed, changed and built again, at a fixed time."""
 
 from __future__ import annotations
 
@@ -115,7 +112,7 @@ def close_days(world: World) -> None:
 def go_on(world: World) -> None:
     """Land a later night, in which much has changed, build the increment, and record restatements.
 
-    Raise AssertionError where everything was built again: that would hide what is wrong with increments.
+    Raise AssertionError where everything was built again: that would hide faults of increments.
     """
     clock.shift_clock(LATER_AT)
     rng = random.Random(SEED + 1)

@@ -104,7 +104,7 @@ def test_changed_phone_is_another_customer(vault: Vault, *, is_one_batch: bool) 
 
 
 def test_a_row_is_added_only_when_the_content_changed(vault: Vault, sql: Callable[..., list[Any]]) -> None:
-    """The same content again adds nothing; other content adds a row and names what is different."""
+    """The same content again adds nothing; other content adds a row and names the differences."""
     encrypt = vault.encrypt
     encrypt("orders", "load-1", [_data(1, "1", name="a", note="x")])
     encrypt("orders", "load-2", [_data(1, "1", name="a", note="x")])

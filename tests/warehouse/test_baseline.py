@@ -107,7 +107,7 @@ def test_dropped_settings_and_changed_exit_codes_are_named() -> None:
 
 
 def test_a_declared_difference_is_needed() -> None:
-    """What is declared is not said; what is declared without need is, once all parts were compared."""
+    """Declared differences are not said; needless declarations are, once all parts were compared."""
     found = {part: saved(part) for part in PARTS}
     del found["settings"]["closing.approver"]
     declared = ["changed | settings | closing.approver | gone | nobody approves", "changed | demo | x.* | values | a"]

@@ -1,4 +1,4 @@
-"""Which engine the settings name, and what is refused before anything is built."""
+"""Which engine the settings name, and refusals before anything is built."""
 
 from __future__ import annotations
 

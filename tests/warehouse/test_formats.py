@@ -32,7 +32,7 @@ KEPT = sorted((Path(__file__).parents[1] / "kept_formats").glob("*.tar.gz"))
 
 
 def test_every_raw_format_has_a_kept_folder() -> None:
-    """Whoever raises the version of a format keeps a folder of it, by `python -m tests.formats`."""
+    """A raised version of a format comes with a kept folder of it, by `python -m tests.formats`."""
     assert [int(each.name.partition(".")[0]) for each in KEPT] == list(range(1, FORMATS["raw"] + 1))
 
 

@@ -1,4 +1,4 @@
-"""A table's contract is the head of its SQL file: what it says is what the select gives, said once, in its order."""
+"""A table's contract is the head of its SQL file: it describes the select's result, said once, in its order."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_select_gives_what_the_head_says(con: duckdb.DuckDBPyConnection, table: 
 
 
 def test_a_wrong_type_is_found(con: duckdb.DuckDBPyConnection) -> None:
-    """A select of another type than the head, or the glossary, says is not what the contract declares."""
+    """A select of another type than the head, or the glossary, says breaks the contract."""
     select = "select 1::bigint as menu_id, '2' as edge_count"
     head = "-- One row per menu.\n--\n-- edge_count BIGINT: How many.\n"
     table = Table("core.planted", select, said(head, select), catalogue.reads(select))
@@ -117,7 +117,7 @@ def test_head_is_read_as_it_is_written() -> None:
     ],
 )
 def test_a_wrong_head_is_refused(before: str, after: str, message: str) -> None:
-    """What is missing, out of order, undescribed or misspelled is refused by name."""
+    """A line that is missing, out of order, undescribed or misspelled is refused by name."""
     assert before in HEAD
     with pytest.raises(CatalogueError, match=message):
         said(HEAD.replace(before, after))

@@ -54,7 +54,7 @@ def test_an_increment_reads_no_old_document(world: Any, make_order: Any) -> None
     items = [make_order(1)["items"][1]]
     world.land("orders", [{"id": 1, "document": make_order(1, status="done", items=items), "at": 2}])
     content = old.read_bytes()
-    old.write_bytes(bytes(len(content)))  # whoever reads it fails
+    old.write_bytes(bytes(len(content)))  # a reader of it fails
     assert not world.build().full
     old.write_bytes(content)
     changes = "select version_no, field, old_value, new_value from core.order_changes order by all"

@@ -54,6 +54,6 @@ def test_where_nothing_is_known_it_is_the_least(tmp_path: Path) -> None:
 
 
 def test_a_cap_is_taken_as_it_is(tmp_path: Path) -> None:
-    """What the settings say is what DuckDB gets."""
+    """DuckDB gets the limit of the settings."""
     settings = load_settings(None, {"ORDERMART_WAREHOUSE__MEMORY_LIMIT": "1.5 GiB"})
     assert memory_limit(settings, machine(tmp_path, 10 * GIB)) == "1.5 GiB"

@@ -107,7 +107,7 @@ def test_meta_is_in_parquet_too(con: duckdb.DuckDBPyConnection) -> None:
 
 @pytest.mark.slow
 def test_data_contract_is_the_standards(con: duckdb.DuckDBPyConnection) -> None:
-    """The release's contract is valid by the standard's own package and schema, and says what the file holds."""
+    """The release's contract is valid by the standard's own package and schema, and describes the file."""
     (folder,) = column(con, "select getvariable('folder')")
     text = (Path(folder) / "contract.odcs.yaml").read_text(encoding="utf-8")
     jsonschema.validate(yaml.safe_load(text), json.loads(OpenDataContractStandard.json_schema()))

@@ -45,7 +45,7 @@ def _count_behaviour(world: World) -> None:
 MISS = [{"id": 3, "at": 9 + n, "verdict": "missing"} for n in range(3)]
 LINES = order(3)["items"]
 CHANGES: dict[str, Change] = {
-    # scope order, and what is kept by day
+    # scope order, and rows kept by day
     "an order's status": _order(status="done"),
     "an order's day": _order(created_at="2026-12-24T10:00:00Z"),
     "an order without a day": _order(created_at=None),

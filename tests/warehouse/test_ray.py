@@ -76,7 +76,7 @@ def test_a_worker_killed_in_a_task_leaves_no_trace(cluster: Cluster, folder: Pat
 
 
 def test_signals_stay_with_the_command(cluster: Cluster) -> None:
-    """A connection leaves SIGTERM to whoever handled it before, so that a stopped run ends in order."""
+    """A connection leaves SIGTERM to its earlier handler, so that a stopped run ends in order."""
     code = f"""
 import signal
 from pipelines.engines import RayCluster
@@ -113,7 +113,7 @@ def test_a_wrong_token_is_refused(cluster: Cluster, folder: Path) -> None:
 
 
 def test_an_open_cluster_is_refused(folder: Path) -> None:
-    """A driver with a token does not use a cluster that serves whoever asks, unless a setting says so."""
+    """A driver with a token does not use a cluster that serves anybody, unless a setting says so."""
     for cluster in started(Cluster(token=False, nodes=0)):
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "5" * 48}
         done = build(cluster, folder, **token)

@@ -75,7 +75,7 @@ def read(folder: Path, sql: str, zone: str = "UTC") -> list[tuple[Any, ...]]:
 
 @pytest.mark.duckdb2
 def test_the_file_explains_itself(shown: Any) -> None:
-    """Every table and column has its comment, no table has a key or an index, and what the build remembers is gone."""
+    """Every table and column has its comment, no table has a key or an index, and the build's memory is gone."""
     folder = current(shown)
     assert read(folder, "select distinct schema_name from duckdb_tables() order by 1") == [
         ("audit",),
@@ -213,7 +213,7 @@ def test_old_releases_go(landed: Any, make_order: Any) -> None:
 
 @pytest.mark.slow
 def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> None:
-    """The flat rows differ from what the gate counted: the build says where, and warehouse and release stand."""
+    """The flat rows differ from the gate's counts: the build says where, and warehouse and release stand."""
     publish(landed.settings, landed.build())
     before, rows = current(landed), landed.contents()
     wrong = {"id": 2, "document": make_order(2, tip="3"), "at": 9, "customer": "c2", "gate": {"lines": 3}}

@@ -69,7 +69,7 @@ def test_control_totals_are_compared(world: Any, make_order: Any, tmp_path: Path
 
 @pytest.mark.slow
 def test_settings_that_questions_show_make_a_build(world: Any, make_order: Any) -> None:
-    """Another timeout alone brings what is assumed up to date; a secret, or what no question shows, makes no build."""
+    """Another timeout alone brings the assumptions up to date; a secret, or what no question shows, makes no build."""
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
     world.build()
     assumed = "select assumption from audit.questions where question = 'timeouts'"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.warehouse.conftest import World
 
 BUCKETS = 2
-HISTORY = history(1)[:-1]  # edits, refusals and a close; what is left out is the last build
+HISTORY = history(1)[:-1]  # edits, refusals and a close, without the last build
 
 
 class LastFirst:

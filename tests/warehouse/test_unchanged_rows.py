@@ -1,6 +1,6 @@
 """All rows of a small, various world are as they were when rows.txt was written.
 
-This notices a change; it does not say what is right. Where the change was meant, write the file again by
+This notices a change; it is no judgement. Where the change was meant, write the file again by
 `python -m tests.unchanged`, and look at which tables it names.
 """
 

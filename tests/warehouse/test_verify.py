@@ -200,6 +200,6 @@ def test_what_is_not_built_yet_is_not_verified(published: Any, make_order: Any) 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [5, pytest.param(10, marks=pytest.mark.long)])  # short ones
 def test_histories_are_proven_by_samples(seed: int, tmp_path: Path) -> None:
-    """After the increments of a history, every part of the rotation is what the full path gives."""
+    """After the increments of a history, every part of the rotation is as the full path gives it."""
     world, _ = run(history(seed), tmp_path)
     assert [each.sentence() for each in verify_next(world.settings, WHOLE).differences] == []

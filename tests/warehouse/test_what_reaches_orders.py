@@ -19,7 +19,7 @@ MATCHES = "select order_id, price_match from mart.price_variances where line_no 
 PLACES = "select menu_match from mart.price_variances where line_no = 1 and modifier_no is null order by order_id"
 
 
-# What is said of a population changes with each order that is counted there.
+# The sentence on a population changes with each order that is counted there.
 COUNTED = {"sentence", "deciding_cases", "min_fit_rate", "candidate_count", "nearest_rival"}
 
 

@@ -378,7 +378,7 @@ def _rest(reconciled: Reconciliation, line: Mapping[str, Any], signs: Mapping[st
 
 
 def _part_sums(signs: Mapping[str, int]) -> str:
-    """Return the sums of how often the rules of orders count each part beyond what the rule of most does."""
+    """Return the sums of how often the rules of orders count each part beyond the rule of most orders."""
     places = {charge.name: place for place, charge in enumerate(CHARGES, 1) if charge not in OPTIONAL}
     return ", ".join(
         f"sum((rules.rule_parameters[{places[field]}] - {signs[field]}) * rows.{field}) as {field}"

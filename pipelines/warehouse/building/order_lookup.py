@@ -1,4 +1,4 @@
-"""The stored warehouse's facts about orders, as plain values for the planner, and what the last build's checks found.
+"""The stored warehouse's facts about orders, as plain values for the planner, and findings of the last build's checks.
 
 Reads only.
 """

@@ -1,4 +1,4 @@
-"""The sentences in which audit.questions says what the data show: all its English, by code.
+"""The sentences in which audit.questions tells the data's answers: all its English, by code.
 
 `sql/audit/question_figures.sql` and `sql/audit/questions.sql` name the codes and the figures.
 """

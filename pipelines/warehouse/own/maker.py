@@ -83,7 +83,7 @@ def opened(start: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def dropped(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, Any]:
-    """Drop tables, and what is known of them."""
+    """Drop tables, and their records."""
     for name in names:
         con.execute(f'drop table if exists state.own."{name}"')
         con.execute("delete from state.build.records where name = ?", [name])

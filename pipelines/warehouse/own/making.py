@@ -93,7 +93,7 @@ def state_file(data_dir: Path) -> Path:
 def make_own(
     settings: Settings, models: Models, release: Path, parts: Parts, *, state: Path | None = None, days: int = 0
 ) -> Made:
-    """Make every model that is not as its inputs; `release` is the file of a draft, `parts` says what is in it.
+    """Make every model that is not as its inputs; `release` is the file of a draft, `parts` lists its content.
 
     `state` is another file than the data folder's to keep rows in; with `days` all are made of the last days alone.
     """
@@ -315,7 +315,7 @@ class Maker:
         self._end()
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer; of a process that ended or takes too long, what is wrong."""
+        """Return the answer; of a process that ended or takes too long, the fault."""
         process = self._process or self._begin()
         if process.stdin is None or process.stdout is None:
             raise AssertionError

@@ -68,7 +68,7 @@ class Model:
 
     @property
     def sha256(self) -> str:
-        """A hash of what it is made by."""
+        """A hash of its definition."""
         said = "\n".join([self.sql, *(f"{each.name} {each.sql}" for each in self.checks)])
         return hashlib.sha256(said.encode()).hexdigest()
 
@@ -95,7 +95,7 @@ def models_folder(settings: Settings) -> Path:
 
 
 def read_models(settings: Settings) -> Models:
-    """Return what the files of [models] dir say."""
+    """Return the models in the files of [models] dir."""
     if not settings.models.dir:
         return Models()
     folder = models_folder(settings)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def create_meta(con: duckdb.DuckDBPyConnection, row_counts: Mapping[str, int]) -> None:
-    """Create schema meta in the release's own file, opened itself, with what the catalogue says."""
+    """Create schema meta in the release's own file, opened itself, with the catalogue's facts."""
     con.execute("create schema meta")
     for meta in ALWAYS:
         create_table(con, meta, rows_of(meta, row_counts))
