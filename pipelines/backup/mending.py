@@ -39,7 +39,7 @@ def mend(settings: Settings, *, seconds: float) -> Compared:
 
 
 def accept_losses(settings: Settings, reason: str, user: User) -> Compared:
-    """Record the present files as those that must be there, and why in the ledger. Raise LedgerError if it is damaged."""
+    """Record present files as those that must be there, and why in the ledger; raise LedgerError if it is damaged."""
     found = compare(settings)
     for damage in found.damages:
         if damage.path.startswith("ledger/"):
