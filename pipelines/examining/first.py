@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import tomlkit
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.examining.draft import Draft, Meter, UnprovenError
+from pipelines.examining.draft import REQUESTS, Draft, Meter, UnprovenError
 from pipelines.examining.lists import ListSearch, refused_lists
 from pipelines.examining.login import find_login, find_token
 from pipelines.examining.proof import Examined, examine
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _SECRET, _ID = "ORDERMART_PARTNER__CLIENT_SECRET", "ORDERMART_PARTNER__CLIENT_ID"
 _EXCLUDED = re.compile("cancel|reject|declin|fail|refund|void|expir|abandon|denied|missed", re.IGNORECASE)
 _COUNTED = re.compile("complet|deliver|pick|clos|fulfil|done|paid|finish|collect|served", re.IGNORECASE)
+_FEW_PAGES, _OTHERS = 5, 12  # requests of the proof besides list and orders
 _START = """\
 # Settings of ordermart; keys that are left out keep the defaults of its own ordermart.toml.
 
@@ -147,20 +148,26 @@ async def _find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str]
     try:
         tables = {key.split(".")[1] for key in written if key.count(".") > 1 and key.startswith("partner.")}
         if tables:
+            meter.is_secret_accepted = settings.partner.authenticate.encoding == "none"
             made.examined = await examine(settings, meter, orders)
             if not made.examined.failed:
                 made.found |= _sales(settings, made.examined, ask)
                 return made
             keep |= {f"partner.{table}" for table in made.examined.works - made.examined.failed}
             keep |= {key for key in written if not key.startswith("partner.")}
+        meter.is_secret_accepted = False
         draft = Draft(settings, ask, keep)
         made.found = draft.found
         lists, hints = await refused_lists(draft, meter)
         reply = await find_login(draft, meter)
         search = ListSearch(draft, meter, await find_token(draft, meter, reply, lists, hints), given.stores)
         await search.find_list(lists)
-        await RecordSearch(search, orders).find_record()
-        made.examined = await examine(draft.settings, meter, orders)
+        record = RecordSearch(search, orders)
+        await record.find_record()
+        # A long list was walked by the code of a run, and is not walked again; what is left is for orders.
+        listed = record.ids if len(search.pages) > _FEW_PAGES else None
+        room = REQUESTS - meter.requests - _OTHERS - (0 if listed else len(search.pages))
+        made.examined = await examine(draft.settings, meter, orders[: max(room, 1)], listed)
         made.found |= _sales(draft.settings, made.examined, ask)
     except UnprovenError as error:
         made.open.append(str(error))

@@ -82,6 +82,7 @@ class ListSearch(Search):
         super().__init__(draft, meter, headers)
         self._stores = stores  # as a person says; 0: not said
         self.records: list[Record] = []
+        self.pages: list[list[bytes]] = []
 
     async def find_list(self, paths: list[str]) -> None:
         """Find path, items and pages; walk the list to its end."""
@@ -255,6 +256,7 @@ class ListSearch(Search):
                 if self.meter.requests >= REQUESTS:
                     raise UnprovenError(f"the list does not end within {REQUESTS} requests: {_GIVE_PAGES}") from None
                 continue
+            self.pages = pages
             self.records = [msgspec.json.decode(record) for page in pages for record in page]
             if len({json.dumps(record) for record in self.records}) < len(self.records):
                 raise UnprovenError(f"pages of the list have the same store twice: {_GIVE_PAGES}")

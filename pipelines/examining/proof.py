@@ -51,9 +51,12 @@ class Examined:
 
 
 async def examine(
-    settings: Settings, network: httpx.AsyncBaseTransport | None = None, orders: list[int] | None = None
+    settings: Settings,
+    network: httpx.AsyncBaseTransport | None = None,
+    orders: list[int] | None = None,
+    listed: list[int] | None = None,
 ) -> Examined:
-    """Request a token, the whole list, five stores, five menus, and some orders (else the newest known one)."""
+    """Request a token, the whole list (unless it is given), five stores, five menus, and some orders or the newest."""
     partner = msgspec.structs.replace(
         settings.partner,
         max_attempts=2,
@@ -63,7 +66,7 @@ async def examine(
     )
     found = Examined()
     async with PartnerClient(partner, max_bytes=settings.landing.max_bytes, transport=network) as client:
-        ids = await _list(settings, client, found)
+        ids = listed or await _list(settings, client, found)
         if ids is None:
             return found
         accepted = await _documents(settings, client, "stores", ids, found)

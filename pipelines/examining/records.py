@@ -35,7 +35,7 @@ class RecordSearch(Search):
     def __init__(self, found: ListSearch, orders: list[int]) -> None:
         super().__init__(found.draft, found.meter, found.headers)
         self.records, self._orders = found.records, orders
-        self._ids: list[int] = []
+        self.ids: list[int] = []
 
     async def find_record(self) -> None:
         """Find the id and path of details, then the fields of five records."""
@@ -68,7 +68,7 @@ class RecordSearch(Search):
 
     async def _find_details(self, pointer: str) -> list[Record]:
         """Find path and envelope of details by three records, and that an id of no store has none."""
-        self._ids = values_at(self.records, pointer)
+        self.ids = values_at(self.records, pointer)
         path = self.draft.settings.partner.list_stores.path
         stem, dot, end = path.rpartition(".") if "." in path.rpartition("/")[2] else (path, "", "")
         templates = [f"{stem.rstrip('/')}/{{store_id}}{dot}{end}", f"{path.rstrip('/')}/{{store_id}}"]
@@ -82,8 +82,8 @@ class RecordSearch(Search):
                 template = self.draft.ask("partner.store.path", question)  # noqa: PLW2901
                 if "{store_id}" not in template:
                     break
-            replies = [await self.get(template.replace("{store_id}", str(id_))) for id_ in self._ids[:_SHOWN]]
-            envelopes = [set(_envelopes(r.value, pointer, i)) for r, i in zip(replies, self._ids, strict=False)]
+            replies = [await self.get(template.replace("{store_id}", str(id_))) for id_ in self.ids[:_SHOWN]]
+            envelopes = [set(_envelopes(r.value, pointer, i)) for r, i in zip(replies, self.ids, strict=False)]
             common = set.intersection(*envelopes) if envelopes else set()
             nobody = await self.get(template.replace("{store_id}", str(_NOBODY)))
             if not common or (nobody.status == 200 and list(_envelopes(nobody.value, pointer, _NOBODY))):

@@ -167,7 +167,7 @@ def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         credentials = service.dialect.credentials(await request.body(), request.headers)
         if credentials is None:
-            return service.dialect.error(400, "client_id and client_secret are needed")
+            return service.dialect.error(400, f"{service.dialect.credential_names} are needed")
         if not service.knows(credentials):
             return service.dialect.error(401, "unknown client")
         return service.dialect.grant(service.tokens.issue(credentials[0]), service.tokens.life_seconds)

@@ -31,6 +31,7 @@ class Dialect:
     order = f"{ROOT}/orders/{{id}}"
 
     is_secret_the_token = False  # whether there is no login
+    credential_names = "client_id and client_secret"
 
     def credentials(self, body: bytes, _headers: Mapping[str, str], /) -> tuple[Any, Any] | None:
         """Return the client's id and secret in an authenticate request; None where there are none."""
@@ -153,6 +154,8 @@ class Cursored(Linked):
 
 class Counted(Dialect):
     """Credentials are headers of the login; stores are paged by an offset, and an empty page is the last."""
+
+    credential_names = "X-Client-Id and X-Client-Secret"
 
     def credentials(self, _body: bytes, headers: Mapping[str, str], /) -> tuple[Any, Any] | None:
         """Take two headers."""

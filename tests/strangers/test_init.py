@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.sandbox.process import Sandbox
 from tests.forked import ROOT, ordermart
 from tests.strangers.service import CLIENT_ID, CLIENT_SECRET
-from tests.strangers.services import Square, Toast
+from tests.strangers.services import Square, Stripe, Toast
 from tests.strangers.test_first_release import SALES, init, written
 
 if TYPE_CHECKING:
@@ -95,6 +96,35 @@ def test_file_of_a_person_is_completed(tmp_path: Path) -> None:
         "cursor_is_optional",
     }
     assert all("#" in line for line in added)
+
+
+@pytest.mark.slow
+def test_secret_that_is_the_token_is_examined_again(tmp_path: Path) -> None:
+    """A second init of a service without a login has nothing to correct either."""
+    with Stripe() as service:
+        assert init(tmp_path, service, "authenticate.encoding=none", SALES).returncode == 0
+        again = init(tmp_path, service)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "Nothing to correct." in again.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", ["standard", "offset", "keyed", "last_id"])
+def test_sandbox_is_found_in_its_dialects(tmp_path: Path, dialect: str) -> None:
+    """Nothing is asked for but a login that is not there, and all is proven."""
+    with Sandbox(orders=5, stores=4, days=2, dialect=dialect, ids=tmp_path / "ids") as sandbox:
+        sets = ("--set", "authenticate.encoding=none") if dialect == "keyed" else ()
+        done = ordermart(
+            (
+                *("init", str(tmp_path / "shop.toml"), "--base-url", sandbox.base_url, "--client-id", "sandbox", *sets),
+                *("--order-ids", str(tmp_path / "ids"), "--set", SALES),
+            ),
+            {**os.environ, "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox"},
+            timeout=60,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    kinds = {"standard": "none", "offset": "offset", "keyed": "next_url", "last_id": "last_id"}
+    assert written(tmp_path)["list_stores"]["pagination"] == kinds[dialect]
 
 
 @pytest.mark.slow

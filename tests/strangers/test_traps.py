@@ -223,6 +223,17 @@ class Endless(Plain):
         return Reply(200, {"stores": [{**records[0], "id": number}], "next_page": number + 1})
 
 
+class Long(Plain):
+    """Forty pages of one store."""
+
+    page_size = 1
+
+    def page(self, records: list[dict[str, Any]], request: Request) -> Reply:
+        number = int(request.query.get("page", "1"))
+        page, _ = self.slice(records, (number - 1), 1)
+        return Reply(200, {"stores": page, "total": len(records)})
+
+
 class LastPage(Plain):
     """Pages by number, with the number of the last one in the envelope."""
 
@@ -373,6 +384,14 @@ def test_numbered_pages_with_a_last_page() -> None:
         made, _ = tried(service)
     assert (keys(made)["list_stores.pagination"], keys(made)["list_stores.cursor_parameter"]) == ("page", "page")
     assert made.is_proven
+
+
+def test_long_list_leaves_room_for_the_proof() -> None:
+    """Forty pages are walked once, and stores, menus and orders are still examined within the limit."""
+    with Long(40) as service:
+        made, _ = tried(service, orders=tuple(service.world.order_ids))
+    assert made.is_proven, made.open
+    assert {"store", "menu", "order"} <= {part for part, *_ in made.examined.findings}
 
 
 def test_name_of_a_store_is_its_own() -> None:
