@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from pipelines.inbox.deliveries import deserialized, serialized
 from pipelines.inbox.notifications import Decoder
-from pipelines.inbox.reprocess import deserialized, serialized
 from pipelines.landing.archives import time_in
 from pipelines.landing.documents_in_files import JsonStream
 from pipelines.landing.exact import InvalidDocumentError

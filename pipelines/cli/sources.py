@@ -175,7 +175,7 @@ def webhooks_reprocess(*, settings: Settings) -> None:
 
     The ids of those that can now be decoded are put on the work list.
     """
-    from pipelines.inbox.reprocess import reprocess_deliveries
+    from pipelines.inbox.deliveries import reprocess_deliveries
     from pipelines.inbox.store import inbox_path
     from pipelines.report.outcomes import reprocessed
     from pipelines.vault import open_vault

@@ -1,6 +1,9 @@
 """Commit deliveries in groups: each is on the disk, with its work-list entry, before it is acknowledged.
 
 One thread owns the file; deliveries received while a group is synced form the next group.
+
+The write-ahead log is checkpointed in a thread of its own, not between commits: SQLite's own checkpoint, every thousand
+pages, would make some deliveries wait for two more syncs.
 """
 
 from __future__ import annotations
@@ -8,29 +11,64 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from contextlib import closing, suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.inbox.entries import FROM_JSON, INTERVAL, reason_bit, upsert
-from pipelines.inbox.logkeeper import LogKeeper
-from pipelines.inbox.store import connect, micros, transaction
+from pipelines.inbox.store import FROM_JSON, INTERVAL, connect, micros, reason_bit, transaction, upsert
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pipelines.inbox.bodies import Kept
     from pipelines.inbox.notifications import Notification
+    from pipelines.inbox.receiver import Kept
     from pipelines.inbox.store import Inbox
 
-    # Encrypts undecodable bodies durably and returns a reference to each, and those of bodies that made room for them.
     Encrypt = Callable[[Sequence[bytes]], Kept]
-    # Receives the tickets of a group, each with whether its delivery was committed.
     Settled = Callable[[Sequence[tuple[object, bool]]], None]
+    # Encrypts undecodable bodies durably and returns a reference to each, and those of bodies that made room for them.
+    # Receives the tickets of a group, each with whether its delivery was committed.
+
+_EVERY_SECONDS = 1.0
+_LONG = 8_000  # pages, about 32 MB
+_CHECKPOINT = "pragma wal_checkpoint(passive)"
+
+
+class LogKeeper:
+    """A thread that checkpoints once a second. That does not shorten a log that is never idle: see `shorten`."""
+
+    def __init__(self, path: Path) -> None:
+        self.is_long = False
+        self._path = path
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="log keeper", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread."""
+        self._ended.set()
+        self._thread.join()
+
+    def shorten(self, connection: sqlite3.Connection) -> None:
+        """Checkpoint on the writer's thread between two commits: little is left to copy, and the log restarts."""
+        connection.execute(_CHECKPOINT)
+        self.is_long = False
+
+    def _run(self) -> None:
+        while not self._ended.wait(_EVERY_SECONDS):
+            # The next commit meets and reports a full disk or a removed file.
+            with suppress(sqlite3.Error, OSError), closing(connect(self._path)) as connection:
+                _, pages, _ = connection.execute(_CHECKPOINT).fetchone()
+                self.is_long = pages > _LONG
+
 
 _GROUP = 500  # deliveries per transaction
 _LOCKED_SECONDS = 3.0  # while another process writes; after that the sender should retry

@@ -12,8 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
-from pipelines.inbox.entries import BAD_TOGETHER, INT64
-from pipelines.inbox.store import inbox_path
+from pipelines.inbox.store import BAD_TOGETHER, INT64, inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.outcome import (
     AnswerCheck,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow.parquet as pq
 
-from pipelines.inbox.entries import INT64
-from pipelines.inbox.gaps import NotFoundGuard, is_above
+from pipelines.inbox.learning import NotFoundGuard, is_above
+from pipelines.inbox.store import INT64
 from pipelines.landing import Refusal, raw_files
 from pipelines.partner import Failed, RunStopped
 from pipelines.partner.pointer import get_all

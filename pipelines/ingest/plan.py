@@ -11,10 +11,8 @@ import pyarrow.parquet as pq
 
 from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import notified_ids
-from pipelines.inbox.gaps import gap_ids, gap_report
-from pipelines.inbox.learning import History, learn, missed_changes
-from pipelines.inbox.planner import SAMPLE, KnownOrder, add_plan, plan
-from pipelines.inbox.plans import keep_plan, keep_results, plans
+from pipelines.inbox.learning import History, gap_ids, gap_report, learn, missed_changes
+from pipelines.inbox.planner import SAMPLE, KnownOrder, add_plan, keep_plan, keep_results, plan, plans
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing import raw_files

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pipelines.backup import BackedUp, Restored
     from pipelines.inbox.deliveries import StoredDelivery
-    from pipelines.inbox.entries import Entry
+    from pipelines.inbox.store import Entry
     from pipelines.privacy import Erasure
     from pipelines.vault.rotation import Rotated
     from pipelines.warehouse.release.release_diff import Diff

@@ -17,8 +17,7 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.inbox.store import inbox_path
-from pipelines.inbox.waiting import due_by_reason
-from pipelines.inbox.worklist import WorkList
+from pipelines.inbox.worklist import WorkList, due_by_reason
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import last_backup, standing
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs

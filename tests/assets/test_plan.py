@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.inbox.plans import plans
+from pipelines.inbox.planner import plans
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.loop import SuspectBaseUrlError
 from pipelines.ingest.plan import plan_orders, report_plan_results

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from pipelines.inbox.entries import Entry
+    from pipelines.inbox.store import Entry
     from pipelines.ingest.loop import Ingested
     from pipelines.settings import Settings
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from conftest import Place
 
-    from pipelines.inbox.entries import Entry
+    from pipelines.inbox.store import Entry
 
 MOST_REQUESTS = 35
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.gaps import NotFoundGuard, gap_ids, gap_report
+from pipelines.inbox.learning import NotFoundGuard, gap_ids, gap_report
 
 
 def test_short_gaps_first_newest_first() -> None:

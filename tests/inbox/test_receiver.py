@@ -14,9 +14,8 @@ import httpx
 import pytest
 
 from pipelines.clock import utc_now
-from pipelines.inbox.deliveries import undecodable
+from pipelines.inbox.deliveries import deserialized, reprocess_deliveries, undecodable
 from pipelines.inbox.receiver import ReceiverError, serve_webhooks
-from pipelines.inbox.reprocess import deserialized, reprocess_deliveries
 from pipelines.inbox.worklist import WorkList
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import open_vault

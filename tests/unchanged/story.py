@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pipelines import clock
 from pipelines.finance import closing, reconciliation, restating
 from pipelines.finance.periods import Selection, one_day
-from pipelines.inbox.gaps import GapReport
-from pipelines.inbox.learning import Missed
-from pipelines.inbox.planner import Plan
-from pipelines.inbox.plans import keep_plan, keep_results
+from pipelines.inbox.learning import GapReport, Missed
+from pipelines.inbox.planner import Plan, keep_plan, keep_results
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import ledger_of

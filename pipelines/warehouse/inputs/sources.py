@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.inbox.deliveries import deliveries, span
-from pipelines.inbox.plans import plans, plans_state
+from pipelines.inbox.planner import plans, plans_state
 from pipelines.inventory import write_noted
 from pipelines.landing.data_folder import service_log, service_log_state
 from pipelines.ledger import Closes, effective_totals, ledger_of
