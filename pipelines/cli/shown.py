@@ -105,10 +105,17 @@ def contract(
         file.write_text(text, encoding="utf-8")
 
 
+def _order_id(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not an order id (a whole number)") from None
+
+
 @figures.command("order", short_help="Print the receipt of one order.")
 @prepared
 def explain_order(
-    order_id: Annotated[int, typer.Argument(help="The order's id.")],
+    order_id: Annotated[int, typer.Argument(help="The order's id.", parser=_order_id)],
     *,
     settings: Settings,
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -125,8 +126,12 @@ def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
 
 
 def _said(file: Path, made: Made, *, is_changed: bool, secret_file: Path, name: str) -> Iterator[str]:
-    yield f"Wrote {file}:" if is_changed else "Nothing to correct."
-    yield from (f"  {key} = {value!r}  ({evidence})" for key, (value, evidence) in made.found.items())
+    yield f"Wrote {file}, with the evidence of each answer:" if is_changed else "Nothing to correct."
+    tables: dict[str, list[str]] = {}
+    for key, (value, _) in made.found.items():
+        table, _, name = key.rpartition(".")
+        tables.setdefault(table, []).append(f"{name} {json.dumps(value)}")
+    yield from (f"  [{table}] {', '.join(answers)}" for table, answers in tables.items())
     for part, level, text, fix in made.examined.findings:
         yield f"{level:8} {part}: {text}" + (f" Fix: {fix}" if fix else "")
     yield from (f"open     {sentence}." for sentence in made.open)
@@ -134,7 +139,7 @@ def _said(file: Path, made: Made, *, is_changed: bool, secret_file: Path, name: 
     yield "Keep a copy of the keys elsewhere: without them encrypted personal data cannot be recovered. Next:"
     yield f"  export {_ID}={quote(name)} {_SECRET}_FILE={quote(str(secret_file))}"
     again = f"ordermart --config {quote(str(file))} run --order-ids FILE"
-    yield f"  {again if made.is_proven else f'ordermart init {quote(str(file))}, with what is open'}"
+    yield f"  {again if made.is_proven else f'ordermart init {quote(str(file))}  # with the missing answer'}"
 
 
 def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
@@ -217,4 +222,6 @@ def with_answers(text: str, found: Found) -> str:
             item.update(value)
         item.comment(evidence)
         table[name] = item
-    return tomlkit.dumps(tree)
+    return (
+        re.sub(r"(?<=[^\n])\n\[", "\n\n[", tomlkit.dumps(tree)) if text.startswith(_START[:40]) else tomlkit.dumps(tree)
+    )

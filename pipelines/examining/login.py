@@ -92,7 +92,7 @@ async def find_login(draft: Draft, meter: Meter) -> Reply | None:
         hints.add(reply)
     for key in ("path", "encoding", "body"):
         draft.found.pop(f"partner.authenticate.{key}", None)
-    ways = "; ".join(f"{encoding} with {', '.join(body)}" for encoding, body in tried)
+    ways = "; ".join(f"{encoding} with {', '.join(body) or 'no field'}" for encoding, body in tried)
     likely = {0: "the path", 200: "the fields", 415: "the encoding", 429: "the number of logins, later"}.get(
         status, "the credentials, then the fields and the encoding"
     )

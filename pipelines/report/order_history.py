@@ -26,7 +26,7 @@ _MATCHES = {
     "both": "equals both the price and the delivery price",
     "price": "equals the price, not the delivery price",
     "delivery_price": "equals the delivery price, not the price",
-    "neither": "equals neither price",
+    "neither": "is not on the menu",
     "indeterminate": "cannot be compared",
 }
 _FIRST_SEEN = (

@@ -197,7 +197,7 @@ def reprocessed(decoded: int, undecoded: int) -> str:
 def retried(letters: list[Entry]) -> str:
     """Return lines on retried entries of the dead-letter queue: how many of each kind and reason."""
     if not letters:
-        return "The dead-letter queue is empty."
+        return "Nothing to retry."
     ids = defaultdict(list)
     for letter in letters:
         ids[letter.kind, letter.reason or "no reason recorded"].append(letter.id)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pipelines.landing import Backfilled, LoadSummary, Refusal
     from pipelines.record import Run
     from pipelines.settings import Settings
+    from pipelines.settings.tables import Sales
     from pipelines.warehouse import BuildResult, Release
 
 
@@ -108,10 +109,10 @@ def _summary(settings: Settings, run: Run, *, is_verbose: bool) -> Iterator[str]
     for task in run.undone:
         yield f"  maintenance task failed: {task}"
     if run.is_published and release is not None:
-        yield from _contents(release, run, is_verbose=is_verbose)
+        yield from _contents(settings, release, run, is_verbose=is_verbose)
 
 
-def _contents(release: Path, run: Run, *, is_verbose: bool) -> Iterator[str]:
+def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) -> Iterator[str]:
     from pipelines.warehouse.release.manifest import read_manifest  # noqa: PLC0415 - `status` needs no warehouse
 
     file = release / "ordermart.duckdb"
@@ -140,7 +141,7 @@ def _contents(release: Path, run: Run, *, is_verbose: bool) -> Iterator[str]:
             yield f"  {sale_class} {amount} {currency} in {counted(number, 'order', 'orders')}"
         if len(totals) > _TOTALS and not is_verbose:
             yield f"  and {len(totals) - _TOTALS:,} more, with --verbose"
-        yield from _unnamed(db)
+        yield from _unnamed(db, settings.sales)
         yield from drift_and_silence(db, release, is_new=run.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
@@ -154,7 +155,7 @@ def _contents(release: Path, run: Run, *, is_verbose: bool) -> Iterator[str]:
         yield f"  {query};"
 
 
-def _unnamed(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
+def _unnamed(db: duckdb.DuckDBPyConnection, sales: Sales) -> Iterator[str]:
     """Yield which settings would name sales and currencies, while no order has them."""
     found = db.execute(
         "select count(*), count(*) filter (sale_class = 'unmapped'), count(*) filter (currency is null) "
@@ -164,7 +165,11 @@ def _unnamed(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
     if orders and unmapped == orders:
         statuses = db.execute("select status, count(*) as n from mart.orders group by 1 order by n desc, 1 limit 8")
         named = ", ".join(f"{plain(status or 'none')} {number:,}" for status, number in statuses.fetchall())
-        yield f"No status counts as a sale: name them in [sales] counted_statuses, excluded_statuses. Seen: {named}"
+        yield (
+            f"None of the statuses in [sales] counted_statuses and excluded_statuses occurs. Seen: {named}"
+            if sales.counted_statuses or sales.excluded_statuses
+            else f"No status counts as a sale: name them in [sales] counted_statuses, excluded_statuses. Seen: {named}"
+        )
     if unlabelled:
         orders = counted(unlabelled, "order has", "orders have")
         yield f"{orders} no currency: set [partner.store] currency_pointer, or [finance] currency"
@@ -179,8 +184,10 @@ def landed(summary: LoadSummary) -> str:
 
 def _rejections(rejections: list[Refusal]) -> Iterator[str]:
     for rejection in rejections[:_SHOWN]:
-        which = "without id" if rejection.id is None else str(rejection.id)
-        yield f"  rejected {which}: {rejection.reason} {rejection.pointer or ''}".rstrip()
+        why = f"{rejection.reason} {rejection.pointer or ''}".rstrip()
+        if rejection.reason == "no_id" and rejection.id is None:
+            why = f"no id at {rejection.pointer}"
+        yield f"  rejected, {why}" if rejection.id is None else f"  rejected {rejection.id}: {why}"
     if len(rejections) > _SHOWN:
         yield f"  and {len(rejections) - _SHOWN:,} more; audit.quarantine lists all after the next build"
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cryptography.exceptions import InvalidTag
 
 from pipelines.durable import make_folder, sync, unfinished
+from pipelines.settings import DEFAULT_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +49,12 @@ def read_keys(settings: Settings) -> Keys:
     Raise VaultError naming the setting when one is missing, malformed or readable by others.
     """
     given = {name: getattr(settings.vault, name).reveal() for name in _NAMES}
+    is_untouched = settings.file == DEFAULT_FILE or not settings.file.exists()
+    if is_untouched and not any((*given.values(), settings.vault.key_file, settings.partner.client_id)):
+        raise VaultError(
+            "no service is configured ([vault] master_key is missing): "
+            "try `ordermart demo`, or `ordermart init shop.toml`"
+        )
     origin = dict.fromkeys(_NAMES, "the environment")
     if settings.vault.key_file:
         path = settings.file.parent / settings.vault.key_file

@@ -88,7 +88,7 @@ def test_retry_makes_the_dead_letter_queue_due(command: Command, tmp_path: Path)
         assert sorted(work.due("orders")) == [3, 5]
         assert [letter.id for letter in work.dead_letters()] == [9]
     assert "1 id is due again" in said(command("retry"))
-    assert said(command("retry")) == "The dead-letter queue is empty.\n"
+    assert said(command("retry")) == "Nothing to retry.\n"
     with command("retry", "--kind", "customers") as wrong:
         assert wrong.communicate(timeout=60)[1].startswith("ordermart: --kind: 'customers' is not a kind of document")
     assert wrong.returncode == 2
