@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 _FLAGS = {"partner.base_url": "--base-url", "partner.client_id": "--client-id", "--stores": "--stores N"}
+_LISTS = {"sales.counted_statuses", "sales.excluded_statuses", "partner.store.menu_id_pointers"}
 
 
 @app.command(short_help="Find out how a service answers, and write its settings.")
@@ -45,13 +46,13 @@ def init(
     Exit codes: 0 written, and proven; 2 an answer is missing or invalid; 3 written, with something still open.
     """
     from pipelines.examining.first import Given, make_settings
+    from pipelines.ingest.request import ids_of_file
 
     answers = dict(_pairs(sets or []))
     answers |= {
         key: value for key, value in (("partner.base_url", base_url), ("partner.client_id", client_id)) if value
     }
-    words = order_ids.read_text(encoding="utf-8").split() if order_ids else []
-    orders = [*([order_id] if order_id else []), *(int(word) for word in words if word.isdigit())]
+    orders = [*([order_id] if order_id else []), *(ids_of_file(order_ids) if order_ids else ())]
 
     def ask(key: str, question: str) -> str:
         if key in answers:
@@ -78,4 +79,4 @@ def _pairs(sets: list[str]) -> Iterator[tuple[str, Any]]:
         try:
             yield known, tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            yield known, value
+            yield known, [word.strip() for word in value.split(",")] if known in _LISTS else value

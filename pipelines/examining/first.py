@@ -85,7 +85,9 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     answers = {key: value for key, value in given.answers.items() if not key.startswith("partner.authenticate.body.")}
     if not {"partner.base_url"} & {*answers, *written, *named}:
         answers["partner.base_url"] = ask("partner.base_url", "Address of the service (https://…)")
-    environ.setdefault(_ID, str(answers.pop("partner.client_id", "")) or ask("partner.client_id", "client_id"))
+    client_id = answers.pop("partner.client_id", "")
+    if client_id or not {_ID, f"{_ID}_FILE"} & environ.keys():
+        environ[_ID] = str(client_id or ask("partner.client_id", "client_id"))
     if not {_SECRET, f"{_SECRET}_FILE"} & environ.keys():
         is_kept = secret_file.exists()
         name, value = (
@@ -111,7 +113,7 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
         secret_file.chmod(0o600)  # it may have been there
         secret_file.write_text(environ[_SECRET] + "\n", encoding="utf-8")
     return list(
-        _said(file, made, is_changed=changed != text, secret_file=secret_file, name=environ[_ID])
+        _said(file, made, is_changed=changed != text, secret_file=secret_file, client=_client(environ))
     ), made.is_proven
 
 
@@ -125,7 +127,12 @@ def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
         draft.unlink(missing_ok=True)
 
 
-def _said(file: Path, made: Made, *, is_changed: bool, secret_file: Path, name: str) -> Iterator[str]:
+def _client(environ: dict[str, str]) -> str:
+    """Return the variable that names the client, as a shell sets it."""
+    return next(f"{name}={quote(environ[name])}" for name in (_ID, f"{_ID}_FILE") if name in environ)
+
+
+def _said(file: Path, made: Made, *, is_changed: bool, secret_file: Path, client: str) -> Iterator[str]:
     yield f"Wrote {file}, with the evidence of each answer:" if is_changed else "Nothing to correct."
     tables: dict[str, list[str]] = {}
     for key, (value, _) in made.found.items():
@@ -137,7 +144,7 @@ def _said(file: Path, made: Made, *, is_changed: bool, secret_file: Path, name: 
     yield from (f"open     {sentence}." for sentence in made.open)
     yield made.sent
     yield "Keep a copy of the keys elsewhere: without them encrypted personal data cannot be recovered. Next:"
-    yield f"  export {_ID}={quote(name)} {_SECRET}_FILE={quote(str(secret_file))}"
+    yield f"  export {client} {_SECRET}_FILE={quote(str(secret_file))}"
     again = f"ordermart --config {quote(str(file))} run --order-ids FILE"
     yield f"  {again if made.is_proven else f'ordermart init {quote(str(file))}  # with the missing answer'}"
 

@@ -98,7 +98,9 @@ class RecordSearch(Search):
         """Find name, zone and currency: members of that kind in all records; two that differ are asked for."""
         zones = zoneinfo.available_timezones()
         kinds: dict[str, Callable[[str, str], bool]] = {
-            "name": lambda key, value: bool(re.search(r"(name|title)$", key, re.IGNORECASE)) and bool(value.strip()),
+            "name": lambda key, value: (
+                re.search(r"(name|title)$", key, re.IGNORECASE) is not None and value.strip() not in {"", *zones}
+            ),
             "timezone": lambda _, value: value in zones and ("/" in value or value == "UTC"),
             "currency": lambda _, value: value in _CODES,
         }

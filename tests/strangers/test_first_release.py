@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-SALES = 'sales.counted_statuses=["delivered", "picked_up"]'
+SALES = "sales.counted_statuses=delivered,picked_up"
 # What a person types besides address, client_id and secret.
 TYPED: dict[type[Stranger], tuple[str, ...]] = {
     Toast: ("authenticate.body.userAccessType=TOAST_MACHINE_CLIENT",),

@@ -57,11 +57,9 @@ def test_second_init_has_nothing_to_correct(tmp_path: Path) -> None:
         assert {path.name for path in tmp_path.iterdir()} == names
         text, sent = (tmp_path / "shop.toml").read_text(), service.secrets_sent
         assert text.count("#") > 15  # each answer has its evidence, once
-        again = ordermart(
-            ("init", str(tmp_path / "shop.toml"), "--client-id", CLIENT_ID),  # the secret is in the file beside it
-            {key: value for key, value in os.environ.items() if not key.startswith("ORDERMART_PARTNER")},
-            timeout=60,
-        )
+        environ = {key: value for key, value in os.environ.items() if not key.startswith("ORDERMART_PARTNER")}
+        environ["ORDERMART_PARTNER__CLIENT_ID"] = CLIENT_ID  # the secret is in the file beside it
+        again = ordermart(("init", str(tmp_path / "shop.toml")), environ, timeout=60)
         assert again.returncode == 0, again.stdout + again.stderr
         assert "Nothing to correct." in again.stdout
         assert (tmp_path / "shop.toml").read_text() == text
