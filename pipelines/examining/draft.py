@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 REQUESTS, SECRETS = 160, 4
+ANSWERED = "answered"
 _SECONDS = 10.0
 _BODY = 8_388_608
 _DEPTH = 4
@@ -140,6 +141,12 @@ class Draft:
         """Note one answer by its dotted key."""
         self.settings = replaced(self.settings, key.split("."), value)
         self.found[key] = (value, evidence)
+
+    def drop(self, *tables: str) -> None:
+        """Forget answers below [partner] whose names begin so, as their proof failed; those of people stay."""
+        for key, (_, evidence) in list(self.found.items()):
+            if evidence != ANSWERED and key.removeprefix("partner.").startswith(tables):
+                del self.found[key]
 
     def ask(self, key: str, question: str) -> str:
         """Return what a person answers; raise where there is nobody to ask."""

@@ -155,8 +155,8 @@ def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], writt
 
 
 async def _find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
-    meter, made = Meter(settings), Made()
-    orders = list(given.orders)
+    meter, made, draft = Meter(settings), Made(), Draft(settings, ask, keep)
+    orders, unproven = list(given.orders), ["authenticate"]
     try:
         tables = {key.split(".")[1] for key in written if key.count(".") > 1 and key.startswith("partner.")}
         if tables:
@@ -170,19 +170,23 @@ async def _find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str]
         meter.is_secret_accepted = False
         draft = Draft(settings, ask, keep)
         made.found = draft.found
-        lists, hints = await refused_lists(draft, meter)
+        lists, hints = await refused_lists(draft, meter)  # asks at most for the path
         reply = await find_login(draft, meter)
         search = ListSearch(draft, meter, await find_token(draft, meter, reply, lists, hints), given.stores)
+        unproven = ["list_stores.pagination", "list_stores.cursor", "list_stores.first_page", "store.id_pointer"]
         await search.find_list(lists)
         record = RecordSearch(search, orders)
         await record.find_record()
+        unproven = []
         # A long list was walked by the code of a run, and is not walked again; what is left is for orders.
         listed = record.ids if len(search.pages) > _FEW_PAGES else None
         room = REQUESTS - meter.requests - _OTHERS - (0 if listed else len(search.pages))
         made.examined = await examine(draft.settings, meter, orders[: max(room, 1)], listed)
+        draft.drop(*(f"{table}." for table in made.examined.failed))
         made.found |= _sales(draft.settings, made.examined, ask)
     except UnprovenError as error:
         made.open.append(str(error))
+        draft.drop(*unproven)
     finally:
         made.sent = meter.sentence()
         await meter.close()

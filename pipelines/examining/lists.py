@@ -11,6 +11,7 @@ import httpx
 import msgspec
 
 from pipelines.examining.draft import (
+    ANSWERED,
     REQUESTS,
     Draft,
     Meter,
@@ -68,7 +69,7 @@ async def refused_lists(draft: Draft, meter: Meter) -> tuple[list[str], Hints]:
         path = draft.ask("partner.list_stores.path", "Path of the list of stores (none of the usual ones is one)")
         reply = await send(meter, "GET", draft.url(path))
         hints.add(reply)
-        draft.set("answered", list_stores__path=path)
+        draft.set(ANSWERED, list_stores__path=path)
         if reply.status not in (401, 403):
             raise UnprovenError(f"{path} answers {reply.status} without a token: nothing proves that a token is used")
         found = [path]
@@ -83,26 +84,37 @@ class ListSearch(Search):
         self._stores = stores  # as a person says; 0: not said
         self.records: list[Record] = []
         self.pages: list[list[bytes]] = []
+        self._last: tuple[dict[str, Any], str, int] = ({}, "", 0)  # how the last record is asked for on its own
 
     async def find_list(self, paths: list[str]) -> None:
         """Find path, items and pages; walk the list to its end."""
-        for path in paths:
-            first = await self.get(path)
-            arrays = dict(_arrays(first.value)) if first.status == 200 else {}
+        replies = [(path, await self.get(path)) for path in paths]
+        found = {path: reply for path, reply in replies if reply.status == 200 and any(_arrays(reply.value))}
+        # One list at several paths is one list.
+        distinct = {json.dumps(reply.value): path for path, reply in reversed(found.items())}
+        path = next(iter(distinct.values()), "")
+        if len(distinct) > 1:
+            path = self.draft.ask("partner.list_stores.path", f"Which path lists the stores: {', '.join(found)}")
+        if path in found:
+            first = found[path]
+            arrays = dict(_arrays(first.value))
+            items = next(iter(arrays))
             if len(arrays) > 1:
                 items = self.draft.ask(
                     "partner.list_stores.items_pointer", f"Where the stores are: {', '.join(arrays)}"
                 )
-                arrays = {items: arrays[items]} if items in arrays else {}
-            for items, records in arrays.items():
-                self.draft.set("lists records with the token", list_stores__path=path, list_stores__items_pointer=items)
-                await self._find_pages(first, records)
-                await self._walk()
-                return
+            if items not in arrays:
+                raise UnprovenError("the list is not decided: give --set list_stores.items_pointer=…")
+            self.draft.set("lists records with the token", list_stores__path=path, list_stores__items_pointer=items)
+            await self._find_pages(first, arrays[items])
+            await self._walk()
+            return
+        if found:
+            raise UnprovenError("the list is not decided: give --set list_stores.path=…")
         path = self.draft.ask("partner.list_stores.path", "Path of the list of stores (none of the usual ones has any)")
         if path in ("", *paths):
             raise UnprovenError("no list of stores was found: give --set list_stores.path=…")
-        self.draft.set("answered", list_stores__path=path)
+        self.draft.set(ANSWERED, list_stores__path=path)
         await self.find_list([path])
 
     async def _page(self, query: dict[str, Any]) -> tuple[list[Record], Reply]:
@@ -126,22 +138,27 @@ class ListSearch(Search):
                 if await self._signed(reply, one, small):
                     return
                 break
-        if not await self._counted(records[:1] if small else records, small):
+        if not await self._counted(records, small):
             await self._expect_all(first, records, small)
             self._set_pages("no sign of more, and neither ?page=2 nor an offset has other stores", "none")
 
-    async def _counted(self, few: list[Record], query: dict[str, Any]) -> bool:
+    async def _counted(self, records: list[Record], query: dict[str, Any]) -> bool:
         """Find a parameter that counts pages or records; return whether there is one."""
+        few = records[:1] if query else records
         for name in _PAGES:
             if await self._brings({**query, name: 2}, few):
                 for number in (1, 0):
                     if (await self._page({**query, name: number}))[0] == few:
                         evidence = f"?{name}={number} is the first page, ?{name}=2 has other stores"
                         self._set_pages(evidence, "page", parameter=name, first=number)
+                        self._last = (query, name, number - 1)
                         return True
         for name in _OFFSETS:
-            if await self._brings({**query, name: len(few)}, few):
+            following = (await self._page({name: 1}))[0]
+            # An offset counts records: from 1 on the second of the whole page comes first.
+            if following[:1] == (records[1:2] or following[:1]) and await self._brings({**query, name: len(few)}, few):
                 self._set_pages(f"?{name}={len(few)} has the stores that follow", "offset", parameter=name)
+                self._last = (query, name, -1)
                 return True
         return False
 
@@ -197,6 +214,7 @@ class ListSearch(Search):
                 if await self._brings({**query, parameter: get(records[-1], place)}, records):
                     evidence = f"{pointer} is true, and ?{parameter}= with the last {place} has other stores"
                     self._set_pages(evidence, "last_id", pointer, parameter)
+                    self.draft.set("the list goes on after it", store__id_pointer=place)
                     return True
         return False
 
@@ -260,10 +278,20 @@ class ListSearch(Search):
             self.records = [msgspec.json.decode(record) for page in pages for record in page]
             if len({json.dumps(record) for record in self.records}) < len(self.records):
                 raise UnprovenError(f"pages of the list have the same store twice: {_GIVE_PAGES}")
+            await self._expect_end()
             if self._stores and self._stores != len(self.records):
                 raise UnprovenError(f"the list has {len(self.records)} stores, not {self._stores}: {_GIVE_PAGES}")
             return
         raise UnprovenError(f"{broken}. {_GIVE_PAGES}")
+
+    async def _expect_end(self) -> None:
+        """Raise unless pages of one record end where the list did: pages that skip some would not."""
+        query, name, before = self._last
+        if not query:
+            return
+        last, beyond = [(await self._page({**query, name: len(self.records) + before + more}))[0] for more in (0, 1)]
+        if last[-1:] != self.records[-1:] or beyond:
+            raise UnprovenError(f"pages of one store end elsewhere than the list: {_GIVE_PAGES}")
 
 
 def _arrays(value: Any, pointer: str = "", depth: int = 3) -> Iterator[tuple[str, list[Record]]]:

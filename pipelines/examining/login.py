@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pipelines.examining.draft import SECRETS, Draft, Meter, Reply, UnprovenError, leaves, send, sent
+from pipelines.examining.draft import ANSWERED, SECRETS, Draft, Meter, Reply, UnprovenError, leaves, send, sent
 from pipelines.partner.pointer import get
 from pipelines.partner.token import authenticate_request
 
@@ -90,8 +90,6 @@ async def find_login(draft: Draft, meter: Meter) -> Reply | None:
         if status in _LOCKED or (status == 401 and probes.get(way[0], 401) != 401):
             break  # locked, or understood and refused: other ways would fail too
         hints.add(reply)
-    for key in ("path", "encoding", "body"):
-        draft.found.pop(f"partner.authenticate.{key}", None)
     ways = "; ".join(f"{encoding} with {', '.join(body) or 'no field'}" for encoding, body in tried)
     likely = {0: "the path", 200: "the fields", 415: "the encoding", 429: "the number of logins, later"}.get(
         status, "the credentials, then the fields and the encoding"
@@ -157,7 +155,7 @@ async def _path(draft: Draft, meter: Meter) -> tuple[str, Reply]:
     )
     if path in ("", "none"):
         return "", nonsense
-    draft.set("answered", authenticate__path=path)
+    draft.set(ANSWERED, authenticate__path=path)
     return path, await send(meter, "POST", draft.url(path))
 
 
@@ -202,7 +200,7 @@ def _places(draft: Draft, hints: Hints) -> Iterator[tuple[str, str]]:
     yield from ((name, "") for name in hints.names if re.fullmatch(r"X-.*(Token|Key)", name))
     yield from (("Authorization", "Bearer"), ("Authorization", ""))
     header = draft.ask("partner.authenticate.header", "Header of the token (Authorization is refused)")
-    draft.set("answered", authenticate__header=header)
+    draft.set(ANSWERED, authenticate__header=header)
     yield from ((header, ""), (header, "Bearer"))
 
 

@@ -15,12 +15,15 @@ import duckdb
 import msgspec
 
 from pipelines.ingest.outcome import listed_id
+from pipelines.ingest.store_records import StoreRecords
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
 from pipelines.partner import ListingBroken, PartnerClient, PartnerError, ServiceDown
 from pipelines.record import current_release
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import httpx
 
     from pipelines.partner import Fetched
@@ -69,13 +72,17 @@ async def examine(
         ids = listed or await _list(settings, client, found)
         if ids is None:
             return found
-        accepted = await _documents(settings, client, "stores", ids, found)
-        _zones(settings, accepted, found)
+        records = StoreRecords(settings)
+        accepted = await _documents(settings, client, "stores", ids, found, records.add)
+        for sentence in records.of_stores() if accepted else ():
+            text, _, fix = sentence.partition(": ")
+            found.add("store", "failure", f"{text}.", fix, "store")
+        for sentence in records.of_menus() if accepted else ():
+            text, _, fix = sentence.partition(": ")
+            found.add("menu", "warning", f"{text}.", fix, "store")
         menus = [menu_id for each in accepted for menu_id in each["menu_ids"]]
-        if accepted and not menus:
-            is_meant = not settings.partner.store.menu_id_pointers
-            fix = "" if is_meant else "correct [partner.store] menu_id_pointers"
-            found.add("menu", "ok" if is_meant else "warning", "the stores name none.", fix)
+        if accepted and not menus and not settings.partner.store.menu_id_pointers:
+            found.add("menu", "ok", "stores have none, as [partner.store] menu_id_pointers says.")
         known = menus or _known(settings, "menus", "menu_id")
         await _documents(settings, client, "menus", list(dict.fromkeys(known)), found)
         orders = (orders or [])[:_ORDERS] or _known(settings, "orders", "order_id")
@@ -102,14 +109,11 @@ async def _list(settings: Settings, client: PartnerClient, found: Examined) -> l
         return None
     found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.", "", "authenticate")
     whole = [id_ for id_ in ids if id_ is not None]
-    if not whole or len(whole) < len(ids):
-        text = (
-            f"{len(ids) - len(whole):,} of {len(ids):,} listed stores have a usable id at id_pointer"
-            if ids
-            else "empty"
-        )
-        text = text.replace("have a", "have no")
-        found.add("store list", "failure", f"{text}.", "`ordermart init` on the same file", "list_stores")
+    if not ids:
+        found.add("store list", "failure", "is empty.", "`ordermart init` on the same file", "list_stores")
+    elif len(whole) < len(ids):
+        text = f"{len(ids) - len(whole):,} of {len(ids):,} listed stores have no usable id at id_pointer."
+        found.add("store list", "failure", text, "`ordermart init` on the same file", "store")
     elif len(set(whole)) < len(whole):
         text = f"{len(whole) - len(set(whole)):,} of {len(whole):,} stores are listed twice."
         found.add("store list", "failure", text, "correct [partner.list_stores] pagination", "list_stores")
@@ -119,9 +123,14 @@ async def _list(settings: Settings, client: PartnerClient, found: Examined) -> l
 
 
 async def _documents(
-    settings: Settings, client: PartnerClient, kind: Kind, ids: list[int], found: Examined
+    settings: Settings,
+    client: PartnerClient,
+    kind: Kind,
+    ids: list[int],
+    found: Examined,
+    look: Callable[[bytes], object] = len,
 ) -> list[dict[str, Any]]:
-    """Fetch and validate documents of a kind; return those that are accepted."""
+    """Fetch and validate documents of a kind; return those that are accepted, and let `look` see each body."""
     part, table = kind.removesuffix("s"), "store" if kind == "menus" else kind.removesuffix("s")
     if not ids:
         if kind == "orders":
@@ -135,6 +144,7 @@ async def _documents(
             found.add(part, "failure", f"{error}.", f"check [partner.{part}] path", table)
             break
         first = first or fetched
+        look(fetched.body)
         if fetched.status == _NOT_FOUND:
             level = "warning" if kind == "orders" else "failure"
             found.add(part, level, f"{id_} is not found (404).", f"check [partner.{part}] path and base_url", table)
@@ -152,14 +162,6 @@ async def _documents(
     if kind == "orders" and first is not None:
         _clock(first, found)
     return accepted
-
-
-def _zones(settings: Settings, stores: list[dict[str, Any]], found: Examined) -> None:
-    for name in ("name", "timezone", "currency"):
-        pointer = getattr(settings.partner.store, f"{name}_pointer")
-        if stores and pointer and not any(each.get(name) for each in stores):
-            fix = f'correct [partner.store] {name}_pointer, or set it to ""'
-            found.add("store", "failure", f"none of {len(stores)} has a {name} at {pointer}.", fix, "store")
 
 
 def _clock(fetched: Fetched, found: Examined) -> None:

@@ -7,7 +7,7 @@ import re
 import zoneinfo
 from typing import TYPE_CHECKING, Any
 
-from pipelines.examining.draft import Search, UnprovenError, leaves, own_numbers, plain_members, values_at
+from pipelines.examining.draft import ANSWERED, Search, UnprovenError, leaves, own_numbers, plain_members, values_at
 from pipelines.partner.pointer import get, get_all
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class RecordSearch(Search):
             candidates = [each for each in candidates if named in values_at(self.records, each)]
             if not candidates:
                 raise UnprovenError(f"no number of the listed stores is the store_id of order {self._orders[0]}")
+        _, walked = self.draft.found.get("partner.store.id_pointer", ("", ""))
+        paged_by = self.draft.settings.partner.store.id_pointer if walked else ""
         if len(candidates) > 1 and not self.draft.has("store.id_pointer"):
             which = self.draft.ask(
                 "partner.store.id_pointer",
@@ -62,6 +64,8 @@ class RecordSearch(Search):
             candidates = [self.draft.settings.partner.store.id_pointer]
         if len(candidates) != 1:
             raise UnprovenError("the store's id is not decided: give --order-id, or --set store.id_pointer=…")
+        if paged_by and candidates != [paged_by]:
+            raise UnprovenError(f"the list goes on after {paged_by}, but orders name stores by {candidates[0]}")
         details = await self._find_details(candidates[0])
         self._find_fields(details)
         await self._find_menus(details)
@@ -118,6 +122,8 @@ class RecordSearch(Search):
                     whole = {pointer: whole[pointer] for pointer in tops}
             distinct = {json.dumps(values): pointer for pointer, values in reversed(whole.items())}
             key, is_partial = f"store.{name}_pointer", name != "name" and len(places) > len(whole)
+            if name == "currency":  # some codes are words, too
+                is_partial = is_partial or not re.search("curr|money", min(whole, key=len, default=""), re.IGNORECASE)
             if len(distinct) == 1 and not is_partial:
                 self.draft.set(f"in all {len(details)} records", **{f"store__{name}_pointer": min(whole, key=len)})
             elif not places:
@@ -127,7 +133,7 @@ class RecordSearch(Search):
                 pointer = self.draft.ask(f"partner.{key}", f"The store's {name} is one of {', '.join(places)}; which")
                 if pointer and pointer not in places:
                     raise UnprovenError(f"no record has a {name} at {pointer}: give --set {key}=…")
-                self.draft.set("answered", **{f"store__{name}_pointer": pointer})
+                self.draft.set(ANSWERED, **{f"store__{name}_pointer": pointer})
 
     def _ask_instead(self, name: str) -> None:
         """Ask for the zone or currency of all stores, which no record states."""
@@ -137,7 +143,7 @@ class RecordSearch(Search):
         answer = self.draft.ask(key, f"No record states a {name}; the {name} of all stores (IANA or ISO 4217)")
         if answer not in (zoneinfo.available_timezones() if name == "timezone" else _CODES):
             raise UnprovenError(f"{answer!r} is not a {name}: give --set {key}=…")
-        self.draft.note(key, answer, "answered")
+        self.draft.note(key, answer, ANSWERED)
 
     async def _find_menus(self, details: list[Record]) -> None:
         """Find where records name menus: numbers below a member named so, by which menus of the same id come."""
@@ -155,7 +161,7 @@ class RecordSearch(Search):
             return
         which = ", ".join(named) or "none opens a menu"
         answer = self.draft.ask("partner.store.menu_id_pointers", f"Where records name menus: {which} (empty: nowhere)")
-        self.draft.set("answered", store__menu_id_pointers=tuple(each for each in re.split(r"[ ,]+", answer) if each))
+        self.draft.set(ANSWERED, store__menu_id_pointers=tuple(each for each in re.split(r"[ ,]+", answer) if each))
 
     async def _are_menus(self, values: list[list[int]]) -> bool:
         path = self.draft.settings.partner.menu.path

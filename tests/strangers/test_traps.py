@@ -234,6 +234,54 @@ class Long(Plain):
         return Reply(200, {"stores": page, "total": len(records)})
 
 
+class OffsetOfPages(Plain):
+    """The offset counts pages, which a page of one record does not show."""
+
+    page_size = 3
+
+    def page(self, records: list[dict[str, Any]], request: Request) -> Reply:
+        size = int(request.query.get("limit", "3"))
+        first = int(request.query.get("offset", "0")) * size
+        return Reply(200, {"stores": records[first : first + size]})
+
+
+class GrowingPages(Plain):
+    """The second page begins one store late: a walk by number misses it."""
+
+    def page(self, records: list[dict[str, Any]], request: Request) -> Reply:
+        number, size = int(request.query.get("page", "1")), int(request.query.get("limit", "3"))
+        first = (number - 1) * size + (number > 1 and size > 1)
+        return Reply(200, {"stores": records[first : first + size]})
+
+
+class AfterNumber(Plain):
+    """The list goes on after a number of its own, which orders do not name."""
+
+    def record(self, store: dict[str, Any]) -> dict[str, Any]:
+        return {"row": 900 + self.world.store_ids.index(store["id"]), **store}
+
+    def page(self, records: list[dict[str, Any]], request: Request) -> Reply:
+        after = int(request.query.get("starting_after", "0"))
+        more = [record for record in records if record["row"] > after]
+        return Reply(200, {"stores": more[:3], "has_more": len(more) > 3})
+
+
+class WordCodes(Plain):
+    """A word that is a currency's code as well."""
+
+    def record(self, store: dict[str, Any]) -> dict[str, Any]:
+        return {**{key: value for key, value in store.items() if key != "currency"}, "rank": "TOP"}
+
+
+class TwoLists(Plain):
+    """The chains are listed, too."""
+
+    def resource(self, request: Request, *, known: bool) -> Reply:
+        if request.path == "/v1/locations":
+            return Reply(200, {"chains": [{"id": 5, "name": "Chain"}]}) if known else self.stranger()
+        return super().resource(request, known=known)
+
+
 class LastPage(Plain):
     """Pages by number, with the number of the last one in the envelope."""
 
@@ -298,6 +346,7 @@ class Hasty(Plain):
 
 
 NOT_LISTED = "list_stores.pagination"
+LOGIN = {"authenticate.path", "authenticate.body", "authenticate.token_pointer"}
 # What must not be written as found, what must be asked, and what must be said to be open; by trap.
 TRAPS: list[tuple[type[Stranger], int, set[str], str, str]] = [
     (TwoNumbers, 7, {"store.id_pointer", "store.path"}, "store.id_pointer", "--order-id"),
@@ -311,12 +360,16 @@ TRAPS: list[tuple[type[Stranger], int, set[str], str, str]] = [
     (Countries, 7, set(), "finance.currency", "is not a currency"),
     (SilentSize, 12, {NOT_LISTED}, "--stores", "may end early at 10"),
     (Total, 7, {NOT_LISTED}, "", "states 7 stores and shows 4"),
-    (DeafMore, 7, set(), "", "more stores follow"),
+    (DeafMore, 7, {NOT_LISTED}, "", "more stores follow"),
     (LimitOnly, 7, {NOT_LISTED}, "", "limits the list"),
-    (NextElsewhere, 7, set(), "", "another origin"),
-    (Twice, 7, set(), "", "twice"),
-    (Endless, 7, set(), "", "160 requests"),
-    (HollowToken, 7, {"authenticate.token_pointer"}, "authenticate.header", "refuses what the login returned"),
+    (NextElsewhere, 7, {NOT_LISTED}, "", "another origin"),
+    (Twice, 7, {NOT_LISTED}, "", "twice"),
+    (Endless, 7, {NOT_LISTED}, "", "160 requests"),
+    (OffsetOfPages, 7, {NOT_LISTED}, "", "limits the list"),
+    (GrowingPages, 7, {NOT_LISTED}, "", "end elsewhere"),
+    (WordCodes, 7, {"store.currency_pointer"}, "store.currency_pointer", ""),
+    (TwoLists, 7, {"list_stores.path", NOT_LISTED}, "list_stores.path", "not decided"),
+    (HollowToken, 7, LOGIN, "authenticate.header", "refuses what the login returned"),
     (OpenList, 7, {"authenticate.token_pointer", "list_stores.path"}, "list_stores.path", "without a token"),
     (Website, 7, {"authenticate.path", "list_stores.path"}, "list_stores.path", "without a token"),
     (PostsAnything, 7, {"authenticate.path"}, "authenticate.path", ""),
@@ -344,6 +397,10 @@ def test_order_decides_which_number_is_the_id() -> None:
     with TwoNumbers() as service:
         made, _ = tried(service, orders=tuple(service.world.order_ids[:1]))
         assert (keys(made)["store.id_pointer"], made.open) == ("/id", [])
+    with AfterNumber() as service:
+        made, _ = tried(service, orders=tuple(service.world.order_ids[:1]))
+        assert not {"store.id_pointer", NOT_LISTED} & keys(made).keys()
+        assert "the list goes on after /row, but orders name stores by /id" in made.open[0]
     with OrdersNameTheOther() as service:
         made, _ = tried(service, orders=tuple(service.world.order_ids[:1]))
         assert "store.id_pointer" not in keys(made)
