@@ -1,15 +1,16 @@
 """Keep which alarms stand, and send what changed: a new cause once, then that it is over.
 
 The state is `data/notify/alarms.json`, written by rename. An alarm counts as told only after every channel took it, so
-a mail server that is down today gets it with the next run. That no night was good for too long is noticed by whatever
-runs, since a dead schedule cannot tell of itself.
+a mail server that is down today gets it with the next run. A cause that comes and goes sends at most three messages in
+a week: the third one says so, and what has changed since is sent when the week is over. That no night was good for too
+long is noticed by whatever runs, since a dead schedule cannot tell of itself.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from pipelines.clock import utc_now
 from pipelines.notify.channels import NotifyError, channels_of
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 
+_MOST, _WEEK = 3, dt.timedelta(days=7)  # messages for a cause
+_LAST = " It came and went before: for a week, further changes are shown by `ordermart status` alone."
 # Alarms that are over, by cause; {what} stands for the part of the cause after its colon.
 _OVER = {
     "run_failed": "the failed run",
@@ -55,13 +58,14 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Standing:
-    """An alarm that is not over: since when, and which channels were told."""
+    """An alarm: since when, which channels know whether it is over, and when messages were sent in the last week."""
 
     cause: str
     text: str
     since: dt.datetime
     told: tuple[str, ...]
     is_over: bool = False
+    sent: tuple[dt.datetime, ...] = ()
 
 
 def standing(data_dir: Path) -> list[Standing]:
@@ -87,31 +91,37 @@ def update_alarms(
     known = _read(file)
     current = {alarm.cause: alarm for alarm in raised}
     for cause, alarm in current.items():
-        before = known.get(cause)
-        if before is None or before.is_over:
-            known[cause] = Standing(cause, alarm.text, now, ())
+        before = known.get(cause) or Standing(cause, "", now, tuple(channels), is_over=True)
+        if before.is_over:
+            known[cause] = _flipped(before, channels, text=alarm.text, since=now)
         else:  # told once; the page and `status` have today's text
-            known[cause] = Standing(cause, alarm.text, before.since, before.told)
+            known[cause] = replace(before, text=alarm.text)
     for cause, old in list(known.items()):
         if cause not in current and not old.is_over and not looked_at.isdisjoint((cause, cause.partition(":")[0])):
-            # Who never heard of it need not hear that it is over.
-            unaware = tuple(sorted(set(channels) - set(old.told)))
-            known[cause] = Standing(cause, old.text, old.since, unaware, is_over=True)
+            known[cause] = _flipped(old, channels)
     failures = []
     for cause, entry in sorted(known.items(), key=lambda item: (item[1].since, item[0])):
         told = set(entry.told)
-        for name, send in sorted(channels.items()):
+        sent = tuple(at for at in entry.sent if now - at < _WEEK)
+        for name, send in sorted(channels.items()) if len(sent) < _MOST else ():
             if name in told:
                 continue
             try:
-                send(_message(entry))
+                send(_message(entry) + _LAST * (len(sent) == _MOST - 1))
             except NotifyError as error:
                 failures.append(f"An alarm could not be sent: {name}: {error}.")
             else:
                 told.add(name)
-        known[cause] = Standing(cause, entry.text, entry.since, tuple(sorted(told)), entry.is_over)
-    left = [alarm for alarm in known.values() if not alarm.is_over or set(channels) - set(alarm.told)]
+        sent = sent if told == set(entry.told) else (*sent, now)
+        known[cause] = replace(entry, told=tuple(sorted(told)), sent=sent)
+    left = [each for each in known.values() if not each.is_over or each.sent or set(channels) - set(each.told)]
     return [*failures, *_unwritten(file, left)]
+
+
+def _flipped(before: Standing, channels: Iterable[str], **changes: Any) -> Standing:
+    """Return an alarm that began or ended; a channel that never heard of the last change knows the present state."""
+    unaware = tuple(sorted(set(channels) - set(before.told)))
+    return replace(before, told=unaware, is_over=not before.is_over, **changes)
 
 
 def _unwritten(file: Path, alarms: Sequence[Standing]) -> Iterator[str]:

@@ -147,6 +147,19 @@ def test_orders_of_unlisted_stores_make_the_list_doubtful(strange: Callable[[Cha
     assert len(place.verdicts("stores")) == 8
 
 
+def test_a_list_that_lost_stores_without_orders_is_said(strange: Callable[[Change], Place]) -> None:
+    """The list has all stores for a night, then three of eight, and no order names one: stores fetched lately count."""
+    have = [8]
+    place = strange(lambda path, status, body: (status, body[: have[0]] if path == STORES else body))
+    assert not any(night(place).values())
+    have[0] = 7
+    assert not any(night(place).values())  # one store may close
+    have[0] = 3
+    for _ in range(2):
+        (sentence,) = night(place)["stores"]
+        assert sentence.startswith("the list lacks 5 of 8 stores that it had in the last 28 days: check")
+
+
 def test_an_unknown_store_of_an_order_is_said(strange: Callable[[Change], Place]) -> None:
     """One store that the service neither lists nor knows by its id leaves its orders without a time zone."""
 

@@ -145,7 +145,35 @@ def test_each_cause_lives_by_itself(tmp_path: Path) -> None:
     assert sent == [DISK.text, OUTAGE.text, f"Over: too little free disk space, since {NOW:%Y-%m-%d %H:%M} UTC."]
     assert [alarm.cause for alarm in standing(tmp_path)] == ["outage"]
     update_alarms(tmp_path, [DISK], channels, looked_at={"disk"}, now=NOW + dt.timedelta(hours=2))
-    assert sent[-1] == DISK.text
+    assert sent[-1].startswith(DISK.text)
+
+
+def test_a_cause_that_comes_and_goes_sends_three_messages_a_week(tmp_path: Path) -> None:
+    """Every second night is bad for two weeks: the third message says that others follow later."""
+    sent: list[tuple[int, str]] = []
+    for night in range(14):
+        now, bad = NOW + dt.timedelta(days=night), night % 2 == 0
+        channels = {"list": lambda text, night=night: sent.append((night, text))}
+        update_alarms(tmp_path, [OUTAGE] if bad else [], channels, looked_at={"outage"}, now=now)
+        assert bool(standing(tmp_path)) == bad
+    said = [(night, "over" if text.startswith("Over") else "bad", "further changes" in text) for night, text in sent]
+    first = [(0, "bad", False), (1, "over", False), (2, "bad", True)]
+    assert said == [*first, *[(7, "over", True), (8, "bad", True), (9, "over", True)]]
+    later = NOW + dt.timedelta(days=30)
+    update_alarms(tmp_path, [], {"list": lambda text: sent.append((30, text))}, looked_at={"outage"}, now=later)
+    assert len(sent) == 6  # the last word was "over", and it is
+    assert json.loads((tmp_path / "notify" / "alarms.json").read_text()) == []
+
+
+def test_an_end_that_could_not_be_said_is_said_when_the_week_is_over(tmp_path: Path) -> None:
+    """The channel heard last that it is bad: it hears that it is over as soon as a message may be sent."""
+    sent: list[str] = []
+    for night in (0, 1, 2, 3, 4, 7):
+        raised = [OUTAGE] if night in {0, 2} else []
+        now = NOW + dt.timedelta(days=night)
+        update_alarms(tmp_path, raised, {"list": sent.append}, looked_at={"outage"}, now=now)
+        assert len(sent) == {0: 1, 1: 2, 2: 3, 3: 3, 4: 3, 7: 4}[night]
+    assert sent[-1].startswith("Over: the outage")
 
 
 def test_a_channel_that_fails_is_told_later(
