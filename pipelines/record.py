@@ -66,6 +66,8 @@ class Run(msgspec.Struct):
     stopped_by: str = ""  # the name of a signal, KILLED, or "an interruption"
     release_before: str = ""  # the current release when it began; "": none
     release: str = ""  # the current release when it ended
+    keys: list[str] = msgspec.field(default_factory=list)  # that the settings file has
+    doubts: list[str] = msgspec.field(default_factory=list)  # sentences on settings that look wrong
     rows: dict[str, int] = msgspec.field(default_factory=dict)  # of each table that changed
     checks: int = 0  # that ran, or that hold since the last build
     failing: list[tuple[str, str, int]] = msgspec.field(default_factory=list)  # table, check, violations
@@ -87,7 +89,9 @@ class Run(msgspec.Struct):
             return "killed" if self.stopped_by == KILLED else "stopped"
         if self.errors:
             return "failed"
-        return "running" if self.ended_at is None else "incomplete" if self.incomplete or self.damaged else "good"
+        if self.ended_at is None:
+            return "running"
+        return "incomplete" if self.incomplete or self.damaged or self.doubts else "good"
 
     @property
     def is_published(self) -> bool:

@@ -34,6 +34,8 @@ _OVER = {
     "run_failed": "the failed run",
     "outage": "the outage of the partner service",
     "incomplete": "{what} that were not up to date",
+    "settings": "settings that looked wrong",
+    "damaged": "damaged files",
     "new_failures": "quarantined or failed ids of release {what}",
     "no_good_night": "nights without a good one",
     "disk": "too little free disk space",

@@ -23,6 +23,8 @@ from pipelines.notify import channels_of, last_backup, standing
 from pipelines.partner.token import missing_credentials
 from pipelines.privacy.finding import PrivacyError
 from pipelines.privacy.log import erasure_log, read_log
+from pipelines.record import runs
+from pipelines.report.doubts import lost_keys, unused_statuses
 from pipelines.report.status import last_runs
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
@@ -57,7 +59,7 @@ class Finding(NamedTuple):
 def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Finding]:
     """Yield a finding for each part, the service last."""
     now = now or utc_now()
-    yield Finding("settings", "ok", f"{settings.file} is valid.")
+    yield _settings(settings)
     yield from _secrets(settings)
     yield _disk(settings)
     yield _erasure_log(settings)
@@ -77,6 +79,12 @@ def exit_code(findings: list[Finding]) -> int:
     """Return 0 if every part is ok, 3 if there are only warnings, 1 if anything fails."""
     levels = {each.level for each in findings}
     return 1 if "failure" in levels else 3 if "warning" in levels else 0
+
+
+def _settings(settings: Settings) -> Finding:
+    if doubts := [*lost_keys(settings, runs(settings.data_dir)), *unused_statuses(settings)]:
+        return Finding("settings", "warning", f"{'; '.join(doubts)}.", f"correct {settings.file}")
+    return Finding("settings", "ok", f"{settings.file} is valid.")
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:

@@ -6,6 +6,7 @@
 | run_failed:webhooks | a run for webhooks did |
 | outage | the service gave no usable answer for too long; the text names the kinds that are old for it |
 | incomplete:KIND | for another reason, stores, menus or orders could not all be fetched, or what came is doubtful |
+| settings | the settings file lost keys, or no order has a status that counts as a sale |
 | no_good_night | no night was good for [notify] max_age_hours: a run, the receiver, a sensor or `status` sees it |
 | new_failures:RELEASE | a release had quarantined or failed ids that the one before had not, and some still are |
 | disk | less than [notify] min_free_gb is free below [data] dir |
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = ("disk", NO_GOOD_NIGHT)
 _AFTER_ANSWERS = ("run_failed:webhooks", "outage:webhooks")
-_AFTER_NIGHT = ("run_failed", "outage", "incomplete", "damaged")
+_AFTER_NIGHT = ("run_failed", "outage", "incomplete", "damaged", "settings")
 _AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed", "models")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
@@ -107,6 +108,8 @@ def _of_run(data_dir: Path, run: Run) -> Iterator[Alarm]:
         if suffix and stands & {"outage", "run_failed"}:
             return  # the night's alarm stands
         yield _outage(run, suffix) if run.is_outage else _failure(run)
+    if run.doubts:
+        yield Alarm("settings", f"Settings look wrong: {'; '.join(run.doubts)}.")
     if not run.is_published:
         return
     of_outage = {step.name for step in run.steps if step.is_outage}

@@ -1,7 +1,7 @@
 """Show what a run does: one line of a terminal, or one JSON object a line for log collectors.
 
-An object has `at` (UTC) and `event`: progress, landed, check, note, error, maintenance_failed, alarm_not_sent, ended.
-Values are counts, ids, codes and the sentences of the summary; never a text of the partner's.
+An object has `at` (UTC) and `event`: progress, landed, check, note, settings, error, maintenance_failed,
+alarm_not_sent, ended. Values are counts, ids, codes and the sentences of the summary; never a text of the partner's.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def run_lines(run: Run, exit_code: int) -> Iterator[str]:
         yield line("note", text=text)
     for kind, sentences in run.incomplete.items():
         yield from (line("incomplete", kind=kind, text=text) for text in sentences)
+    yield from (line("settings", text=text) for text in run.doubts)
     for text in run.errors:
         yield line("error", text=text)
     for text in run.undone:

@@ -98,8 +98,8 @@ def _summary(settings: Settings, run: Run, *, is_verbose: bool) -> Iterator[str]
         counts = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.items() if number)
         yield f"  {kind + ':':8} {counts or 'nothing was due'}"
     for kind, sentences in run.incomplete.items():
-        for sentence in sentences:
-            yield f"  {kind} are not up to date: {sentence}"
+        yield from (f"  {kind} are not up to date: {sentence}" for sentence in sentences)
+    yield from (f"  Settings look wrong: {sentence}" for sentence in run.doubts)
     yield from waiting(settings.data_dir)
     for table, check, violations in run.failing:
         yield f"  check {table} {check}: {counted(violations, 'row', 'rows')}"

@@ -33,7 +33,7 @@ def exit_code(run: Run, *, is_strict: bool = False) -> int:
     if not run.is_published:
         return Exit.FAILED
     is_refused = bool(run.refused if is_strict else run.newly_refused)
-    return Exit.REFUSED if is_refused or run.incomplete or run.damaged else Exit.PUBLISHED
+    return Exit.REFUSED if is_refused or run.verdict == "incomplete" else Exit.PUBLISHED
 
 
 def code_of_error(error: Exception) -> Exit:

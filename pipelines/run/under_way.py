@@ -17,12 +17,14 @@ from pipelines.ingest.stop import current_stop
 from pipelines.landing import guard_source
 from pipelines.landing.disk import naming_a_full_disk
 from pipelines.record import NIGHT, WEBHOOKS, Step, current_release, forget_old, new_run, resumable_since, save
+from pipelines.report.doubts import lost_keys, unused_statuses
 from pipelines.report.summary import refused
 from pipelines.report.text import sentence_of
 from pipelines.run.exit_codes import code_of_error
 from pipelines.run.preflight import check_before_run
 from pipelines.run.steps import STEPS, steps_of
 from pipelines.run.telling import Told, tell, tell_of_dead_runs
+from pipelines.settings import given_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,6 +116,7 @@ class UnderWay:
         run.release = _release_name(self.settings)
         run.ended_at = utc_now()
         if run.is_published:
+            run.doubts += unused_statuses(self.settings)
             with suppress(duckdb.Error):
                 now = refused(self.settings)
                 run.refused, run.newly_refused = len(now), len(now - (self._refused or set()))
@@ -159,6 +162,7 @@ def begun(
                 known = tell_of_dead_runs(settings)
             run = new_run(kind, dagster_run_id=dagster_run_id)
             run.resumes = resumable_since(known, utc_now())
+            run.keys, run.doubts = sorted(given_keys(settings.file, {})), list(lost_keys(settings, known))
             forget_old(settings.data_dir)
             partner = stack.enter_context(PartnerSession(settings))
             way = UnderWay(settings, run, partner, asked, progress, keeps=keeps)

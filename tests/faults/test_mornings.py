@@ -1,4 +1,4 @@
-"""Mornings after nights that went wrong, and after good ones, say what was true; `python -m tests.nights` plays more."""
+"""Mornings after nights that went wrong, and after good ones, say what was true; see `python -m tests.nights`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ _COLOURS = {"good": "blue", "incomplete": "orange", "failed": "red", "stopped": 
 _FIRST = (
     "run_failed",
     "outage",
+    "damaged",
     "verification",
+    "settings",
     "incomplete",
     "disk",
     "silence",
@@ -53,6 +55,8 @@ _COMMANDS = {
     "run_failed": "ordermart doctor",
     "no_good_night": "ordermart doctor",
     "verification": "ordermart build --full",
+    "damaged": "ordermart inventory",
+    "settings": "ordermart doctor",
     "incomplete": "ordermart run",
     "silence": "ordermart doctor",
     "disk": "ordermart status",
@@ -225,7 +229,7 @@ def _what_failed(run: Run, causes: Mapping[str, str]) -> str:
         return f"The run {run.how}; the next run resumes it."
     if run.errors:
         return "The run failed: nothing was published, the figures are those of the last good night."
-    return next((causes[name] for name in causes if name == "incomplete"), "The run is not complete.")
+    return next((causes[name] for name in _FIRST if name in causes), "The run is not complete.")
 
 
 def _published(run: Run, state: Mapping[str, Any]) -> str:
