@@ -38,7 +38,7 @@ def test_a_fault_that_lasts_is_told_once_and_its_end_once() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", SAMPLE)
-def test_other_faults_that_last_are_told_once_and_their_end_once(name: str) -> None:
+def test_other_faults_that_last_send_one_message_and_one_at_their_end(name: str) -> None:
     """The same of other faults."""
     assert play_lasting(name) == []
 
