@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.literals import one_line as plain
 from pipelines.record import current_release
-from pipelines.report.text import counted, plain
+from pipelines.report.text import counted
 from pipelines.settings import given_keys
 
 if TYPE_CHECKING:
