@@ -210,3 +210,31 @@ def sample(
     with released(settings) as release:
         rows = write_sample(release.path, folder, int(parts))
     say([f"{rows['core.orders']:,} orders of release {release.path.name} are in {folder / 'ordermart.duckdb'}"])
+
+
+@app.command(short_help="Copy the current release into PostgreSQL.")
+@prepared
+def copy(
+    *,
+    to: Annotated[
+        str, typer.Option("--to", metavar="URL", help="Such as postgresql://USER@HOST/DATABASE, without a password.")
+    ],
+    locked: Locked,
+    settings: Settings,
+) -> None:
+    """Copy core, mart and own of the current release into PostgreSQL, with comments, in one transaction.
+
+    Only tables and months that differ from the release that is there are written, by COPY; readers of those wait until
+    it is committed, and whatever is interrupted, they have the old release. Rights of roles stay. The password comes
+    from PGPASSWORD, or the file that PGPASSFILE names. Needs psycopg: pip install 'ordermart[postgres]'.
+
+    Exit codes: 0 copied; 1 nothing was copied; 2 invalid settings or usage; 4 another run holds the lock.
+    """
+    from pipelines.warehouse.release.postgres import copy_release
+
+    with locked("ordermart copy") as progress:
+        done = copy_release(settings, to, progress)
+    wrote = (
+        f"{done.rows:,} rows in {done.parts:,} parts of {done.tables:,} tables" if done.parts else "nothing differed"
+    )
+    say([f"Copied release {done.release_id} to {done.place}: {wrote}."])

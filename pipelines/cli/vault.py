@@ -75,6 +75,7 @@ def vault_erase(
     from pipelines.notify import last_backup
     from pipelines.privacy import erase, forget_request
     from pipelines.report.outcomes import erased
+    from pipelines.warehouse.release.postgres import copies_holding
 
     asked = _asked(order_id, phone=phone, email=email)
     if sys.stdin.isatty():
@@ -82,7 +83,8 @@ def vault_erase(
     backup = last_backup(settings.data_dir)
     with locked("ordermart vault erase") as progress:
         done = erase(settings, asked, user, has_backups=backup is not None, progress=progress)
-        say(erased(done, backups_holding(settings.data_dir, done.entry)))
+        copies = copies_holding(settings.data_dir, done.entry.moment if done.entry else None)
+        say(erased(done, backups_holding(settings.data_dir, done.entry), copies))
         if done.build_error:
             raise typer.Exit(1)
         forget_request(settings.data_dir)

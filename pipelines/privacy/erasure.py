@@ -56,6 +56,7 @@ class Erasure:
     removed_releases: list[Path] = field(default_factory=list)
     kept_releases: list[Path] = field(default_factory=list)
     build_error: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def erase(
@@ -130,7 +131,7 @@ def _publish(settings: Settings, done: Erasure, progress: Progress | None) -> No
     try:
         if warehouse_file(settings.data_dir).exists() or current_release(settings.data_dir / "published"):
             build_and_record(settings, progress=progress)
-            publish(settings)
+            done.notes = publish(settings).notes
     except (BuildBlocked, LandingError, LedgerError, FinanceError, MissingDocumentError) as error:
         done.build_error = str(error)
     remove_old_releases(settings, done)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pipelines.inbox.store import Entry
     from pipelines.privacy import Erasure
     from pipelines.vault.rotation import Rotated
+    from pipelines.warehouse.release.postgres import Copy
     from pipelines.warehouse.release.release_diff import Diff
     from pipelines.warehouse.rows.profile import Profile
     from pipelines.warehouse.verify import Verification
@@ -103,7 +104,7 @@ def verification_lines(found: Verification) -> Iterator[str]:
         yield "Run `ordermart build --full` to rebuild every table, and report the difference."
 
 
-def erased(done: Erasure, backups: Sequence[Path]) -> Iterator[str]:
+def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[Copy]) -> Iterator[str]:
     """Yield the receipt of an erasure."""
     entry, destroyed = done.entry, done.destroyed
     if entry is not None:
@@ -121,6 +122,9 @@ def erased(done: Erasure, backups: Sequence[Path]) -> Iterator[str]:
         yield f"Removed release {release.name}, which had the erased orders."
     for release in done.kept_releases:
         yield f"STILL HELD  release {release} has the erased orders."
+    yield from done.notes
+    for copy in copies:
+        yield f"STILL HELD  PostgreSQL {copy.place} has release {copy.release_id}: give `ordermart copy --to …` again."
     for backup in backups:
         yield f"STILL HELD  backup {backup} has the encrypted data: remove it."
     yield "Not covered: copies of the data folder or of releases that were made by other means, and new orders."

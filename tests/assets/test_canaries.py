@@ -221,6 +221,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "totals import": ["{folder}/orders.jsonl"],
     "build": [],
     "verify": [],
+    "copy": ["--to", "postgresql://127.0.0.1:1/none"],
     "models new": ["mine"],
     "models check": [],
     "models test": [],

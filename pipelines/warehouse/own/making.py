@@ -1,7 +1,7 @@
 """Make the tables of [models] dir for a release that nobody reads yet; what cannot be made keeps its last good rows.
 
-They are kept in a file of their own, data/warehouse/own.duckdb, beside what each was made of: one whose text and inputs
-are the same is not made again, and one of scope day or order only for the months that changed.
+They are kept in data/warehouse/own_tables.duckdb, beside what each was made of: one whose text and inputs are the same
+is not made again, and one of scope day or order only for the months that changed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Made(NamedTuple):
 
 def state_file(data_dir: Path) -> Path:
     """Return where own tables are kept between releases."""
-    return data_dir / "warehouse" / "own.duckdb"
+    return data_dir / "warehouse" / "own_tables.duckdb"
 
 
 def make_own(
@@ -102,7 +102,7 @@ def make_own(
         file.unlink(missing_ok=True)
         return Made()
     erased = erasures_state(settings.data_dir)
-    _forget_erased(file, erased)
+    gone = _forget_erased(file, erased)
     wrong, tables = dict(models.wrong), []
     with Maker(settings, release, file) as making:
         records = dict(making.records)
@@ -117,10 +117,10 @@ def make_own(
                 parts[model.name] = {"": records[model.stem]["version"]}
         for name in sorted(wrong.keys() | {model.name for model in models.models}):
             record = records.get(name.partition(".")[2])
-            if record and record["is_personal"] and record["erased"] != erased:
-                making.drop([name.partition(".")[2]])  # rows from before an erasure
-            elif record:
+            if record:
                 tables.append(_table(name, record, wrong.get(name, "")))
+            elif name.partition(".")[2] in gone:
+                wrong[name] = f"{wrong[name]}; its last rows, from before an erasure, were removed"
     return Made(tuple(tables), wrong)
 
 
@@ -156,11 +156,14 @@ def _missing(model: Model, parts: Parts, wrong: Mapping[str, str]) -> str:
     return ""
 
 
-def _forget_erased(file: Path, erased: str) -> None:
-    """After an erasure write another file, without rows that may lead to a person: free blocks would keep them."""
+def _forget_erased(file: Path, erased: str) -> set[str]:
+    """After an erasure write another file, without rows that may lead to a person: free blocks would keep them.
+
+    Return the tables that it leaves out.
+    """
     if not file.exists():
-        return
-    draft = file.with_name("own.duckdb.tmp")
+        return set()
+    draft = file.with_name("own_tables.duckdb.tmp")
     draft.unlink(missing_ok=True)
     try:
         with duckdb.connect() as con:
@@ -169,7 +172,7 @@ def _forget_erased(file: Path, erased: str) -> None:
                 n: json.loads(r) for n, r in con.execute("select name, record from old.build.records").fetchall()
             }
             if all(each["erased"] == erased for each in records.values()):
-                return
+                return set()
             con.execute(f"attach {maker.quoted(str(draft))} as new")
             con.execute("create schema new.own; create schema new.build")
             con.execute("create table new.build.records (name varchar, record varchar)")
@@ -180,8 +183,9 @@ def _forget_erased(file: Path, erased: str) -> None:
                     con.execute("insert into new.build.records values (?, ?)", [name, json.dumps(record)])
     except duckdb.Error:  # of another version or damaged: all are made again
         file.unlink()
-        return
+        return set()
     draft.replace(file)
+    return {name for name, record in records.items() if record["is_personal"]}
 
 
 def _request(model: Model, known: dict[str, Any] | None, inputs: Parts, erased: str) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def check_models(settings: Settings) -> list[Tried]:
     parts: Parts = {name: {"": ""} for name in _types()}
     with tempfile.TemporaryDirectory() as folder:
         made = make_own(
-            settings, models, release / "ordermart.duckdb", parts, state=Path(folder) / "own.duckdb", days=3
+            settings, models, release / "ordermart.duckdb", parts, state=Path(folder) / "own_tables.duckdb", days=3
         )
     tables = {table.name: table for table in made.tables}
     found = []

@@ -106,7 +106,7 @@ def _compare_table(
     changes: Changes,
 ) -> None:
     columns = _shared(con, table, old, new)
-    if not set(table.key) <= set(columns):
+    if not columns or not set(table.key) <= set(columns):
         return  # its rows are others than before: the code that made it changed
     has_store = "store_id" in columns or (_has_order(table) and "order_id" in columns)
     amounts = [c.name for c in table.columns if c.name in columns and _is_amount(c)] if has_store else []
