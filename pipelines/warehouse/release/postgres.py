@@ -144,7 +144,7 @@ class _Copying:
         """Bring every table to the release, and forget those that it does not have."""
         self._pg.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
         for statement in filter(str.strip, _KEPT.split(";")):
-            self._pg.execute(statement)  # type: ignore[arg-type]
+            self._pg.execute(statement)
         shown = [table for table in catalogue.released() if table.name.startswith(("core.", "mart."))]
         tables = [*shown, *(each.table() for each in self._manifest.own)]
         known = {name: (columns, said) for name, columns, said in self._all("select * from ordermart.tables")}
@@ -211,7 +211,7 @@ class _Copying:
         written = f"copy (select {', '.join(values)} from {source}) to {literal(self._draft)}"
         row = self._con.execute(f"{written} (format csv, header false, nullstr '\\N')").fetchone()
         into = f"copy {target} ({', '.join(names)}) from stdin (format csv, null '\\N')"
-        with self._draft.open("rb") as lines, self._pg.cursor().copy(into) as copy:  # type: ignore[arg-type]
+        with self._draft.open("rb") as lines, self._pg.cursor().copy(into) as copy:
             while chunk := lines.read(_CHUNK):
                 copy.write(chunk)
         self._draft.unlink()
@@ -232,14 +232,14 @@ class _Copying:
             self._do(f'comment on column {table.name}."{column.name}" is {literal(column.description)}')
         replaced = "on conflict (table_name) do update set columns = excluded.columns, comments = excluded.comments"
         self._pg.execute(
-            f"insert into ordermart.tables values (%s, %s, %s) {replaced}",  # type: ignore[arg-type]
+            f"insert into ordermart.tables values (%s, %s, %s) {replaced}",
             [table.name, columns, comments],
         )
 
     def _note(self, table: str, month: str, sha256: str) -> None:
         replaced = "on conflict (table_name, month) do update set sha256 = excluded.sha256"
         self._pg.execute(
-            f"insert into ordermart.parts values (%s, %s, %s) {replaced}",  # type: ignore[arg-type]
+            f"insert into ordermart.parts values (%s, %s, %s) {replaced}",
             [table, month, sha256],
         )
 
@@ -250,10 +250,10 @@ class _Copying:
         self._pg.execute("delete from ordermart.tables where table_name = %s", [name])
 
     def _do(self, statement: str) -> None:
-        self._pg.execute(statement)  # type: ignore[arg-type]
+        self._pg.execute(statement)
 
     def _all(self, query: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        return list(self._pg.execute(query, values))  # type: ignore[arg-type]
+        return list(self._pg.execute(query, values))
 
 
 _GRANTS = """
