@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli.options import Locked, Since, Until, given, group, prepared, say, usage_error
+from pipelines.cli.options import Locked, Since, Until, given, group, leave, prepared, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.finance.periods import Period
@@ -96,11 +96,11 @@ def close_day(
         is_closed = closing.is_period_closed(settings, days, store)
         blockers = [] if is_closed else closing.check(settings, days, store)
         typer.echo(format_blockers(days, blockers, is_closed=is_closed))
-        raise typer.Exit(3 if blockers else 0)
+        leave(is_open=blockers)
     with locked("ordermart close"):
         done = closing.close(settings, days, store, exceptions=exceptions, user=user)
     typer.echo(closed(days, done))
-    raise typer.Exit(0 if done.entry else 3)
+    leave(is_open=not done.entry)
 
 
 @closes.command("approve", short_help="Close what another system user prepared.")
@@ -126,7 +126,7 @@ def close_approve(
     with locked("ordermart close approve"):
         done = closing.approve(settings, days, store, user=user)
     typer.echo(closed(days, done))
-    raise typer.Exit(0 if done.entry else 3)
+    leave(is_open=not done.entry)
 
 
 @closes.command("accept-no-orders", short_help="Accept that stores have no orders on a day.")
@@ -285,7 +285,7 @@ def reconcile(
         if html is not None:
             write_page(reconciled, html)
             say([f"Page: {html}"])
-        raise typer.Exit(0 if reconciled.is_balanced() else 3)
+        leave(is_open=not reconciled.is_balanced())
 
 
 @breaks.command("list", short_help="List the open breaks, the largest first.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli.options import say, usage_error
+from pipelines.cli.options import leave, say, usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def init(
 
     lines, is_proven = make_settings(file, Given(answers, tuple(orders), stores), ask, dict(os.environ))
     say(lines)
-    raise typer.Exit(0 if is_proven else 3)
+    leave(is_open=not is_proven)
 
 
 def _pairs(sets: list[str]) -> Iterator[tuple[str, Any]]:

@@ -120,6 +120,13 @@ def say(lines: Iterable[str]) -> None:
         typer.echo(line.encode(encoding, "replace").decode(encoding))
 
 
+def leave(*, is_open: object, has_failed: object = False) -> NoReturn:
+    """Exit with the code for what a command found."""
+    from pipelines.run.exit_codes import code_of
+
+    raise typer.Exit(code_of(is_open=is_open, has_failed=has_failed))
+
+
 def end(sentence: str, code: int) -> NoReturn:
     """Print the sentence of an error on standard error and exit with this code."""
     typer.echo(f"ordermart: {sentence}", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import group, prepared, say, usage_error
+from pipelines.cli.options import group, leave, prepared, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
@@ -42,7 +42,7 @@ def status(
     look_for_dead_runs(settings)
     state = state_of(settings)
     say([json.dumps(state, indent=1)] if as_json else status_lines(state))
-    raise typer.Exit(3 if state["is_stale"] else 0)
+    leave(is_open=state["is_stale"])
 
 
 @app.command(short_help="Examine the installation and say what to fix.")
@@ -53,13 +53,14 @@ def doctor(*, settings: Settings) -> None:
     Asks the service for a token, its stores, one menu and one order. Exit codes: 0 every part is ok; 1 a part fails;
     2 invalid settings; 3 there are warnings only.
     """
-    from pipelines.report.doctor import examine, exit_code
+    from pipelines.report.doctor import examine
 
     findings = []
     for finding in examine(settings):
         findings.append(finding)
         say([finding.line()])
-    raise typer.Exit(exit_code(findings))
+    levels = {finding.level for finding in findings}
+    leave(is_open="warning" in levels, has_failed="failure" in levels)
 
 
 @app.command(short_help="List open questions about the partner's interface.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Locked, group, prepared, usage_error
+from pipelines.cli.options import Locked, group, leave, prepared, usage_error
 from pipelines.sandbox.__main__ import serve
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def _add_command(kind: str, documents: str) -> None:
                 typer.echo(landed(summary))
                 verdicts = summary.counts
         # What was landed before, and skipped now, has no verdict.
-        if verdicts.get("quarantined") and not verdicts.get("accepted") and not verdicts.get("unchanged"):
-            raise typer.Exit(3)
+        good = verdicts.get("accepted") or verdicts.get("unchanged")
+        leave(is_open=verdicts.get("quarantined") and not good)
 
 
 for _kind, _documents in {"orders": "orders", "menus": "menus", "stores": "store records"}.items():

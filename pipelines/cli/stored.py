@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import As, Config, Locked, given, load_settings, prepared, say, usage_error
+from pipelines.cli.options import As, Config, Locked, given, leave, load_settings, prepared, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.ledger.decisions import User
@@ -90,7 +90,7 @@ def restore(
     with run_lock(settings.data_dir, RESTORE), terminal_progress() as progress:
         done = restore_backup(settings, folder, progress, word=word)
     say(restore_lines(done))
-    raise typer.Exit(3 if done.comparison.different else 0)
+    leave(is_open=done.comparison.different)
 
 
 @app.command(short_help="Compare what cannot be rebuilt with its record.")
@@ -119,7 +119,7 @@ def inventory(
         return
     found = compare(settings)
     say([*(damage.sentence() for damage in found.damages), f"{found.sentence()}."])
-    raise typer.Exit(3 if found.damages else 0)
+    leave(is_open=found.damages)
 
 
 @app.command(short_help="Rebuild a sample and compare it with the warehouse.")
@@ -154,7 +154,7 @@ def verify(
         else:
             found = verify_next(settings, share)
     say(verification_lines(found))
-    raise typer.Exit(3 if found.differences else 0)
+    leave(is_open=found.differences)
 
 
 def _fraction(text: str) -> Fraction:

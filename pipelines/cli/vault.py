@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Locked, given, prepared, say, usage_error
+from pipelines.cli.options import Locked, given, leave, prepared, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.ledger.decisions import User
@@ -86,7 +86,7 @@ def vault_erase(
         copies = copies_holding(settings.data_dir, done.entry.moment if done.entry else None)
         say(erased(done, backups_holding(settings.data_dir, done.entry), copies))
         if done.build_error:
-            raise typer.Exit(1)
+            leave(is_open=False, has_failed=True)
         forget_request(settings.data_dir)
 
 

@@ -75,12 +75,6 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
     yield from (Finding(*each) for each in asyncio.run(examine_service(settings)).findings)
 
 
-def exit_code(findings: list[Finding]) -> int:
-    """Return 0 if every part is ok, 3 if there are only warnings, 1 if anything fails."""
-    levels = {each.level for each in findings}
-    return 1 if "failure" in levels else 3 if "warning" in levels else 0
-
-
 def _settings(settings: Settings) -> Finding:
     if doubts := [*lost_keys(settings, runs(settings.data_dir)), *unused_statuses(settings)]:
         return Finding("settings", "warning", f"{'; '.join(doubts)}.", f"correct {settings.file}")

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class Exit(enum.IntEnum):
     """The exit codes of a command."""
 
-    PUBLISHED = 0
+    DONE = 0
     FAILED = 1
     USAGE = 2
-    REFUSED = 3
+    OPEN = 3  # done, and something is left for a person
     LOCKED = 4
 
 
@@ -33,7 +33,12 @@ def exit_code(run: Run, *, is_strict: bool = False) -> int:
     if not run.is_published:
         return Exit.FAILED
     is_refused = bool(run.refused if is_strict else run.newly_refused)
-    return Exit.REFUSED if is_refused or run.verdict == "incomplete" else Exit.PUBLISHED
+    return code_of(is_open=is_refused or run.verdict == "incomplete")
+
+
+def code_of(*, is_open: object, has_failed: object = False) -> Exit:
+    """Return the exit code of a command that did its work, by what it found."""
+    return Exit.FAILED if has_failed else Exit.OPEN if is_open else Exit.DONE
 
 
 def code_of_error(error: Exception) -> Exit:

@@ -23,7 +23,7 @@ STEPS = [
     "ruff check .",
     "ruff format --check .",
     "mypy ",
-    "python bootstrap.py test --all",
+    "python bootstrap.py test --all --durations 40",
     "python bootstrap.py run --orders 500",
     "python -m venv --clear .venv-readers",
     INSTALL_READERS,

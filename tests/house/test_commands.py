@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 from typing import TYPE_CHECKING, Any
@@ -164,3 +165,22 @@ def test_every_command_is_in_one_group_of_the_help(root: Any) -> None:
     said = testing.CliRunner().invoke(cli.app, ["--help"]).output
     assert re.findall(r"^(\w.*):$", said, re.MULTILINE) == ["Options", *cli.GROUPS]
     assert re.findall(r"^  ([a-z][a-z-]+)  +[A-Z]", said, re.MULTILINE) == listed
+
+
+def numbered_exits(source: str) -> list[int]:
+    """Return the lines that exit with a number of their own."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in {"Exit", "exit", "SystemExit"}
+        and any(isinstance(each, ast.Constant) and isinstance(each.value, int) for each in ast.walk(node))
+    ]
+
+
+def test_exit_codes_are_decided_in_one_place(project: Path) -> None:
+    """No command has a number of its own; the sandbox's server is no command."""
+    files = sorted(file for file in (project / "pipelines").rglob("*.py") if file.name != "__main__.py")
+    assert [f"{file.name}:{line}" for file in files for line in numbered_exits(file.read_text("utf-8"))] == []
+    planted = "raise typer.Exit(3 if found else 0)\nsys.exit(1)\nend('why', code)\nraise typer.Exit"
+    assert numbered_exits(planted) == [1, 2]
