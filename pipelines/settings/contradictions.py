@@ -59,29 +59,27 @@ def _sales(settings: Settings) -> Iterator[str]:
 
 
 def _times(settings: Settings) -> Iterator[str]:
-    for key, name in (
-        ("[business_day] timezone", settings.business_day.timezone),
-        ("[schedule] timezone", settings.schedule.timezone),
-    ):
+    day, schedule = settings.business_day, settings.schedule
+    for key, name in (("business_day", day.timezone), ("schedule", schedule.timezone)):
         try:
             zoneinfo.ZoneInfo(name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            yield f"{key}: {name!r} is not a timezone of the IANA database"
-    start = settings.business_day.day_start
-    if not _TIME.fullmatch(start):
-        yield f"[business_day] day_start: {start!r} is not a local time such as 04:00"
-    dayparts = settings.business_day.dayparts
-    for part in dayparts:
+            yield f"[{key}] timezone: {name!r} is not a timezone of the IANA database"
+    if not _TIME.fullmatch(day.day_start):
+        yield f"[business_day] day_start: {day.day_start!r} is not a local time such as 04:00"
+    for part in day.dayparts:
         if not part.name or not 0 <= part.from_hour <= 23:
             yield f"[business_day] dayparts: {part.name!r} needs a name and an hour from 0 to 23"
-    for key, values in (("name", [each.name for each in dayparts]), ("hour", [each.from_hour for each in dayparts])):
-        if len(set(values)) < len(values):
+    for key, values in (
+        ("name", {each.name for each in day.dayparts}),
+        ("hour", {each.from_hour for each in day.dayparts}),
+    ):
+        if len(values) < len(day.dayparts):
             yield f"[business_day] dayparts: two have the same {key}; give each its own"
-    fresh_by = settings.schedule.fresh_by
-    if fresh_by and not _TIME.fullmatch(fresh_by):
-        yield f"[schedule] fresh_by: {fresh_by!r} is not a local time such as 06:00"
-    if not _CRON.fullmatch(settings.schedule.cron):
-        yield f"[schedule] cron: {settings.schedule.cron!r} is not a cron expression such as 15 3 * * *"
+    if schedule.fresh_by and not _TIME.fullmatch(schedule.fresh_by):
+        yield f"[schedule] fresh_by: {schedule.fresh_by!r} is not a local time such as 06:00"
+    if not _CRON.fullmatch(schedule.cron):
+        yield f"[schedule] cron: {schedule.cron!r} is not a cron expression such as 15 3 * * *"
 
 
 def _closing(settings: Settings) -> Iterator[str]:
@@ -141,26 +139,19 @@ def _address(settings: Settings) -> Iterator[str]:
 
 
 def _pointers(settings: Settings) -> Iterator[str]:
-    authenticate, listing = settings.partner.authenticate, settings.partner.list_stores
-    store, landing = settings.partner.store, settings.landing
-    pointers = {
-        "[partner.authenticate] token_pointer": (authenticate.token_pointer,),
-        "[partner.authenticate] expires_in_pointer": (authenticate.expires_in_pointer,),
-        "[partner.list_stores] items_pointer": (listing.items_pointer,),
-        "[partner.list_stores] cursor_pointer": (listing.cursor_pointer,),
-        "[partner.store] record_pointer": (store.record_pointer,),
-        "[partner.store] id_pointer": (store.id_pointer,),
-        "[partner.store] name_pointer": (store.name_pointer,),
-        "[partner.store] timezone_pointer": (store.timezone_pointer,),
-        "[partner.store] currency_pointer": (store.currency_pointer,),
-        "[partner.store] menu_id_pointers": store.menu_id_pointers,
-        "[partner.store] allowed_pointers": store.allowed_pointers,
-        "[landing] allowed_pointers": landing.allowed_pointers,
-    }
-    for key, texts in pointers.items():
-        for text in texts:
-            if not _POINTER.fullmatch(text):
-                yield f"{key}: {text!r} is not a JSON pointer such as /data/0/id"
+    listing, store = settings.partner.list_stores, settings.partner.store
+    for key, table, names in (
+        ("partner.authenticate", settings.partner.authenticate, "token_pointer expires_in_pointer"),
+        ("partner.list_stores", listing, "items_pointer cursor_pointer"),
+        ("partner.store", store, "record_pointer id_pointer name_pointer timezone_pointer currency_pointer"),
+        ("partner.store", store, "menu_id_pointers allowed_pointers"),
+        ("landing", settings.landing, "allowed_pointers"),
+    ):
+        for name in names.split():
+            given: str | tuple[str, ...] = getattr(table, name)
+            for text in (given,) if isinstance(given, str) else given:
+                if not _POINTER.fullmatch(text):
+                    yield f"[{key}] {name}: {text!r} is not a JSON pointer such as /data/0/id"
     if listing.pagination in {"cursor", "next_url", "last_id"} and not listing.cursor_pointer:
         yield f'[partner.list_stores] cursor_pointer: required by pagination = "{listing.pagination}"'
     if listing.pagination in {"cursor", "page", "offset", "last_id"} and not listing.cursor_parameter:
@@ -172,18 +163,13 @@ def _paths(settings: Settings) -> Iterator[str]:
     for name in partner.authenticate.body if partner.authenticate.encoding == "headers" else ():
         if not _HEADER.fullmatch(name):
             yield f"[partner.authenticate] body: {name!r} is not the name of a header"
-    for key, path, part in (
-        ("[partner.authenticate] path", partner.authenticate.path, ""),
-        ("[partner.list_stores] path", partner.list_stores.path, ""),
-        *(
-            (f"[partner.{name}] path", getattr(partner, name).path, "{id}" if name == "order" else f"{{{name}_id}}")
-            for name in ENTITIES.values()
-        ),
-    ):
+    for name in ("authenticate", "list_stores", *ENTITIES.values()):
+        path: str = getattr(partner, name).path
+        part = "{id}" if name == "order" else f"{{{name}_id}}" if name in ENTITIES.values() else ""
         if not path.startswith("/"):
-            yield f"{key}: must start with /"
+            yield f"[partner.{name}] path: must start with /"
         if part not in path:
-            yield f"{key}: must contain {part}"
+            yield f"[partner.{name}] path: must contain {part}"
 
 
 def _webhooks(settings: Webhooks) -> Iterator[str]:
@@ -197,15 +183,15 @@ def _webhooks(settings: Webhooks) -> Iterator[str]:
     if settings.path == "/health":
         yield "[webhooks] path: /health is reserved for health checks"
     yield from _places(settings)
-    yield from _signature(settings)
+    if settings.signature == "standard_webhooks" and settings.tolerance_seconds > _STANDARD_TOLERANCE:
+        yield f"[webhooks] tolerance_seconds: Standard Webhooks allows at most {_STANDARD_TOLERANCE}"
+    if settings.signature == "hmac_sha256":
+        yield from _hmac(settings)
 
 
 def _places(settings: Webhooks) -> Iterator[str]:
-    for key, places in (
-        ("topic_locations", settings.topic_locations),
-        ("id_locations", settings.id_locations),
-        ("delivery_id_locations", settings.delivery_id_locations),
-    ):
+    for key in ("topic_locations", "id_locations", "delivery_id_locations"):
+        places: tuple[str, ...] = getattr(settings, key)
         if not places and key != "delivery_id_locations":
             yield f"[webhooks] {key}: must name at least one location"
         for place in places:
@@ -215,11 +201,7 @@ def _places(settings: Webhooks) -> Iterator[str]:
                 yield f"[webhooks] {key}: {place!r} contains {{kind}}, which is allowed only in id_locations"
 
 
-def _signature(settings: Webhooks) -> Iterator[str]:
-    if settings.signature == "standard_webhooks" and settings.tolerance_seconds > _STANDARD_TOLERANCE:
-        yield f"[webhooks] tolerance_seconds: Standard Webhooks allows at most {_STANDARD_TOLERANCE}"
-    if settings.signature != "hmac_sha256":
-        return
+def _hmac(settings: Webhooks) -> Iterator[str]:
     if not _HEADER.fullmatch(settings.signature_header):
         yield "[webhooks] signature_header: must name a header"
     if settings.timestamp_header and not _HEADER.fullmatch(settings.timestamp_header):

@@ -199,13 +199,10 @@ def _typed(variable: str, value: str, kind: Any) -> Any:
 
 def _example(kind: Any) -> str:
     """Return how to write a value of this type."""
-    if kind is int:
-        return "a whole number, such as 4"
-    if kind is float:
-        return "a number, such as 2.5"
     if get_origin(kind) is tuple:
         return 'a list as in TOML, such as ["a", "b"]'
-    return 'a table as in TOML, such as {key = "value"}'
+    numbers = {int: "a whole number, such as 4", float: "a number, such as 2.5"}
+    return numbers.get(kind, 'a table as in TOML, such as {key = "value"}')
 
 
 def _decode(kind: type, value: Any) -> Any:
