@@ -15,7 +15,7 @@ import pyarrow as pa
 from pipelines.finance.currencies import money_of
 from pipelines.finance.periods import Selection, gaps
 from pipelines.finance.reconciliation import create_break_views, describe_total, untied_totals
-from pipelines.finance.released import FinanceError, query, records, released
+from pipelines.finance.released import FinanceError, query, records, released, rows_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 from pipelines.landing import raw_files
@@ -35,6 +35,22 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 5  # in a message
+_CHECKED_TOO_EARLY = """
+    select order_id from orders_to_close
+    where close_at is null or last_checked_at is null or last_checked_at < close_at order by order_id
+"""
+# An order in no table may be of any day that had begun when it was last quarantined.
+_QUARANTINED = """
+    select entity_id from audit.quarantine
+    where kind = 'orders' and is_unresolved and (
+        entity_id in (select order_id from orders_to_close)
+        or (
+            (entity_id is null or entity_id not in (select order_id from mart.orders))
+            and (last_seen_at is null or last_seen_at >= ?)
+        )
+    )
+    order by entity_id
+"""
 StoreDay = tuple[dt.date, int]
 
 
@@ -65,9 +81,16 @@ def find_blockers(
     return [
         *_day_not_ended(ends, now, f"{settings.closing.close_after_hours:g}"),
         *_not_built(settings, released),
-        *_checked_too_early(released),
+        *_named(
+            released, "orders last checked before their day could be closed: {}; fetch them again", _CHECKED_TOO_EARLY
+        ),
         *_unfinished_work(settings, released, days[0], now),
-        *_quarantined(released, days[0]),
+        *_named(
+            released,
+            "quarantined or failed, on these days or an unknown day: {}; see audit.quarantine",
+            _QUARANTINED,
+            _earliest(days[0]),
+        ),
         *_unmapped(released),
         *_indeterminate(settings, released),
         *_refuted_settings(released),
@@ -81,13 +104,7 @@ def _closed_store_days(released: Released, closes: Closes, period: Period) -> pa
         "select distinct business_date, store_id from mart.daily_store_sales where business_date between ? and ?",
         [period.first_day, period.last_day],
     ).fetchall()
-    closed = [(day, store) for day, store in found if closes.of(day, store)]
-    return pa.table(
-        {
-            "business_date": pa.array([day for day, _ in closed], pa.date32()),
-            "store_id": pa.array([store for _, store in closed], pa.int64()),
-        }
-    )
+    return rows_of((each for each in found if closes.of(*each)), business_date=pa.date32(), store_id=pa.int64())
 
 
 def _ends(settings: Settings, released: Released, days: Sequence[dt.date], store_id: int | None) -> pa.Table:
@@ -97,27 +114,17 @@ def _ends(settings: Settings, released: Released, days: Sequence[dt.date], store
         f"select distinct timezone from (select timezone from mart.orders {only} "
         f"union all select timezone from core.stores {only})"
     )
-    used = {row[0] for row in rows.fetchall()} & zoneinfo.available_timezones()
-    zones = used or {settings.business_day.timezone}
-    hour, minute = map(int, settings.business_day.day_start.split(":"))
+    zones = {row[0] for row in rows.fetchall()} & zoneinfo.available_timezones() or {settings.business_day.timezone}
+    start = dt.time.fromisoformat(settings.business_day.day_start)
     wait = dt.timedelta(hours=settings.closing.close_after_hours)
-    ends = [
-        (day, zone, _moment(day + dt.timedelta(days=1), hour, minute, zone) + wait)
-        for zone in sorted(zones)
-        for day in days
-    ]
-    return pa.table(
-        {
-            "business_date": pa.array([day for day, _, _ in ends], pa.date32()),
-            "timezone": pa.array([zone for _, zone, _ in ends], pa.string()),
-            "close_at": pa.array([close_at for _, _, close_at in ends], pa.timestamp("us", tz="UTC")),
-        }
-    )
 
+    def end(day: dt.date, zone: str) -> dt.datetime:
+        local = dt.datetime.combine(day + dt.timedelta(days=1), start, zoneinfo.ZoneInfo(zone))
+        return local.astimezone(dt.UTC) + wait
 
-def _moment(day: dt.date, hour: int, minute: int, zone: str) -> dt.datetime:
-    local = dt.datetime(day.year, day.month, day.day, hour, minute, tzinfo=zoneinfo.ZoneInfo(zone))
-    return local.astimezone(dt.UTC)
+    ends = ((day, zone, end(day, zone)) for zone in sorted(zones) for day in days)
+    instant = pa.timestamp("us", tz="UTC")
+    return rows_of(ends, business_date=pa.date32(), timezone=pa.string(), close_at=instant)
 
 
 def _day_not_ended(ends: pa.Table, now: dt.datetime, hours: str) -> Iterator[str]:
@@ -137,23 +144,12 @@ def _not_built(settings: Settings, released: Released) -> Iterator[str]:
         files = [file for file in landed if not built.issuperset(file.load_ids)]
         if not files:
             continue
-        ids = _ids(
+        yield from _named(
             released,
+            f"landed and not in the release, {kind}: {{}}; run `ordermart build`",
             f"select distinct id from read_parquet([{literals(file.path for file in files)}]) "
             "where verdict <> 'unchanged' and load_id not in (select load_id from audit.loads) order by id",
         )
-        if ids:
-            yield f"landed and not in the release, {kind}: {_listed(ids)}; run `ordermart build`"
-
-
-def _checked_too_early(released: Released) -> Iterator[str]:
-    ids = _ids(
-        released,
-        "select order_id from orders_to_close where close_at is null or last_checked_at is null "
-        "or last_checked_at < close_at order by order_id",
-    )
-    if ids:
-        yield f"orders last checked before their day could be closed: {_listed(ids)}; fetch them again"
 
 
 def _unfinished_work(settings: Settings, released: Released, first_day: dt.date, now: dt.datetime) -> Iterator[str]:
@@ -173,41 +169,19 @@ def _unfinished_work(settings: Settings, released: Released, first_day: dt.date,
         yield f"in the dead-letter queue: {_listed(letters)}; `ordermart retry`, then `ordermart run`"
     if due:
         yield f"due and not fetched yet: {_listed(first, due)}; `ordermart run`"
-    not_found = _ids(
+    yield from _named(
         released,
+        "not found (404): {}",
         "select id from (select unnest(?::bigint[]) as id) as given where "
         "id not in (select order_id from mart.orders) "
         "or id in (select order_id from orders_to_close where not is_deleted) order by id",
         given_up,
     )
-    if not_found:
-        yield f"not found (404): {_listed(not_found)}"
 
 
 def _earliest(first_day: dt.date) -> dt.datetime:
     """Return when the first day began anywhere: what failed before is not an order of these days."""
     return dt.datetime.combine(first_day, dt.time(), dt.UTC) - dt.timedelta(hours=14)
-
-
-def _quarantined(released: Released, first_day: dt.date) -> Iterator[str]:
-    # An order in no table may be of any day that had begun when it was last quarantined.
-    ids = _ids(
-        released,
-        """
-        select entity_id from audit.quarantine
-        where kind = 'orders' and is_unresolved and (
-            entity_id in (select order_id from orders_to_close)
-            or (
-                (entity_id is null or entity_id not in (select order_id from mart.orders))
-                and (last_seen_at is null or last_seen_at >= ?)
-            )
-        )
-        order by entity_id
-        """,
-        _earliest(first_day),
-    )
-    if ids:
-        yield f"quarantined or failed, on these days or an unknown day: {_listed(ids)}; see audit.quarantine"
 
 
 def _unmapped(released: Released) -> Iterator[str]:
@@ -249,8 +223,10 @@ def _refuted_settings(released: Released) -> Iterator[str]:
         yield f"configured rule refuted: {scope}: {sentence}"
 
 
-def _ids(released: Released, select: str, *values: Any) -> list[int | None]:
-    return [row[0] for row in released.con.execute(select, list(values)).fetchall()]
+def _named(released: Released, sentence: str, select: str, *values: Any) -> Iterator[str]:
+    """Yield the sentence about the ids that a select gives, if any."""
+    if ids := [row[0] for row in released.con.execute(select, list(values)).fetchall()]:
+        yield sentence.format(_listed(ids))
 
 
 def _listed(found: Sequence[object], count: int | None = None, between: str = ", ") -> str:

@@ -22,6 +22,7 @@ from pipelines.finance.released import (
     circumstances,
     query,
     released,
+    rows_of,
     stores_by_day,
 )
 from pipelines.finance.restating import recorded, total_prices
@@ -236,16 +237,8 @@ def orders_to_close(release: Released, closes: Closes, unclosed: dict[dt.date, l
     scope: list[tuple[dt.date, int | None, bool]] = [(day, None, False) for day in whole]
     scope += [(day, store, True) for day in whole for store in closes.separately_closed_stores(day)]
     scope += [(day, store, False) for day, stores in unclosed.items() for store in stores or ()]
-    release.con.register(
-        "close_scope",
-        pa.table(
-            {
-                "business_date": pa.array([day for day, _, _ in scope], pa.date32()),
-                "store_id": pa.array([store for _, store, _ in scope], pa.int64()),
-                "is_excluded": pa.array([is_excluded for _, _, is_excluded in scope], pa.bool_()),
-            }
-        ),
-    )
+    columns = {"business_date": pa.date32(), "store_id": pa.int64(), "is_excluded": pa.bool_()}
+    release.con.register("close_scope", rows_of(scope, **columns))
     return release.con.execute(query("orders_to_close")).to_arrow_table().cast(CLOSED_ORDERS)
 
 

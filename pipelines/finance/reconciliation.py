@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pipelines.finance.currencies import money, money_of
 from pipelines.finance.periods import Selection
-from pipelines.finance.released import FinanceError, query, records, released
+from pipelines.finance.released import FinanceError, query, records, released, rows_of
 from pipelines.landing.charges import PRICES
 from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
 
@@ -174,15 +174,8 @@ def create_break_views(release: Released) -> None:
 
     Decisions are read from the ledger: those since the build count too.
     """
-    accepted = [
-        (order_id, each.content) for order_id, each in decisions(release.ledger.entries()).items() if each.content
-    ]
-    rows = pa.table(
-        {
-            "order_id": pa.array([order_id for order_id, _ in accepted], pa.int64()),
-            "content": pa.array([content for _, content in accepted], pa.string()),
-        }
-    )
+    accepted = ((order_id, each.content) for order_id, each in decisions(release.ledger.entries()).items())
+    rows = rows_of((each for each in accepted if each[1]), order_id=pa.int64(), content=pa.string())
     release.con.register("accepted_breaks", rows)
     release.con.execute(f"create or replace temp view breaks as {query('breaks')}")
     release.con.execute(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import msgspec
+import pyarrow as pa
 
 from pipelines.landing.charges import read_sql
 from pipelines.ledger.signed_head import signing_ledger
@@ -21,7 +22,7 @@ from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pipelines.ledger import Ledger
@@ -165,6 +166,12 @@ def records(db: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] = (
     cursor = db.execute(query, list(values))
     names = [column[0] for column in cursor.description or ()]
     return [{name: _shown(value) for name, value in zip(names, row, strict=True)} for row in cursor.fetchall()]
+
+
+def rows_of(rows: Iterable[tuple[Any, ...]], **columns: pa.DataType) -> pa.Table:
+    """Return rows as a table of these columns, to be registered."""
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(named, pa.schema(list(columns.items())))
 
 
 def _shown(value: Any) -> Any:

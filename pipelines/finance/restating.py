@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pipelines.clock import utc_now
 from pipelines.finance.periods import earliest_open, is_closed, period_of
-from pipelines.finance.released import FinanceError, circumstances, query, stores_by_day
+from pipelines.finance.released import FinanceError, circumstances, query, rows_of, stores_by_day
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closed_days import POSTED, POSTINGS, RESTATED, RESTATEMENTS
 from pipelines.ledger.decisions import User, current_user
@@ -118,19 +118,18 @@ def _check_orders_exist(con: duckdb.DuckDBPyConnection) -> None:
 
 def create_entries(con: duckdb.DuckDBPyConnection, data_dir: Path, present: dict[str, Any]) -> None:
     """Create memory.entries, the circumstances of every close and restatement, and memory.present, the current ones."""
-    entries = [entry for entry in ledger_of(data_dir).entries() if "rules" in entry.body]
-    hashes = [_hashes(entry.body) for entry in entries]
-    rows = pa.table(
-        {
-            "entry_no": pa.array([entry.no for entry in entries], pa.int64()),
-            "written_at": pa.array([entry.moment for entry in entries], _INSTANT),
-            "known_to": pa.array([_known_to(entry) for entry in entries], _INSTANT),
-            **{name: pa.array([row[name] for row in hashes], pa.string()) for name in _hashes(present)},
-        }
+    current = _hashes(present)
+    texts = dict.fromkeys(current, pa.string())
+    rows = rows_of(
+        (
+            (entry.no, entry.moment, _known_to(entry), *_hashes(entry.body).values())
+            for entry in ledger_of(data_dir).entries()
+            if "rules" in entry.body
+        ),
+        **{"entry_no": pa.int64(), "written_at": _INSTANT, "known_to": _INSTANT, **texts},
     )
     con.from_arrow(rows).create("memory.entries")
-    now = {name: pa.array([value], pa.string()) for name, value in _hashes(present).items()}
-    con.from_arrow(pa.table(now)).create("memory.present")
+    con.from_arrow(rows_of([tuple(current.values())], **texts)).create("memory.present")
 
 
 def recorded(settings: Settings, *, everything: bool = False) -> list[dict[str, Any]]:
