@@ -27,7 +27,7 @@ REQUESTS, SECRETS = 160, 4
 ANSWERED = "answered"
 _SECONDS = 10.0
 _BODY = 8_388_608
-_DEPTH = 4
+_DEPTH = 6
 _ELEMENTS = 50  # of an array, that are looked at
 
 
@@ -185,8 +185,8 @@ def leaves(value: Any, pointer: str = "", depth: int = _DEPTH) -> Iterator[tuple
             for key, inner in plain_members(value):
                 yield from leaves(inner, f"{pointer}/{key}", depth - 1)
     elif isinstance(value, list):
-        for inner in value[:_ELEMENTS]:
-            yield from leaves(inner, f"{pointer}/*", depth)
+        for inner in value[:_ELEMENTS] if depth else ():
+            yield from leaves(inner, f"{pointer}/*", depth - 1)
     else:
         yield pointer, value
 

@@ -21,13 +21,15 @@ PATHS = (
     "/authenticate /authentication/v1/authentication/login"
 ).split()
 _NONSENSE = "/v1/there-is-nothing-here"
-_IS_NOTHING = (404, 405, 410, 501)
+_ABSENT, _MOVED = (404, 405, 410, 501), (301, 302, 303, 307, 308)
+_PASSED = (200, 404)  # a gate refuses every path without a token: with one, 404 is an answer
 _NO_CREDENTIALS, _LOCKED = (400, 401, 403, 411, 415, 422), (403, 423, 429)
 _IDS = set("clientid xclientid username user apikey appid accesskeyid apiaccesskeyid keyid login".split())
 _SECRETS = set("clientsecret xclientsecret password secret apisecret appsecret secretkey apisecretaccesskey".split())
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*")
 _MEMBER = re.compile(r"[a-z]+(?:_[a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|scope|audience|resource|X(?:-[A-Z][a-z]+)+")
 _TOKEN, _NO_TOKEN = re.compile("token|jwt", re.IGNORECASE), re.compile("refresh|type|id_?token|expir", re.IGNORECASE)
+_MOST_FIELDS = 4  # of a login besides the credentials, that are asked for
 _LIFE = re.compile("expir|ttl|lifetime", re.IGNORECASE)
 _SECONDS = range(30, 366 * 86_400)
 Way = tuple[str, dict[str, str]]
@@ -53,7 +55,8 @@ class Hints:
 
     def others(self) -> list[str]:
         """Return the names that are neither credentials nor the grant type."""
-        return [name for name in self.names if _plain(name) not in {*_IDS, *_SECRETS, "granttype"} and name[0] != "X"]
+        known = {*_IDS, *_SECRETS, "granttype"}
+        return [name for name in self.names if _plain(name) not in known and name[0] != "X"][:_MOST_FIELDS]
 
 
 async def find_login(draft: Draft, meter: Meter) -> Reply | None:
@@ -64,6 +67,8 @@ async def find_login(draft: Draft, meter: Meter) -> Reply | None:
     path, reply = await _path(draft, meter)
     if not path:
         return None
+    if reply.status in (0, *_ABSENT, *_MOVED):  # only a path that exists sees the secret
+        raise UnprovenError(f"POST {path} answers {reply.status}, so that nothing was sent to it: check the path")
     hints = Hints()
     hints.add(reply)
     probes: dict[str, int] = {}
@@ -113,10 +118,7 @@ async def find_token(draft: Draft, meter: Meter, reply: Reply | None, paths: lis
             status = (await send(meter, "GET", draft.url(paths[0]), headers=headers)).status
             if status in (423, 429):
                 raise UnprovenError(f"the service answers {status}: it wants no more requests for now")
-            if status not in (
-                200,
-                404,
-            ):  # a gate refuses every path without a token, and 404 shows that it let this pass
+            if status not in _PASSED:
                 continue
             life = "" if reply is None else _life(reply.value)
             evidence = f"GET {paths[0]} answers {status} with it, and 401 or 403 without"
@@ -140,14 +142,14 @@ async def _path(draft: Draft, meter: Meter) -> tuple[str, Reply]:
         return path, await send(meter, "POST", draft.url(path))
     nonsense = await send(meter, "POST", draft.url(_NONSENSE))
     why = f"POST to any path answers {nonsense.status}, so that no path shows itself"
-    if nonsense.status in _IS_NOTHING:
+    if nonsense.status in _ABSENT:
         replies = [(path, await _unless_locked(meter, draft, path)) for path in PATHS]
         # Some services refuse with 200.
         for statuses in (_NO_CREDENTIALS, (200,)):
             for path, reply in replies:
                 if reply.status in statuses and (reply.status != 200 or isinstance(reply.value, dict)):
                     return path, reply
-        moved = next((path for path, reply in replies if reply.status in range(300, 400)), "")
+        moved = next((path for path, reply in replies if reply.status in _MOVED), "")
         why = f"{moved} redirects, which is not followed" if moved else "none of the usual paths is one"
     path = draft.ask(
         "partner.authenticate.path",
@@ -223,16 +225,16 @@ def _life(value: Any) -> str:
     return ""
 
 
-def _texts(value: Any, *, is_listed: bool = False) -> Iterator[str]:
+def _texts(value: Any, depth: int = 6, *, is_listed: bool = False) -> Iterator[str]:
     """Yield sentences, elements of lists, and names of members that hold lists: where refusals name fields."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and depth:
         for key, each in value.items():
             if isinstance(each, list):
                 yield key
-            yield from _texts(each)
-    elif isinstance(value, list):
+            yield from _texts(each, depth - 1)
+    elif isinstance(value, list) and depth:
         for each in value[:50]:
-            yield from _texts(each, is_listed=True)
+            yield from _texts(each, depth - 1, is_listed=True)
     elif isinstance(value, str) and (is_listed or " " in value):
         yield value[:500]
 

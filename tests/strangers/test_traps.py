@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 import pytest
@@ -425,6 +426,44 @@ def test_wrong_secret_locks_nobody_out() -> None:
     with Hasty() as service:
         made, _ = tried(service, secret="wr0ng")
         assert service.refused_logins == 1
+
+
+def test_only_a_path_that_exists_sees_the_secret() -> None:
+    """A path that a person got wrong, or that redirects, is named before anything is sent to it."""
+    for kind, path in ((PostsAnything, "/nowhere/login"), (Redirects, "/oauth/token")):
+        with kind() as service:
+            made, _ = tried(service, {"authenticate.path": path})
+            if kind is Redirects:
+                assert service.secrets_sent == 0
+                assert f"POST {path} answers 302, so that nothing was sent to it" in made.open[0]
+            assert not made.is_proven
+
+
+class Deep(Plain):
+    """Refusals and records are nested as deep as a decoder goes, and name five hundred fields."""
+
+    def login(self, request: Request) -> Reply:
+        if request.body.get("client_secret"):
+            return super().login(request)
+        names = ", ".join(f"field_{'x' * (number % 20 + 1)}_{'y' * (number // 20 + 1)}" for number in range(500))
+        return Reply(
+            400, b'{"error": "needed: client_id, client_secret, ' + names.encode() + b'", "more": ' + NESTED + b"}"
+        )
+
+    def page(self, records: list[dict[str, Any]], _request: Request) -> Reply:
+        text = b", ".join(b'{"deep": ' + NESTED + b", " + json.dumps(record).encode()[1:] for record in records)
+        return Reply(200, b'{"stores": [' + text + b"]}")
+
+
+NESTED = b"[" * 900 + b"]" * 900
+
+
+def test_depth_and_numbers_of_names_are_limited() -> None:
+    """A hostile service costs four questions at most, and no error."""
+    with Deep() as service:
+        made, asked = tried(service)
+    assert len(asked) == 4
+    assert keys(made)["store.id_pointer"] == "/id"
 
 
 def test_tokens_and_lives_are_distinguished() -> None:
