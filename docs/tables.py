@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.joins import MULTIPLYING, Join, joins_of
 from pipelines.warehouse.catalogue.macros import examples, macros
 from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, NOT_AVAILABLE, OF_OWN, REFERENCE
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.catalogue.partitions import partition_of
+from pipelines.warehouse.catalogue.tables import joins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipelines.warehouse.catalogue.tables import Table
+    from pipelines.warehouse.contracts import Join
 
 META = (*ALWAYS, *COMPARED, *OF_OWN, *REFERENCE)
 _DICTIONARY = """\
@@ -65,7 +66,7 @@ def _of_dictionary() -> Iterator[str]:
     yield from _table(("macro", "gives"), ((f"`{macro.call}`", macro.about) for macro in macros()))
     yield "## Joins that multiply rows\n"
     yield "Each table's section lists the joins that keep its rows one for one. These do not:\n"
-    yield from _table(("from", "to", "on", "why"), (_cells(join) for join in MULTIPLYING))
+    yield from _table(("from", "to", "on", "why"), (_cells(join) for join in joins() if not join.keeps))
     for schema in _SCHEMAS:
         for table in tables:
             if table.name.startswith(f"{schema}."):
@@ -88,10 +89,10 @@ def _section(table: Table) -> Iterator[str]:
         ("column", "type", "null", "meaning"),
         ((f"`{c.name}`", c.type, "null" if c.nullable else "", c.description) for c in table.columns),
     )
-    joins = joins_of(table.name)
-    if joins:
+    kept = [join for join in joins() if join.keeps and join.left == table.name]
+    if kept:
         yield "Joins that keep its rows one for one:\n"
-        yield from (f"- `left join {join.right} using ({', '.join(join.on)})`: {join.so_that}." for join in joins)
+        yield from (f"- `left join {join.right} using ({', '.join(join.on)})`: {join.so_that}." for join in kept)
         yield ""
     claims = [check for check in catalogue.checks() if check.table == table.name]
     if claims:

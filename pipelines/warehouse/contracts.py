@@ -17,7 +17,8 @@ The head is the comment that a file starts with. Only its first paragraph, the g
     -- order_count >= 1
 
 Then follow texts; the facts, of which `span: from, until`, `compares: columns by clock within minutes`, `template:` and
-`released: no` are rare; and one line for each column of which the glossary does not say everything: its name, and of
+`released: no` are rare, and the joins that readers may rely on, `join table (columns): so that`, or that
+`join multiplies` rows; and one line for each column of which the glossary does not say everything: its name, and of
 type, null, bounds, `not additive` and meaning what differs. An indented line goes on with the one before.
 
 The glossary has such lines for names that several tables have.
@@ -38,7 +39,7 @@ from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
@@ -129,6 +130,17 @@ class ComparisonScope:
 
 
 @dataclass(frozen=True)
+class Join:
+    """A left join: every row of `left` with what `right` says of it. It `keeps` rows one for one, or adds rows."""
+
+    left: str
+    right: str
+    on: tuple[str, ...]
+    so_that: str
+    keeps: bool
+
+
+@dataclass(frozen=True)
 class Contract:
     """The contract of one table: grain, source and caveats (`about`), what its rows are, and its columns in order.
 
@@ -155,7 +167,10 @@ _COLUMN = re.compile(
     r"(?P<not_additive> not additive)?"
     r"(?:: (?P<meaning>.+))?"
 )
-_FACT = re.compile(r"(key|scope|span|compares|released|template|gathered from(?: [\w.]+)?): (.+)")
+_FACT = re.compile(
+    r"(key|scope|span|compares|released|template|gathered from(?: [\w.]+)?|join(?: multiplies)? [^:]+): (.+)"
+)
+_JOIN = re.compile(r"join( multiplies)? ([\w.]+) \(([\w, ]+)\)")
 _COMPARES = re.compile(r"(.+) by (\w+) within (\w+)")
 
 
@@ -210,6 +225,17 @@ def head_of(sql: str) -> Head:
     if not about:
         raise CatalogueError("the first line must state the grain: `-- One row per …`")
     return Head("\n\n".join(about), facts, tuple(said))
+
+
+def joins_of(name: str, head: Head) -> Iterator[Join]:
+    """Yield the joins from a table that its head names.
+
+    A join keeps rows one for one because its columns hold the whole key of the right table. Facts are joined to what
+    they are about, never to each other: an order's money beside its lines adds up to too much.
+    """
+    for fact, so_that in head.facts.items():
+        if found := _JOIN.fullmatch(fact):
+            yield Join(name, found[2], tuple(found[3].split(", ")), so_that, keeps=not found[1])
 
 
 def contract_of(head: Head, names: Sequence[str]) -> Contract:

@@ -23,9 +23,7 @@ notifications as (
 ),
 
 states as (
-    select
-        kind, id, last_checked_at,
-    from raw.states
+    select kind, id, last_checked_at, from raw.states
 )
 
 select

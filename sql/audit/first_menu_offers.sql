@@ -28,8 +28,7 @@ menus as (
 ),
 
 stores as (
-    select
-        store_id, known_until,
+    select store_id, known_until,
     from audit.stores_with_menus
     where are_first_seen_later
 ),

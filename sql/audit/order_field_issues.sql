@@ -9,3 +9,4 @@
 -- scope: order
 -- released: no
 -- template: field_issues of orders
+-- join mart.orders (order_id): an issue has its order

@@ -6,6 +6,7 @@
 --
 -- key: load_id, seq
 -- scope: load
+-- join audit.loads (load_id): a change has its load
 --
 -- load_id: The load of that observation.
 -- order_id null

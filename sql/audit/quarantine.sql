@@ -6,6 +6,7 @@
 -- by is_unresolved for current problems.
 --
 -- key: kind, entity_id, reason, pointer, load_id, seq
+-- join audit.loads (load_id): a rejected body has its load
 --
 -- entity_id: The order, menu or store; null if the payload has no usable id.
 -- reason: Why it was rejected, as a code.

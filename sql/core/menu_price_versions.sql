@@ -7,6 +7,7 @@
 -- key: menu_id, group_no, price_no, version_no
 -- scope: menu
 -- template: menu_versions of core.menu_prices
+-- join core.menus (menu_id): a price observed has its menu
 --
 -- menu_id
 -- group_no

@@ -6,6 +6,8 @@
 --
 -- key: menu_id, group_no, price_no
 -- scope: menu
+-- join core.price_groups (menu_id, group_no): a price has its group
+-- join core.products (menu_id, product_id): a price has its product
 --
 -- product_id: The product's id: a key of the same menu's products, else listed in audit.findings. Null only if the document has a null instead of a price.
 -- price: The base price of the channel, in the store's currency.

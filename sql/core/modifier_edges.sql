@@ -6,6 +6,7 @@
 --
 -- key: menu_id, parent_type, parent_id, edge_no
 -- scope: menu
+-- join core.modifiers (menu_id, modifier_id): a reference has the modifier it names
 --
 -- modifier_id: The id of the referenced modifier: a key of the same menu's modifiers, else listed in audit.findings. Null only if the document has a null instead of a reference.
 -- price: The modifier's price for this reference; null if the document has none.

@@ -7,6 +7,8 @@
 --
 -- key: menu_id, product_id, edge_nos
 -- scope: menu
+-- join core.products (menu_id, product_id): a path has the product at its top
+-- join core.modifiers (menu_id, modifier_id): a path has the modifier at its end
 --
 -- product_id not null: The id of the product at the root.
 -- edge_nos BIGINT[]: Edge numbers from the product: [2, 1] is the first child of its second modifier.

@@ -7,6 +7,7 @@
 --
 -- key: order_id, version_no, field
 -- scope: order
+-- join core.order_versions (order_id, version_no): a change has its version; the version's money repeats: do not sum it
 --
 -- version_no >= 2: The later of the two versions.
 -- field VARCHAR: The field's name in the interface; for encrypted ones with * for array positions.

@@ -5,6 +5,7 @@
 --
 -- key: order_id, delivery_no
 -- scope: order
+-- join mart.orders (order_id): a delivery record has its order; the order's money repeats: do not sum it
 --
 -- type VARCHAR null: Who delivers, as sent (observed: own_delivery).
 -- status: The delivery's status, as sent (observed: confirmed).

@@ -6,6 +6,7 @@
 -- key: order_id, lines_version_no, line_no, modifier_no
 -- scope: order
 -- template: line_versions
+-- join core.order_line_versions (order_id, lines_version_no, line_no): a modifier has its line as it was
 --
 -- modifier_no >= 1
 -- name: The modifier's name when ordered.

@@ -6,6 +6,10 @@
 --
 -- key: order_id, line_no, modifier_no
 -- scope: order
+-- join core.order_lines (order_id, line_no): a modifier has its line; the line's quantity and price repeat: do not sum them
+-- join mart.orders (order_id): a modifier has its order; the order's money repeats: do not sum it
+-- join multiplies core.modifier_edges (modifier_id): a modifier is in several places
+-- join multiplies core.modifier_paths (modifier_id): a modifier is reached by several paths
 --
 -- modifier_no >= 1
 -- name: The modifier's name when ordered.

@@ -13,8 +13,7 @@
 with
 
 versions as (
-    select
-        order_id, version_no, status, first_seen_at, last_seen_at,
+    select order_id, version_no, status, first_seen_at, last_seen_at,
     from core.order_versions
 ),
 

@@ -6,6 +6,8 @@
 --
 -- key: order_id, version_no
 -- scope: order
+-- join mart.orders (order_id): a version has its order; its money repeats: do not sum it
+-- join multiplies core.order_line_versions (order_id, lines_version_no): a version has several lines, and several versions share them
 --
 -- version_no: The order's version, from 1, in the order of observation.
 -- changed_fields: The fields that differ from the version before, by name, personal ones too; none for the first version, and where only the writing of a number or an undocumented field differs. Values: core.order_changes.

@@ -5,6 +5,7 @@
 --
 -- key: menu_id, group_no
 -- scope: menu
+-- join core.menus (menu_id): a price group has its menu
 --
 -- price_group_id BIGINT null: The price group's id.
 -- name: The group's name, such as a section heading of the menu.

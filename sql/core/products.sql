@@ -6,6 +6,7 @@
 --
 -- key: menu_id, product_id
 -- scope: menu
+-- join core.menus (menu_id): a product has its menu
 --
 -- product_id not null: The product: its key in the dictionary.
 -- name: The product's name.

@@ -6,6 +6,8 @@
 --
 -- key: store_id, menu_id
 -- scope: store
+-- join core.stores (store_id): a menu that a store names has the store
+-- join core.menus (menu_id): a menu that a store names has its name, where it was observed
 --
 -- store_id not null: The store, as the service numbers it.
 -- mention_count BIGINT >= 1: How many times the record names this menu; above 1 is unusual but valid.

@@ -7,6 +7,7 @@
 --
 -- key: store_id, version_no
 -- scope: store
+-- join core.stores (store_id): a record observed has the store as it is now
 --
 -- store_id not null: The store, as the service numbers it.
 -- version_no: The record's version, from 1, with which it was first observed so.

@@ -14,8 +14,7 @@ select
     versions._payload_sha256,
 from core.order_versions as versions
 anti join (
-    select
-        order_id, version_no,
+    select order_id, version_no,
     from core.order_versions
     where
         version_no > 1 -- few, so that the join by hash is fast

@@ -7,6 +7,7 @@
 -- observation.
 --
 -- key: store_id, business_date
+-- join core.stores (store_id): a day has its store's attributes
 --
 -- store_id not null: The store, as the service numbers it.
 -- business_date not null: The day, in the store's time zone.

@@ -7,6 +7,7 @@
 --
 -- key: store_id, business_date, hour, sale_class
 -- scope: day
+-- join mart.calendar (store_id, business_date): an hour has its day; the day's amounts repeat: do not sum them
 --
 -- hour: The hour in which orders were created, 0 to 23, in the store's time zone; null without created_at.
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.

@@ -7,6 +7,8 @@
 --
 -- key: order_id, version_no
 -- scope: order
+-- join core.order_versions (order_id, version_no): an amendment has its version
+-- join core.stores (store_id): an amendment has its store's attributes
 --
 -- version_no >= 2: The later of the two versions: core.order_versions has it.
 -- business_date: The business day of the order, not of the change; see mart.orders.

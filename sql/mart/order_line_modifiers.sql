@@ -8,6 +8,7 @@
 --
 -- key: order_id, line_no, modifier_no
 -- scope: order
+-- join mart.order_lines (order_id, line_no): a modifier has its line; line_amount includes modifier_amount, and repeats: do not sum it
 --
 -- modifier_no >= 1
 -- product_name: The product's name when ordered.

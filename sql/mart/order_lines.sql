@@ -7,6 +7,8 @@
 --
 -- key: order_id, line_no
 -- scope: order
+-- join mart.products (product_id): a line has its product's names and menus
+-- join multiplies mart.order_line_modifiers (order_id, line_no): a line has several modifiers
 --
 -- name: The product's name when ordered.
 -- price: The price of the line's product, as sent: per unit or per line, as the rule says.

@@ -8,6 +8,7 @@
 --
 -- key: order_id
 -- scope: order
+-- join mart.orders (order_id): a residual has its order
 --
 -- unallocated_amount: subtotal_price less line_amount, null counted as zero: the part of the subtotal on no line.
 -- subtotal_likely_cause ENUM('constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: the only candidate that explains subtotal_residual to the cent, in either direction. Candidates: the amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding (stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the sign of the whole or of one field. Null if there is no candidate, or more than one.

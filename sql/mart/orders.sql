@@ -7,6 +7,10 @@
 --
 -- key: order_id
 -- scope: order
+-- join core.stores (store_id): an order has its store's attributes
+-- join multiplies core.store_menus (store_id): a store has several menus
+-- join multiplies core.order_lines (order_id): an order has several lines: its money multiplies
+-- join multiplies core.order_deliveries (order_id): an order may have several delivery records
 --
 -- customer_order_no: Which order of its customer it is, from 1, by created_at, then order_id: of every store and sale class, among orders observed. Null without customer_key or created_at.
 -- is_first_order BOOLEAN null: Whether it is its customer's first order (customer_order_no 1); null without one.

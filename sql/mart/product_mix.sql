@@ -7,6 +7,9 @@
 --
 -- key: store_id, business_date, sale_class, product_id
 -- scope: day
+-- join mart.store_products (store_id, product_id): a product sold has its name on menus
+-- join mart.daily_store_sales (store_id, business_date, sale_class): a product sold has the totals of its day; null stores and days find nothing
+-- join mart.products (product_id): a product sold has all its names and menus
 --
 -- ordered_name VARCHAR null: The product's name on the order lines of that day; if they differ, the alphabetically last.
 -- has_multiple_names BOOLEAN: Whether those lines have different names: a rename, or an id shared by several products.

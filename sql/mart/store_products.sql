@@ -16,8 +16,7 @@
 with
 
 offered as (
-    select
-        store_menus.store_id, products.product_id, products.menu_id, products.name,
+    select store_menus.store_id, products.product_id, products.menu_id, products.name,
     from core.store_menus as store_menus
     inner join core.products as products using (menu_id)
 ),

@@ -11,9 +11,7 @@ changed as (
 ),
 
 documents as (
-    select
-        order_id, lines_version_no, items,
-    from changed
+    select order_id, lines_version_no, items, from changed
 
     union all
 

@@ -8,11 +8,16 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import build, catalogue, warehouse_file
-from pipelines.warehouse.catalogue.joins import KEEPING, MULTIPLYING, Join
+from pipelines.warehouse.catalogue.tables import joins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from pipelines.warehouse.contracts import Join
+
+KEEPING = [join for join in joins() if join.keeps]
+MULTIPLYING = [join for join in joins() if not join.keeps]
 
 # Two stores with two menus each, one of them shared; product 5 stands in all menus, twice in each; modifier 1 is below
 # every product, and reached by two ways.

@@ -40,12 +40,12 @@ from pipelines.warehouse.catalogue.generated_selects import (
     references_a_menu,
 )
 from pipelines.warehouse.catalogue.reads import Reads, keep_reads, reads
-from pipelines.warehouse.contracts import SCOPES, CatalogueError, contract_of, head_of
+from pipelines.warehouse.contracts import SCOPES, CatalogueError, contract_of, head_of, joins_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.warehouse.contracts import Column, Contract
+    from pipelines.warehouse.contracts import Column, Contract, Join
 
 SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
@@ -163,6 +163,13 @@ def downstream_of_orders() -> frozenset[str]:
         if each.scope == "order" or any(name in found or name.startswith("raw.order") for name in each.depends_on):
             found.add(each.name)
     return frozenset(found)
+
+
+@functools.cache
+def joins() -> tuple[Join, ...]:
+    """Return the joins that the heads of tables name, by table: the dictionary lists them, and tests prove each."""
+    heads = ((each.name, head_of(read_sql(SQL / f"{each.name.replace('.', '/')}.sql"))) for each in tables())
+    return tuple(join for name, head in sorted(heads, key=lambda each: each[0]) for join in joins_of(name, head))
 
 
 @functools.cache
