@@ -33,13 +33,7 @@ from pipelines.warehouse.inputs.landed import (
 )
 from pipelines.warehouse.rows.making import FINDINGS, Making, tie_out
 from pipelines.warehouse.rows.profile import OBSERVATIONS, measured
-from pipelines.warehouse.rows.session import (
-    attached_draft,
-    lay_out,
-    memory_bytes,
-    remember,
-    reopen_draft,
-)
+from pipelines.warehouse.rows.session import attached_draft, lay_out, memory_bytes, remember, reopen_draft
 from pipelines.warehouse.rows.views import STATES
 
 if TYPE_CHECKING:

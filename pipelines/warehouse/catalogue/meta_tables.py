@@ -202,17 +202,9 @@ MODELS = MetaTable(
     "One row per table of schema own, and per model, check or example that is wrong.",
     ("model_name",),
     (
-        (
-            "model_name",
-            "VARCHAR",
-            "The table, such as own.weekly, or the file, such as checks/weekly__adds_up.",
-        ),
+        ("model_name", "VARCHAR", "The table, such as own.weekly, or the file, such as checks/weekly__adds_up."),
         ("made_at", "TIMESTAMP WITH TIME ZONE", "When its rows were made; null if there are none."),
-        (
-            "problem",
-            "VARCHAR",
-            "Why it could not be made for this release, which has its last rows; else null.",
-        ),
+        ("problem", "VARCHAR", "Why it could not be made for this release, which has its last rows; else null."),
         ("warnings", "VARCHAR[]", "Its checks that warn and found rows, with how many."),
     ),
 )

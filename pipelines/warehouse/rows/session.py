@@ -220,11 +220,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
 
 def code_fingerprint() -> dict[str, str]:
     """Return a hash per thing that makes rows, whatever the settings: the same on all machines of a build."""
-    return {
-        "sql/": _sql_hash(),
-        "the code that makes rows": _code_hash(),
-        "DuckDB": duckdb.__version__,
-    }
+    return {"sql/": _sql_hash(), "the code that makes rows": _code_hash(), "DuckDB": duckdb.__version__}
 
 
 @functools.cache

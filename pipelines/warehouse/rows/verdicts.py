@@ -97,12 +97,7 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | str | bool) else str(value)
 
 
-FINDING = {
-    "entity_id": "BIGINT",
-    "location": "VARCHAR",
-    "residual": "DECIMAL(38,4)",
-    "detail": "VARCHAR",
-}
+FINDING = {"entity_id": "BIGINT", "location": "VARCHAR", "residual": "DECIMAL(38,4)", "detail": "VARCHAR"}
 _FOUND_RIGHT: set[tuple[str, str, tuple[Column, ...]]] = set()
 
 

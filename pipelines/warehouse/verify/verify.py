@@ -27,14 +27,7 @@ from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE
-from pipelines.warehouse.rows.session import (
-    Memory,
-    attached,
-    attached_draft,
-    fingerprint_of,
-    remembered,
-    session,
-)
+from pipelines.warehouse.rows.session import Memory, attached, attached_draft, fingerprint_of, remembered, session
 from pipelines.warehouse.verify.reference import (
     LIVE,
     SAMPLE,
