@@ -14,7 +14,7 @@
 -- change_seen_at TIMESTAMPTZ null: When the menu was first observed with something else in this place, or with nothing: the change lies between observed_to and this. Null while it is current, and for an archive of unknown time.
 -- changed_fields VARCHAR[] null
 -- channel VARCHAR null: Where the price holds, as sent (observed: both).
--- close_entry_no BIGINT: The ledger entry that closed the day.
+-- close_entry_no BIGINT >= 1: The ledger entry that closed the day.
 -- closed_amount DECIMAL(38,4): The order's amount here at close; zero if the close does not have it here.
 -- closed_at TIMESTAMPTZ
 -- completeness DOUBLE null
@@ -103,7 +103,7 @@
 -- modifier_count BIGINT >= 0: Number of its modifiers, of whatever price.
 -- modifier_id BIGINT null: The modifier, a key of a menu's modifiers; null if it has no id.
 -- modifier_name VARCHAR null
--- modifier_no BIGINT: The modifier's position in the line, from 1.
+-- modifier_no BIGINT >= 1: The modifier's position in the line, from 1.
 -- name VARCHAR null
 -- not_found_count BIGINT >= 0: Ids whose last request returned 404.
 -- note VARCHAR: The field and the issue, as in audit.order_field_issues.

@@ -16,10 +16,11 @@ The head is the comment that a file starts with. Only its first paragraph, the g
     -- hour BIGINT null >= 0 <= 23: The hour of the day, in the store's time zone.
     -- order_count >= 1
 
-Then follow texts; the facts, of which `span: from, until`, `compares: columns by clock within minutes`, `template:` and
-`released: no` are rare, and the joins that readers may rely on, `join table (columns): so that`, or that
-`join multiplies` rows; and one line for each column of which the glossary does not say everything: its name, and of
-type, null, bounds, `not additive` and meaning what differs. An indented line goes on with the one before.
+Then follow texts, which start with `A step: read … instead.` where no release holds the table; the facts, of which
+`span: from, until`, `compares: columns by clock within minutes` and `template:` are rare; the joins that readers may
+rely on, `join table (columns): so that`, or that multiply rows, `join multiplies table …`; and one line for each column
+of which the glossary does not say everything: its name, and of type, null, bounds, `not additive` and meaning what
+differs. An indented line goes on with the one before.
 
 The glossary has such lines for names that several tables have.
 """
@@ -167,9 +168,7 @@ _COLUMN = re.compile(
     r"(?P<not_additive> not additive)?"
     r"(?:: (?P<meaning>.+))?"
 )
-_FACT = re.compile(
-    r"(key|scope|span|compares|released|template|gathered from(?: [\w.]+)?|join(?: multiplies)? [^:]+): (.+)"
-)
+_FACT = re.compile(r"(key|scope|span|compares|template|gathered from(?: [\w.]+)?|join(?: multiplies)? [^:]+): (.+)")
 _JOIN = re.compile(r"join( multiplies)? ([\w.]+) \(([\w, ]+)\)")
 _COMPARES = re.compile(r"(.+) by (\w+) within (\w+)")
 
@@ -263,7 +262,7 @@ def contract_of(head: Head, names: Sequence[str]) -> Contract:
         scope=scope,
         span=head.names("span"),
         compares=ComparisonScope(tuple(compares[1].split(", ")), compares[2], compares[3]) if compares else None,
-        is_released=head.facts.get("released") != "no",
+        is_released="\nA step: read " not in head.about,
         columns=tuple(_column(name, said.get(name)) for name in names),
     )
 

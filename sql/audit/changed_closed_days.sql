@@ -4,11 +4,9 @@
 -- Source: audit.closed_day_totals, audit.daily_fingerprints, raw.restated and raw.day_closes.
 --
 -- key: store_id, business_date, sale_class
--- released: no
 --
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
--- close_entry_no >= 1
 
 -- Where fingerprints differ, where there are orders on one side alone, and where something
 -- was restated. Orders of other days need not be read.

@@ -4,7 +4,6 @@
 -- Source: raw.closed_orders under raw.day_closes, from the ledger: rebuilt only when a day is closed or reopened.
 --
 -- key: store_id, business_date, sale_class, currency
--- released: no
 --
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.

@@ -7,7 +7,6 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 --
 -- line_rule: The rule of its lines.
 -- line_open_parts: part_no of what it held that was undecided then.

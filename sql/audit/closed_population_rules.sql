@@ -6,7 +6,6 @@
 --
 -- key: order_id, rule_target
 -- scope: order
--- released: no
 --
 -- rule: The rule; null where none held.
 -- open_parts: part_no of what the order holds that was undecided then.

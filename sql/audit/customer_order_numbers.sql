@@ -5,7 +5,6 @@
 --
 -- key: order_id
 -- scope: customer
--- released: no
 --
 -- customer_key not null
 -- customer_order_no not null: Which of the customer's orders it is, from 1, by created_at, then id.

@@ -5,7 +5,6 @@
 --
 -- key: store_id, business_date
 -- scope: day
--- released: no
 --
 -- store_id: The store, as the service numbers it; null if no document states it.
 -- known_count >= 1

@@ -5,7 +5,6 @@
 --
 -- key: business_date, note
 -- scope: day
--- released: no
 --
 -- document_count: How many orders.
 -- customer_keys VARCHAR[]: Keys of up to 20 of their customers, if the field is not documented.

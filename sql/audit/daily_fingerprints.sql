@@ -5,7 +5,6 @@
 --
 -- key: store_id, business_date, sale_class
 -- scope: day
--- released: no
 --
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 select

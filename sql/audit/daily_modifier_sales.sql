@@ -5,7 +5,6 @@
 --
 -- key: business_date, sale_class, currency, product_id, unnamed_product, is_modifier, modifier_id, unnamed_modifier, action
 -- scope: day
--- released: no
 --
 -- unnamed_product VARCHAR null: The line's name in place of an id; null with one.
 -- is_modifier BOOLEAN: Whether it counts modifiers; if not, lines of the product.

@@ -6,7 +6,6 @@
 --
 -- key: business_date, question, is_against, currency
 -- scope: day
--- released: no
 --
 -- question ENUM('business_day', 'currency', 'decimals', 'deleted', 'nulls', 'sales', 'subtotal_formula', 'timezone', 'total_formula')
 -- is_against BOOLEAN: Whether the orders are cases against what is assumed, or cases that depend on it.

@@ -5,7 +5,6 @@
 --
 -- key: business_date, status, currency
 -- scope: day
--- released: no
 --
 -- status: Status of the order, as sent; null if the service sent none.
 -- sale_class null: Its class in [sales]: counted, excluded or unmapped; null if all its orders were deleted.

@@ -4,7 +4,6 @@
 -- Source: stores and menus as last observed, with their groups, prices, products, modifiers and references.
 --
 -- key: kind, path
--- released: no
 -- template: field_values
 --
 -- type: The documented JSON type: integer, number or string.

@@ -5,7 +5,6 @@
 --
 -- key: store_id, offered_product_id, offered_modifier_id, offered_from
 -- span: offered_from, offered_until
--- released: no
 --
 -- store_id not null: The store, as the service numbers it.
 -- offered_product_id BIGINT: The product.

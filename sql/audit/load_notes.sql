@@ -5,7 +5,6 @@
 --
 -- key: load_id, note
 -- scope: load
--- released: no
 --
 -- load_id: The load.
 -- document_count: New documents with this note.

@@ -8,7 +8,6 @@
 --
 -- key: menu_id, product_id, modifier_id, offered_from
 -- span: offered_from, offered_until
--- released: no
 --
 -- product_id not null: The product, as the service numbers it.
 -- modifier_id: The modifier, anywhere below the product; null for the product itself.

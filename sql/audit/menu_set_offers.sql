@@ -5,7 +5,6 @@
 --
 -- key: menu_set_no, product_id, modifier_id, offered_from
 -- span: offered_from, offered_until
--- released: no
 --
 -- menu_set_no BIGINT: The set: the least store_id of the stores whose records name these menus.
 -- product_id not null: The product, as the service numbers it.

@@ -6,7 +6,6 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 --
 -- close_entry_no null: Number of the ledger entry that closed the day; null if it is open.
 -- closed_at null: When that entry was written.

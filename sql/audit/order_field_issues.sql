@@ -7,6 +7,5 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 -- template: field_issues of orders
 -- join mart.orders (order_id): an issue has its order

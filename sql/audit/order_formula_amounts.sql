@@ -5,7 +5,6 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 --
 -- has_lines BOOLEAN: Whether it has a line.
 -- has_line_sum BOOLEAN: Whether it has lines, all of them with an amount.

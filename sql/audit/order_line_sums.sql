@@ -8,7 +8,6 @@
 --
 -- key: order_id, line_no
 -- scope: order
--- released: no
 --
 -- name: The product's name when ordered.
 -- price: The price of the line's product, as sent.

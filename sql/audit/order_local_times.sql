@@ -5,7 +5,6 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 --
 -- timezone not null: The time zone of local times and business day.
 

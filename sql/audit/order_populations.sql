@@ -5,7 +5,6 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 with recursive
 
 tested as materialized (

@@ -5,7 +5,6 @@
 --
 -- key: order_id, rule_target
 -- scope: order
--- released: no
 --
 -- likely_cause not null
 

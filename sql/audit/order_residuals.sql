@@ -5,7 +5,6 @@
 --
 -- key: order_id, rule_target
 -- scope: order
--- released: no
 --
 -- rule not null: Its rule, as in audit.order_rules.
 -- residual: stated less expected.

@@ -6,7 +6,6 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 --
 -- subtotal_setting_no BIGINT null: The rule of the settings: its place among [[formula.rule]], from 1; the two plain ones come first.
 -- total_setting_no BIGINT null: The rule of the settings: its place among [[formula.rule]], from 1; the two plain ones come first.

@@ -8,7 +8,6 @@
 --
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
--- close_entry_no >= 1
 -- prior_restated_amount: Sum of the restatements recorded since.
 -- current_amount: The order's current amount here; zero if it has left.
 

@@ -6,7 +6,6 @@
 -- Caveats: what a figure counts follows from the code: pipelines/warehouse/inputs/sentences.py.
 --
 -- key: question, code, place, word, next_word
--- released: no
 --
 -- code VARCHAR: Which sentence says it.
 -- place VARCHAR null: What the figures are about: a field, or an operation of the service.

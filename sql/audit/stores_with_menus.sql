@@ -6,7 +6,6 @@
 --
 -- key: store_id, known_from
 -- span: known_from, known_until
--- released: no
 --
 -- store_id not null: The store, as the service numbers it.
 -- known_from TIMESTAMPTZ null: When the first of its menus was first observed, or the last of them; null before the first, and for an archive of unknown time.

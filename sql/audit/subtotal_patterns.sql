@@ -6,7 +6,6 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 -- template: patterns
 --
 -- is_rounded: Whether its prices have more decimals than its subtotal can have.

@@ -5,7 +5,6 @@
 --
 -- key: order_id
 -- scope: order
--- released: no
 -- template: patterns
 --
 -- is_rounded: Whether its parts have more decimals than its total can have.

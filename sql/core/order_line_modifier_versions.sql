@@ -8,7 +8,6 @@
 -- template: line_versions
 -- join core.order_line_versions (order_id, lines_version_no, line_no): a modifier has its line as it was
 --
--- modifier_no >= 1
 -- name: The modifier's name when ordered.
 -- quantity: Quantity of the modifier, as sent.
 -- price: The modifier's price, as sent.

@@ -11,7 +11,6 @@
 -- join multiplies core.modifier_edges (modifier_id): a modifier is in several places
 -- join multiplies core.modifier_paths (modifier_id): a modifier is reached by several paths
 --
--- modifier_no >= 1
 -- name: The modifier's name when ordered.
 -- quantity: Quantity of the modifier, as sent.
 -- price: The modifier's price, as sent.

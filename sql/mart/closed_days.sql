@@ -9,7 +9,6 @@
 --
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
--- close_entry_no >= 1
 -- closed_at: When it was closed.
 -- period: The period whose books have the day: of [closing] periods_file when it was closed, else its calendar month.
 -- closed_amount: Total at close.

@@ -10,7 +10,6 @@
 -- scope: order
 -- join mart.order_lines (order_id, line_no): a modifier has its line; line_amount includes modifier_amount, and repeats: do not sum it
 --
--- modifier_no >= 1
 -- product_name: The product's name when ordered.
 -- name: The modifier's name when ordered.
 -- is_repeated BOOLEAN: Whether the line has the same modifier and action before it; without repeated ones, rows count lines.

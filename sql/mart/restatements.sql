@@ -18,7 +18,6 @@
 -- current_business_date DATE null: The order's business day when this was recorded; null if it had none.
 -- current_sale_class ENUM('counted', 'deleted', 'excluded', 'unmapped'): The order's sale class when this was recorded.
 -- detected_at TIMESTAMPTZ: When it was found and recorded.
--- close_entry_no >= 1
 -- is_close_active BOOLEAN: Whether that close is active: false once its day was reopened.
 -- posted_period VARCHAR null: The period it was posted to; null while unposted.
 -- reversed_period VARCHAR null: The period in which its posting was reversed, when its day was reopened; else null.

@@ -231,28 +231,17 @@ def check(name: str) -> Check:
 
 def contract_check(table: Table) -> Check:
     """Return the claim that a table's rows are as its contract declares."""
-    return Check(
-        name=f"{table.name}__keeps_its_contract",
-        table=table.name,
-        claim="Columns, types, nulls and values are as the contract declares.",
-        severity="blocking",
-        scope=table.scope,
-        sql="",
-        reads=Reads((table.name,), frozenset(), frozenset()),
-    )
+    return _own_claim(table, "keeps_its_contract", "Columns, types, nulls and values are as the contract declares.")
 
 
 def key_check(table: Table) -> Check:
     """Return the claim that a table's key is unique."""
-    return Check(
-        name=f"{table.name}__has_a_unique_key",
-        table=table.name,
-        claim=f"({', '.join(table.key)}) is unique.",
-        severity="blocking",
-        scope=table.scope,
-        sql="",
-        reads=Reads((table.name,), frozenset(), frozenset()),
-    )
+    return _own_claim(table, "has_a_unique_key", f"({', '.join(table.key)}) is unique.")
+
+
+def _own_claim(table: Table, name: str, claim: str) -> Check:
+    reads_itself = Reads((table.name,), frozenset(), frozenset())
+    return Check(f"{table.name}__{name}", table.name, claim, "blocking", table.scope, "", reads_itself)
 
 
 def _reads(sql: str) -> Reads:
