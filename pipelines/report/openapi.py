@@ -209,18 +209,29 @@ def _put(schema: _Schema, pointer: str, leaf: _Schema) -> None:
 
 def operations(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
     """Return the paths, each with its operations."""
-    partner = settings.partner
-    paths: dict[str, Any] = {}
+    partner, how = settings.partner, settings.partner.authenticate
+    media = {"json": "application/json", "headers": "none"}.get(how.encoding, "application/x-www-form-urlencoded")
+    body = {"type": "object", "properties": {name: {"type": "string"} for name in sorted(how.body)}}
+    token = _wrapped({"type": "string", "description": "The access token."}, how.token_pointer)
+    stores = _wrapped({"type": "array", "items": _schema_of("Store")}, partner.list_stores.items_pointer)
+    login = {"security": [], "requestBody": {"content": {media: {"schema": body}}}}
     documented = {"404": "Record not found."}
-    for path, method, operation in (
-        (partner.order.path, "get", _read("Get order details", "orders", "Order", behaviour, documented)),
-        (partner.menu.path, "get", _read("Get menu details", "menus", "Menu", behaviour, documented)),
-        (partner.store.path, "get", _read("Get store details", "stores", "Store", behaviour, {})),
-        (partner.list_stores.path, "get", _list(settings, behaviour)),
-        (partner.authenticate.path, "post", _authenticate(settings, behaviour)),
+    paths: dict[str, Any] = {}
+    for path, method, summary, observed_as, schema, failures, more in (
+        (partner.order.path, "get", "Get order details", "orders", _schema_of("Order"), documented, {}),
+        (partner.menu.path, "get", "Get menu details", "menus", _schema_of("Menu"), documented, {}),
+        (partner.store.path, "get", "Get store details", "stores", _schema_of("Store"), {}, {}),
+        (partner.list_stores.path, "get", "List all stores", "store list", stores, {}, {}),
+        (how.path, "post", "Authenticate client", "authenticate", token, {}, login),
     ):
         item = paths.setdefault(path, {})
-        item[method] = operation
+        item[method] = {
+            "operationId": summary.replace(" ", "_").lower(),
+            "summary": summary,
+            **({} if failures else {"description": _NOT_SHOWN}),
+            **more,
+            "responses": _responses(observed_as, schema, behaviour, failures),
+        }
         if names := [part[1:-1] for part in path.split("/") if part.startswith("{")]:
             item["parameters"] = [
                 {
@@ -233,6 +244,17 @@ def operations(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
                 for name in names
             ]
     return paths
+
+
+def _schema_of(name: str) -> _Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _wrapped(schema: _Schema, pointer: str) -> _Schema:
+    """Return the schema of an answer that has this one where a pointer leads."""
+    for token in reversed(pointer.split("/")[1:]):
+        schema = {"type": "object", "properties": {token: schema}}
+    return schema
 
 
 def security(settings: Settings) -> dict[str, Any]:
@@ -259,48 +281,10 @@ def topics(behaviour: _Rows) -> dict[str, Any]:
     }
 
 
-def _read(summary: str, operation: str, schema: str, behaviour: _Rows, failures: dict[str, str]) -> dict[str, Any]:
-    content = {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
-    operation_object = {"operationId": summary.replace(" ", "_").lower(), "summary": summary}
-    if not failures:
-        operation_object["description"] = _NOT_SHOWN
-    return operation_object | {"responses": _responses(operation, content, behaviour, failures)}
-
-
-def _list(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "array", "items": {"$ref": "#/components/schemas/Store"}}
-    for token in reversed(settings.partner.list_stores.items_pointer.split("/")[1:]):
-        schema = {"type": "object", "properties": {token: schema}}
-    content = {"content": {"application/json": {"schema": schema}}}
-    return {
-        "operationId": "list_all_stores",
-        "summary": "List all stores",
-        "description": _NOT_SHOWN,
-        "responses": _responses("store list", content, behaviour, {}),
-    }
-
-
-def _authenticate(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
-    how = settings.partner.authenticate
-    media = {"json": "application/json", "headers": "none"}.get(how.encoding, "application/x-www-form-urlencoded")
-    body = {"type": "object", "properties": {name: {"type": "string"} for name in sorted(how.body)}}
-    answer: dict[str, Any] = {"type": "string", "description": "The access token."}
-    for token in reversed(how.token_pointer.split("/")[1:]):
-        answer = {"type": "object", "properties": {token: answer}}
-    return {
-        "operationId": "authenticate_client",
-        "summary": "Authenticate client",
-        "description": _NOT_SHOWN,
-        "security": [],
-        "requestBody": {"content": {media: {"schema": body}}},
-        "responses": _responses("authenticate", {"content": {"application/json": {"schema": answer}}}, behaviour, {}),
-    }
-
-
-def _responses(operation: str, content: dict[str, Any], behaviour: _Rows, failures: dict[str, str]) -> dict[str, Any]:
+def _responses(operation: str, schema: _Schema, behaviour: _Rows, failures: dict[str, str]) -> dict[str, Any]:
     observed = {row["name"]: row["occurrence_count"] for row in behaviour if _is(row, operation, "status")}
-    responses: dict[str, Any] = {"200": {"description": "The document."} | content}
-    responses |= {status: {"description": text} for status, text in failures.items()}
+    document = {"description": "The document.", "content": {"application/json": {"schema": schema}}}
+    responses: dict[str, Any] = {"200": document} | {status: {"description": text} for status, text in failures.items()}
     for status, times in observed.items():
         known = responses.setdefault(status, {"description": "Observed; not shown by the interface."})
         seen: dict[str, Any] = {"answers": times}
