@@ -25,8 +25,7 @@ import duckdb
 from pipelines.finance import closing, restating
 from pipelines.finance.periods import one_day, period_of
 from pipelines.finance.released import FinanceError
-from pipelines.ledger import ledger_of
-from pipelines.ledger.totals import HEADER, import_totals
+from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.warehouse import build, publish, warehouse_file
 from tests.replayed_books import measures, replay

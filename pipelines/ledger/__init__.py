@@ -6,19 +6,30 @@ Upstream of the warehouse: a build reads it and never writes it.
 from pathlib import Path
 
 from pipelines.ledger.chain import Entry, Ledger, LedgerError, Verified, verify
-from pipelines.ledger.closed_days import Closes
-from pipelines.ledger.totals import TotalsError, effective_totals, import_totals
+from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, Closes, day_hashes
+from pipelines.ledger.decisions import ERASED, ROTATED, User, current_user, erasures
+from pipelines.ledger.totals import HEADER, TotalsError, effective_totals, import_totals, read_totals
 
 __all__ = [
+    "CLOSED",
+    "CLOSED_ORDERS",
+    "ERASED",
+    "HEADER",
+    "ROTATED",
     "Closes",
     "Entry",
     "Ledger",
     "LedgerError",
     "TotalsError",
+    "User",
     "Verified",
+    "current_user",
+    "day_hashes",
     "effective_totals",
+    "erasures",
     "import_totals",
     "ledger_of",
+    "read_totals",
     "verify",
 ]
 

@@ -15,8 +15,7 @@ from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import guard_source, open_load
-from pipelines.ledger import ledger_of
-from pipelines.ledger.totals import HEADER, import_totals
+from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish

@@ -19,8 +19,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import read_inventory, record_stores
 from pipelines.landing import merge_days, raw_files
-from pipelines.ledger import ledger_of
-from pipelines.ledger.decisions import current_user
+from pipelines.ledger import current_user, ledger_of
 from pipelines.notify import last_backup
 from pipelines.settings import SettingsError
 from tests.backup.conftest import order

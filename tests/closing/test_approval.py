@@ -18,8 +18,7 @@ from pipelines.finance.periods import one_day
 from pipelines.finance.released import FinanceError
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ledger import Closes, verify
-from pipelines.ledger.decisions import User
+from pipelines.ledger import Closes, User, verify
 from pipelines.report.closes_and_breaks import closed
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from pipelines.finance.blockers import accept_no_orders
 from pipelines.finance.periods import Selection, one_day, period_of
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
-from pipelines.ledger import import_totals
-from pipelines.ledger.decisions import User
+from pipelines.ledger import User, import_totals
 from pipelines.report.closes_and_breaks import closed
 from pipelines.report.reconciliation_views import reconciliation_lines
 

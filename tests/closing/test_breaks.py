@@ -21,8 +21,7 @@ from pipelines.finance.reconciliation import (
     reconciliation,
 )
 from pipelines.finance.released import FinanceError, released
-from pipelines.ledger import verify
-from pipelines.ledger.decisions import User
+from pipelines.ledger import User, verify
 from pipelines.report.closes_and_breaks import break_lines
 from pipelines.report.explain import explain_order
 from pipelines.report.reconciliation_views import reconciliation_lines, verdict

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import accept_breaks, list_breaks
-from pipelines.ledger.decisions import User
+from pipelines.ledger import User
 
 if TYPE_CHECKING:
     from pathlib import Path

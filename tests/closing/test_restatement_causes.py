@@ -12,8 +12,7 @@ import pytest
 from pipelines.finance.released import FinanceError
 from pipelines.inventory import accept
 from pipelines.landing.checksums import RawDamageError
-from pipelines.ledger import LedgerError
-from pipelines.ledger.closed_days import CLOSED_ORDERS
+from pipelines.ledger import CLOSED_ORDERS, LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

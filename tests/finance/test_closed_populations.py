@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance.released import circumstances
-from pipelines.ledger import Closes, Ledger
-from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS
+from pipelines.ledger import CLOSED, CLOSED_ORDERS, Closes, Ledger
 from pipelines.settings import load_settings
 from pipelines.warehouse.inputs import RAW
 from pipelines.warehouse.inputs.ledger_entries import closed_rules, closed_scopes, create_closed_orders, day_closes

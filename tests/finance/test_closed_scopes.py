@@ -8,8 +8,7 @@ import duckdb
 import pytest
 
 from pipelines.finance.released import population_conditions
-from pipelines.ledger import Ledger
-from pipelines.ledger.closed_days import CLOSED
+from pipelines.ledger import CLOSED, Ledger
 from pipelines.warehouse.inputs.ledger_entries import closed_rules, closed_scopes
 from pipelines.warehouse.inputs.relations import fill
 

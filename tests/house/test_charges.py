@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.landing.charges import CHARGES, PRICES, expanded
 from pipelines.landing.shape import ORDER
-from pipelines.ledger.closed_days import CLOSED_ORDERS, day_hashes
+from pipelines.ledger import CLOSED_ORDERS, day_hashes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.ledger import Ledger, TotalsError, effective_totals, import_totals, verify
-from pipelines.ledger.totals import read_totals
+from pipelines.ledger import Ledger, TotalsError, effective_totals, import_totals, read_totals, verify
 
 if TYPE_CHECKING:
     from pathlib import Path

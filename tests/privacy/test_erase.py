@@ -17,8 +17,7 @@ from pipelines.backup.holding import backups_holding
 from pipelines.inventory import write_noted
 from pipelines.landing import LandingError, open_load, raw_files, reprocess_quarantine
 from pipelines.landing.data_folder import FORMATS, guard_format
-from pipelines.ledger import ledger_of, verify
-from pipelines.ledger.decisions import ERASED, erasures
+from pipelines.ledger import ERASED, erasures, ledger_of, verify
 from pipelines.privacy import Asked, PrivacyError, erase, forget_request, remove_old_releases
 from pipelines.privacy.erasure import apply_erasures
 from pipelines.report.outcomes import as_json

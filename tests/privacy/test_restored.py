@@ -12,8 +12,7 @@ import pytest
 
 from pipelines.backup import BackupError, back_up, restore
 from pipelines.ingest.lock import RESTORE, run_lock
-from pipelines.ledger import ledger_of
-from pipelines.ledger.decisions import erasures
+from pipelines.ledger import erasures, ledger_of
 from pipelines.privacy import Asked, PrivacyError, erase
 from pipelines.privacy.log import read_log
 from pipelines.privacy.restored import NoErasures

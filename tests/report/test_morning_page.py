@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.finance.currencies import money
 from pipelines.finance.reconciliation import accept_breaks
-from pipelines.ledger.decisions import User
+from pipelines.ledger import User
 from pipelines.notify import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
 from pipelines.report.page.morning import Books, headline, write_morning_page

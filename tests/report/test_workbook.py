@@ -14,8 +14,7 @@ import pytest
 from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.ledger import import_totals, ledger_of
-from pipelines.ledger.totals import HEADER
+from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.report.reconciliation_views import ReportFileError
 from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
 from pipelines.report.workbook import write_workbook

@@ -24,8 +24,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import run_lock
 from pipelines.ingest.maintenance import run_maintenance
 from pipelines.landing import raw_files
-from pipelines.ledger import effective_totals, ledger_of, verify
-from pipelines.ledger.totals import HEADER, import_totals
+from pipelines.ledger import HEADER, effective_totals, import_totals, ledger_of, verify
 from pipelines.record import NIGHT, current_release
 from pipelines.run.under_way import COMMAND, Asked, begun
 from pipelines.settings import load_settings

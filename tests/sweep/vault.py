@@ -36,8 +36,7 @@ from pipelines.finance.restating import build_and_record
 from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.landing import raw_files
 from pipelines.landing.data_folder import applied_erasures, note_erasure
-from pipelines.ledger import ledger_of, verify
-from pipelines.ledger.decisions import ROTATED, erasures
+from pipelines.ledger import ROTATED, erasures, ledger_of, verify
 from pipelines.ledger.signed_head import checked_heads
 from pipelines.privacy import Asked, erase, erasure, forget_request, rotate_keys
 from pipelines.settings import load_settings

@@ -13,9 +13,7 @@ from pipelines.inbox.learning import GapReport, Missed
 from pipelines.inbox.planner import Plan, keep_plan, keep_results
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.landing.data_folder import keep_behaviour
-from pipelines.ledger import ledger_of
-from pipelines.ledger.decisions import User
-from pipelines.ledger.totals import HEADER, import_totals
+from pipelines.ledger import HEADER, User, import_totals, ledger_of
 from pipelines.partner.behaviour import Counted
 from pipelines.settings import load_settings
 from pipelines.warehouse import publish
