@@ -31,7 +31,7 @@ _MEMBER = re.compile(r"[a-z]+(?:_[a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|scope|audience|
 _TOKEN, _NO_TOKEN = re.compile("token|jwt", re.IGNORECASE), re.compile("refresh|type|id_?token|expir", re.IGNORECASE)
 _MOST_FIELDS = 4  # of a login besides the credentials, that are asked for
 _LIFE = re.compile("expir|ttl|lifetime", re.IGNORECASE)
-_SECONDS = range(30, 366 * 86_400)
+_SECONDS, _DIGITS = range(30, 366 * 86_400), 12
 Way = tuple[str, dict[str, str]]
 
 
@@ -218,11 +218,15 @@ def _tokens(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _life(value: Any) -> str:
-    for pointer, each in leaves(value):
-        is_number = type(each) is int or (isinstance(each, str) and each.isascii() and each.isdigit())
-        if is_number and _LIFE.search(pointer) and "refresh" not in pointer.lower() and int(each) in _SECONDS:
-            return pointer
-    return ""
+    """Return the pointer of the token's life in seconds; "" without one, or where two differ."""
+    found = {
+        pointer: int(each)
+        for pointer, each in leaves(value)
+        if _LIFE.search(pointer) and "refresh" not in pointer.lower()
+        if type(each) is int or (isinstance(each, str) and each.isascii() and each.isdigit() and len(each) < _DIGITS)
+        if int(each) in _SECONDS
+    }
+    return min(found, key=len) if len(set(found.values())) == 1 else ""
 
 
 def _texts(value: Any, depth: int = 6, *, is_listed: bool = False) -> Iterator[str]:

@@ -301,6 +301,12 @@ class Epoch(Plain):
     }  # fmt: skip
 
 
+class TwoLives(Plain):
+    """The password has a life, too."""
+
+    answer: ClassVar[dict[str, Any]] = {"access_token": TOKEN, "expires_in": 3600, "password_expires_in": 86_400}
+
+
 class HollowToken(Plain):
     """The login answers 200 with a token that nothing accepts."""
 
@@ -468,6 +474,8 @@ def test_depth_and_numbers_of_names_are_limited() -> None:
 
 def test_tokens_and_lives_are_distinguished() -> None:
     """Neither a refresh token nor the moment at which the token ends is taken."""
+    with TwoLives() as service:
+        assert keys(tried(service)[0])["authenticate.expires_in_pointer"] == ""
     with Epoch() as service:
         found = keys(tried(service)[0])
     assert found["authenticate.token_pointer"] == "/access_token"
