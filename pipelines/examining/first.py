@@ -89,13 +89,10 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     if client_id or not {_ID, f"{_ID}_FILE"} & environ.keys():
         environ[_ID] = str(client_id or ask("partner.client_id", "client_id"))
     if not {_SECRET, f"{_SECRET}_FILE"} & environ.keys():
-        is_kept = secret_file.exists()
-        name, value = (
-            (f"{_SECRET}_FILE", str(secret_file))
-            if is_kept
-            else (_SECRET, ask("partner.client_secret", "client_secret"))
-        )
-        environ[name] = value
+        if secret_file.exists():
+            environ[f"{_SECRET}_FILE"] = str(secret_file)
+        else:
+            environ[_SECRET] = ask("partner.client_secret", "client_secret")
     start = {key: (value, "given") for key, value in answers.items()}
     settings = _drafted(file, with_answers(text, start), environ)
     made = find(settings, ask, given, frozenset({*start, *named}), frozenset(written - {*start}))
@@ -111,10 +108,9 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     if _SECRET in environ:
         secret_file.touch(mode=0o600)
         secret_file.chmod(0o600)  # it may have been there
-        secret_file.write_text(environ[_SECRET] + "\n", encoding="utf-8")
-    return list(
-        _said(file, made, is_changed=changed != text, secret_file=secret_file, client=_client(environ))
-    ), made.is_proven
+        secret_file.write_text(environ.pop(_SECRET) + "\n", encoding="utf-8")
+        environ[f"{_SECRET}_FILE"] = str(secret_file)
+    return list(_said(file, made, environ, is_changed=changed != text)), made.is_proven
 
 
 def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
@@ -127,12 +123,7 @@ def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
         draft.unlink(missing_ok=True)
 
 
-def _client(environ: dict[str, str]) -> str:
-    """Return the variable that names the client, as a shell sets it."""
-    return next(f"{name}={quote(environ[name])}" for name in (_ID, f"{_ID}_FILE") if name in environ)
-
-
-def _said(file: Path, made: Made, *, is_changed: bool, secret_file: Path, client: str) -> Iterator[str]:
+def _said(file: Path, made: Made, environ: dict[str, str], *, is_changed: bool) -> Iterator[str]:
     yield f"Wrote {file}, with the evidence of each answer:" if is_changed else "Nothing to correct."
     tables: dict[str, list[str]] = {}
     for key, (value, _) in made.found.items():
@@ -144,7 +135,8 @@ def _said(file: Path, made: Made, *, is_changed: bool, secret_file: Path, client
     yield from (f"open     {sentence}." for sentence in made.open)
     yield made.sent
     yield "Keep a copy of the keys elsewhere: without them encrypted personal data cannot be recovered. Next:"
-    yield f"  export {client} {_SECRET}_FILE={quote(str(secret_file))}"
+    names = (name for name in (_ID, f"{_ID}_FILE", f"{_SECRET}_FILE") if name in environ)
+    yield f"  export {' '.join(f'{name}={quote(environ[name])}' for name in names)}"
     again = f"ordermart --config {quote(str(file))} run --order-ids FILE"
     yield f"  {again if made.is_proven else f'ordermart init {quote(str(file))}  # with the missing answer'}"
 
