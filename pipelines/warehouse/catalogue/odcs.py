@@ -5,20 +5,22 @@ A release holds the text as contract.odcs.yaml, and docs/ the same.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.catalogue.tables import checks, released
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pipelines.warehouse.catalogue.tables import Table
     from pipelines.warehouse.contracts import Column
 
 CONTRACT = "contract.odcs.yaml"
+_WIDE = 1_000_000  # signs of a line: none is folded
 _LOGICAL = {
     "BIGINT": "integer",
     "VARCHAR": "string",
@@ -32,7 +34,9 @@ _LOGICAL = {
 
 def odcs(own: Iterable[Table] = ()) -> str:
     """Return the contract as YAML, with the user's own tables if there are any."""
-    return "".join(f"{line}\n" for line in _yaml(_contract(own), 0))
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml takes a tenth of the time
+    text: str = yaml.dump(_contract(own), Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDE)
+    return text
 
 
 def _contract(own: Iterable[Table]) -> dict[str, Any]:
@@ -102,20 +106,3 @@ def logical_type(kind: str) -> str:
     if kind.startswith("DECIMAL"):
         return "number"
     return "string" if kind.startswith("ENUM(") else _LOGICAL.get(kind, "object" if "(" in kind else "number")
-
-
-def _yaml(value: Any, depth: int) -> Iterator[str]:
-    """Yield the lines of a mapping or list; texts are quoted as in JSON, which is YAML."""
-    pad = "  " * depth
-    if isinstance(value, dict):
-        for name, each in value.items():
-            if isinstance(each, dict | list):
-                yield f"{pad}{name}:"
-                yield from _yaml(each, depth + 1)
-            else:
-                yield f"{pad}{name}: {json.dumps(each, ensure_ascii=False)}"
-    else:
-        for each in value:
-            first, *rest = _yaml(each, depth + 1)
-            yield f"{pad}- {first.strip()}"
-            yield from rest
