@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pipelines.assets.home import dagster_home
+from pipelines.assets.dev import dagster_home
 from pipelines.sandbox.process import Sandbox
 from pipelines.sandbox.world import Config, World
 from pipelines.vault import new_key_file

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from pipelines.assets.checks import table_checks
-from pipelines.assets.dead_runs import fail_dead_runs
-from pipelines.assets.flow import UNDER_WAY, flow
+from pipelines.assets.dev import fail_dead_runs
+from pipelines.assets.flow import UNDER_WAY, flow, table_checks
 from pipelines.assets.sensors import sensors
 from pipelines.record import KINDS_OF_RUNS, NIGHT
 from pipelines.run.dagster_records import trim_records

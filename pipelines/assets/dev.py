@@ -1,6 +1,11 @@
-"""Run Dagster's pages, its daemon and the webhook receiver together, and end them together.
+"""Run Dagster's pages, its daemon and the webhook receiver together, on records below the data folder.
 
 Each is a process group of its own, so that SIGTERM and SIGINT end all of it, as systemd and Docker stop a service.
+Output is passed on line by line, without control characters: Dagster logs whatever an exception holds, and colours it;
+a child that wrote to the terminal itself would pass a filter by. Telemetry is off.
+
+Runs whose process is dead are marked as failed: Dagster 1.13 does not see that a worker was killed, and one that stays
+STARTED queues every later run for ever. The holder of the run lock knows that no other run is alive.
 """
 
 from __future__ import annotations
@@ -10,20 +15,96 @@ import ctypes
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.assets.relay import Relay
+import dagster as dg
+from dagster import DagsterRunStatus, RunsFilter
+
 from pipelines.durable import keep_private
+from pipelines.ingest.lock import RunLockedError, run_lock
+from pipelines.run.healing import damage_of, set_aside
+from pipelines.run.under_way import tell_of_dead_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from pipelines.settings import Settings
+
+
+_LONGEST = 1 << 16  # bytes of a line that are waited for
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_LAST_LINE_SECONDS = 2.0  # for a line that is still in a pipe once all processes have ended
+
+
+class Relay:
+    """Two pipes for children, `out` and `err`, and a thread each that empties them."""
+
+    def __init__(self) -> None:
+        (read_out, self.out), (read_err, self.err) = os.pipe(), os.pipe()
+        self._threads = [
+            threading.Thread(target=_pass_on, args=each, daemon=True)
+            for each in ((read_out, "stdout"), (read_err, "stderr"))
+        ]
+
+    def start(self) -> None:
+        """Begin, once all children were started: no thread may be there when they are forked."""
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Write the remaining output of children that have ended."""
+        os.close(self.out)
+        os.close(self.err)
+        for thread in self._threads:
+            thread.join(_LAST_LINE_SECONDS)
+
+
+def _pass_on(descriptor: int, name: str) -> None:
+    with os.fdopen(descriptor, "rb") as pipe:
+        while line := pipe.readline(_LONGEST):
+            stream = getattr(sys, name)
+            # go on without a reader: a full pipe would stop the children
+            with contextlib.suppress(OSError, ValueError):
+                stream.write(_COLOUR.sub("", line.decode("utf-8", "replace")))
+                stream.flush()
+
+
+_ALIVE = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
+# A run gets its process, which then takes the lock, within this time.
+_STARTING = timedelta(minutes=5)
+_REASON = (
+    "The process of this run ended without a word: killed, out of memory, or the machine went down. "
+    "What it had landed is kept; the next run resumes it."
+)
+
+
+def any_alive(instance: dg.DagsterInstance) -> bool:
+    """Tell whether Dagster takes any run for alive."""
+    return bool(instance.get_run_ids(RunsFilter(statuses=[*_ALIVE, DagsterRunStatus.STARTING]), limit=1))
+
+
+def fail_dead_runs(instance: dg.DagsterInstance, *, own_run_id: str = "", now: datetime | None = None) -> list[str]:
+    """Mark every run that cannot be alive as failed, and return their ids. Call it only while holding the run lock.
+
+    A run that is still starting is left alone for five minutes: it has not asked for the lock yet.
+    """
+    late = (now or datetime.now(UTC)) - _STARTING
+    runs = instance.get_runs(RunsFilter(statuses=_ALIVE))
+    records = instance.get_run_records(RunsFilter(statuses=[DagsterRunStatus.STARTING], created_before=late))
+    dead = [run for run in [*runs, *(record.dagster_run for record in records)] if run.run_id != own_run_id]
+    for run in dead:
+        instance.report_run_failed(run, _REASON)
+    return [run.run_id for run in dead]
+
 
 _PATIENCE_SECONDS = 7.0  # after SIGTERM, before SIGKILL
 _LOOK_SECONDS = 0.2
@@ -159,3 +240,87 @@ def _said_by(note: str) -> str:
 
 def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PARENT_DIED, signal.SIGTERM)
+
+
+_INSTANCE = """\
+# Written by ordermart, and again whenever it differs; without this line the file is yours.
+# Dagster keeps its runs, events and schedules in this folder.
+telemetry:
+  enabled: false
+# No dialog about newsletters over the pages.
+nux:
+  enabled: false
+# One run at a time: the lock of the data folder would refuse a second one.
+concurrency:
+  runs:
+    max_concurrent_runs: 1
+# Ends runs that hang, and those that take longer than [dagster] max_run_hours.
+run_monitoring:
+  enabled: true
+# Evaluates whether a night ended by [schedule] fresh_by.
+freshness:
+  enabled: true
+"""
+_OURS = "# Written by ordermart"
+
+
+def dagster_home(data_dir: Path) -> Path:
+    """Create `data/dagster`, point DAGSTER_HOME at it, and return its absolute path."""
+    home = data_dir / "dagster"
+    home.mkdir(parents=True, exist_ok=True)
+    instance = home / "dagster.yaml"
+    text = instance.read_text(encoding="utf-8") if instance.exists() else _OURS
+    if text.startswith(_OURS) and text != _INSTANCE:
+        instance.write_text(_INSTANCE, encoding="utf-8")
+    os.environ["DAGSTER_HOME"] = str(home)
+    return home
+
+
+def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = False) -> int:
+    """Run Dagster's pages and daemon on this instance until SIGTERM or SIGINT; return the exit code.
+
+    `webhooks` starts the receiver too. Raise DevError when the port is taken or another one runs on the same folder.
+    """
+    python, home = sys.executable, dagster_home(settings.data_dir)
+    environ = {**os.environ, "DAGSTER_HOME": str(home)}
+    if settings.file.exists():
+        environ["ORDERMART_CONFIG"] = str(settings.file)
+    with only_one(settings.data_dir):
+        check_port(host, port)
+        _look_for_dead_runs(settings)
+        processes = Processes()
+        allowed = settings.dagster.allowed_hosts
+        processes.start("Dagster's pages", [python, "-m", "pipelines.assets.pages", host, str(port), *allowed], environ)
+        daemon = [python, "-m", "dagster._daemon", "run", "-m", "pipelines.definitions"]
+        processes.start("Dagster's daemon", daemon, environ)
+        if webhooks:
+            processes.start("the webhook receiver", [python, "-m", "pipelines.cli", "webhooks", "serve"], environ)
+        sys.stderr.write(f"Dagster's pages: http://{host}:{port} (Ctrl-C stops everything)\n")
+        return run_together(processes)
+
+
+def _look_for_dead_runs(settings: Settings) -> None:
+    """Tell of a run that was killed, and have Dagster take it for failed; set records that are damaged aside."""
+    try:
+        with run_lock(settings.data_dir, "a look for dead runs"):
+            for sentence in set_records_aside(settings.data_dir):
+                sys.stderr.write(f"{sentence}\n")
+            tell_of_dead_runs(settings)
+            with dg.DagsterInstance.get() as instance:
+                fail_dead_runs(instance)
+    except RunLockedError:
+        return  # a run of the command line is alive
+
+
+def set_records_aside(data_dir: Path) -> list[str]:
+    """Rename a folder of Dagster's records that SQLite cannot read, and say so: only the history of runs is lost.
+
+    The caller holds the lock.
+    """
+    home = data_dir / "dagster"
+    notes = []
+    for folder, names in ((home / "history", ("runs.db", "runs/index.db")), (home / "schedules", ("schedules.db",))):
+        if found := next(filter(None, (damage_of(folder / name) for name in names)), ""):
+            target = set_aside(folder)
+            notes.append(f"Dagster's {folder.name} was damaged ({found}) and set aside as {target}; only that is lost.")
+    return notes

@@ -1,8 +1,10 @@
-"""The assets: stores, menus and orders as they were landed, every table, and the release that readers open.
+"""The assets: stores, menus and orders as they were landed, every table with its checks, and the release.
 
 Each calls steps of `pipelines.run` on the run under way, which is a resource, and shows what their record has. Tables
 and release are outputs of one function, as they are made in one commit: a step per table would commit bad rows before
-a check could block them. Only what changed is yielded.
+a check could block them. Only what changed is yielded. Every claim about the tables is a check of its name: one for
+each that blocks, one a table for all its warnings. The build evaluates them, so no step of Dagster belongs to them:
+none is skipped by a run in which there is nothing to build.
 
 Dagster reads the annotations at runtime, so this file does not postpone them.
 """
@@ -14,16 +16,91 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.checks import evaluations
 from pipelines.clock import utc_now
 from pipelines.record import FETCHING, NIGHT, Step
 from pipelines.report.page.morning import morning_page
 from pipelines.report.status import next_tick
 from pipelines.report.text import sentence_of
 from pipelines.settings import Settings
-from pipelines.warehouse import BuildBlocked, Table, tables
+from pipelines.warehouse import BuildBlocked, Check, CheckResult, Table, tables
+from pipelines.warehouse.building.order_lookup import stored_results
 from pipelines.warehouse.inputs import LANDED_KINDS
 from pipelines.warehouse.own.models import Model, read_models
+
+WARNINGS = "warnings"
+
+
+def table_checks() -> dg.AssetChecksDefinition:
+    """Return the declaration of all checks; executed by itself, it reports the findings of the last build."""
+    specs = [spec for table in tables() for spec in _specs(table)]
+
+    @dg.multi_asset_check(
+        name="table_checks",
+        specs=specs,
+        required_resource_keys={"settings"},
+        description="Reports again what the last build found; a run that builds reports it by itself.",
+    )
+    def table_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        for each in evaluations(stored_results(context.resources.settings)):
+            yield dg.AssetCheckResult(
+                asset_key=each.asset_key,
+                check_name=each.check_name,
+                passed=each.passed,
+                severity=each.severity,
+                metadata=each.metadata,
+            )
+
+    return table_checks
+
+
+def evaluations(results: Iterable[CheckResult]) -> Iterator[dg.AssetCheckEvaluation]:
+    """Yield one evaluation for each claim that blocks, and one for the warnings of each table."""
+    warnings: dict[str, list[CheckResult]] = {}
+    for each in results:
+        if each.severity == "blocking":
+            yield _evaluation(each.table, _name(each.name), [each], dg.AssetCheckSeverity.ERROR)
+        else:
+            warnings.setdefault(each.table, []).append(each)
+    for table, found in warnings.items():
+        yield _evaluation(table, WARNINGS, found, dg.AssetCheckSeverity.WARN)
+
+
+def _evaluation(
+    table: str, name: str, results: list[CheckResult], severity: dg.AssetCheckSeverity
+) -> dg.AssetCheckEvaluation:
+    failing = [each for each in results if each.violations]
+    shown: dict[str, Any] = {_name(each.name): each.violations for each in failing}
+    if failing:
+        shown["first"] = dg.MetadataValue.json({_name(each.name): each.sample for each in failing})
+    return dg.AssetCheckEvaluation(
+        asset_key=dg.AssetKey(table.split(".")),
+        check_name=name,
+        passed=not failing,
+        severity=severity,
+        metadata=shown,
+    )
+
+
+def _specs(table: Table) -> Iterator[dg.AssetCheckSpec]:
+    key = dg.AssetKey(table.name.split("."))
+    warnings = []
+    for check in table.checks:
+        if check.severity == "blocking":
+            yield dg.AssetCheckSpec(_name(check.name), asset=key, description=check.claim)
+        else:
+            warnings.append(check)
+    if warnings:
+        yield dg.AssetCheckSpec(WARNINGS, asset=key, description=_claims(warnings))
+
+
+def _claims(checks: Iterable[Check]) -> str:
+    return "\n".join(f"- {_name(check.name)}: {check.claim}" for check in checks)
+
+
+def _name(check: str) -> str:
+    """Return the name of a check without that of its table."""
+    return check.partition("__")[2]
+
 
 OWNER = "team:data"
 RELEASE = "release"

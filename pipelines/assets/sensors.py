@@ -9,7 +9,7 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.dead_runs import any_alive, fail_dead_runs
+from pipelines.assets.dev import any_alive, fail_dead_runs
 from pipelines.assets.flow import RELEASE, key_of
 from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import last_delivery
@@ -17,7 +17,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
 from pipelines.record import KINDS_OF_RUNS, WEBHOOKS, Run, RunKind, new_run, runs
-from pipelines.run.telling import look_for_dead_runs, tell
+from pipelines.run.under_way import look_for_dead_runs, tell
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.release.retention import deferred_until

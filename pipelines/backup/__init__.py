@@ -4,7 +4,7 @@ The vault's keys are in no backup: keep a copy of them elsewhere.
 """
 
 from pipelines.backup.backup import BackedUp, back_up
-from pipelines.backup.copying import BackupError
+from pipelines.backup.manifest import BackupError
 from pipelines.backup.restore import Restored, check_backup, restore
 
 __all__ = [

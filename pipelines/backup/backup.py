@@ -17,15 +17,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pipelines.backup.comparing import compare
-from pipelines.backup.copying import (
+from pipelines.backup.manifest import (
+    MANIFEST,
+    UNFINISHED,
     BackupError,
+    File,
+    Manifest,
+    backups,
     copy_database,
     copy_file,
     link,
+    name_after,
+    read_manifest,
     sync_tree,
     write_content,
 )
-from pipelines.backup.manifest import MANIFEST, UNFINISHED, File, Manifest, backups, name_after, read_manifest
 from pipelines.backup.rows import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole
@@ -38,11 +44,11 @@ from pipelines.ledger import ledger_of
 from pipelines.ledger.decisions import erasures
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.notify import LastBackup, record_backup
-from pipelines.privacy.log import LOG, add_to_log, erasure_log
+from pipelines.privacy.erasure import LOG, add_to_log, erasure_log
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
-from pipelines.vault.snapshot import forget_later_loads
+from pipelines.vault.database import forget_later_loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,19 +2,87 @@
 
 A backup is a folder below the one that the user names, complete in itself; it counts once it has its name, and its
 manifest is the last file written into it.
+Files are copied durably, with hash and time; one that an earlier backup holds already is linked.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.backup.copying import BackupError
+from pipelines.durable import sync
+from pipelines.notify import last_backup
+from pipelines.vault import key_sha256
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from pipelines.ledger import Entry
+
+
+_BLOCK = 1 << 20
+
+
+class BackupError(Exception):
+    """Nothing was backed up or restored; the message says why and what to do."""
+
+
+def copy_file(source: Path, target: Path) -> tuple[int, str]:
+    """Copy a file as it is now, synced, with its time of modification; return its size and SHA-256."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    digest, size = hashlib.sha256(), 0
+    with source.open("rb") as file, target.open("wb") as copy:
+        modified = os.fstat(file.fileno()).st_mtime_ns
+        while block := file.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+            copy.write(block)
+        copy.flush()
+        os.fsync(copy.fileno())
+    os.utime(target, ns=(modified, modified))
+    return size, digest.hexdigest()
+
+
+def write_content(content: bytes, target: Path, modified_ns: int) -> tuple[int, str]:
+    """Write a small file, synced, with a time of modification; return its size and SHA-256."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with target.open("wb") as copy:
+        copy.write(content)
+        copy.flush()
+        os.fsync(copy.fileno())
+    os.utime(target, ns=(modified_ns, modified_ns))
+    return len(content), hashlib.sha256(content).hexdigest()
+
+
+def link(earlier: Path, target: Path) -> bool:
+    """Link a file of an earlier backup into a new one; return whether the file system could."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        os.link(earlier, target)
+    except OSError:
+        return False
+    return True
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy an SQLite file as of its last commit, while others write to it, into one file without a log."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with closing(sqlite3.connect(source, timeout=30)) as db, closing(sqlite3.connect(target)) as copy:
+        db.backup(copy)
+        copy.execute("pragma journal_mode = delete")
+    target.chmod(0o600)
+
+
+def sync_tree(folder: Path) -> None:
+    """Sync every folder of a tree; its files were synced when they were written."""
+    for path in (*(each for each in folder.rglob("*") if each.is_dir()), folder):
+        sync(path)
+
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".unfinished-"
@@ -91,3 +159,23 @@ def read_manifest(backup: Path) -> Manifest:
         raise BackupError(f"{path} cannot be read: {error.strerror}; use another backup of that folder") from None
     except (msgspec.DecodeError, AttributeError):
         raise BackupError(f"{path} is damaged: use another backup of that folder") from None
+
+
+def backups_holding(data_dir: Path, entry: Entry | None) -> list[Path]:
+    """Return the backups, in the folder of the last one, whose vault has a key of a customer of an erasure."""
+    last = last_backup(data_dir)
+    if last is None or entry is None:
+        return []
+    erased = set(entry.body["customer_sha256"])
+    return [each for each in backups(Path(last.path).parent) if _holds(each / "vault" / "vault.sqlite", erased)]
+
+
+def _holds(vault: Path, erased: set[str]) -> bool:
+    if not vault.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(f"file:{vault}?mode=ro&immutable=1", uri=True)) as db:
+            rows = db.execute("select customer_key from customers where wrapped is not null")
+            return any(key_sha256(key) in erased for (key,) in rows)
+    except sqlite3.Error:
+        return True  # it cannot be looked at

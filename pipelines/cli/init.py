@@ -46,7 +46,7 @@ def init(
     Exit codes: 0 written, and proven; 2 an answer is missing or invalid; 3 written, with something still open.
     """
     from pipelines.examining.first import Given, make_settings
-    from pipelines.ingest.request import ids_of_file
+    from pipelines.ingest.plan import ids_of_file
 
     answers = dict(_pairs(sets or []))
     answers |= {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pipelines.record import Run
-    from pipelines.run.telling import Told
+    from pipelines.run.under_way import Told
     from pipelines.settings import Settings
 
 app = typer.Typer()
@@ -51,7 +51,7 @@ def run(
     that are not up to date; 4 another run holds the lock, for half an hour unless with --due;
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
-    from pipelines.ingest.stop import stoppable
+    from pipelines.ingest.session import stoppable
     from pipelines.report.progress import json_progress, line, terminal_progress
     from pipelines.run.exit_codes import exit_code
     from pipelines.run.under_way import Asked, NotBegunError, perform
@@ -144,7 +144,7 @@ def build(
     from pipelines.landing.data_folder import migrate
     from pipelines.report.outcomes import costs
     from pipelines.report.summary import built
-    from pipelines.run.telling import tell_of_dead_runs
+    from pipelines.run.under_way import tell_of_dead_runs
     from pipelines.warehouse import publish
     from pipelines.warehouse.release.retention import make_room
     from pipelines.warehouse.rows.profile import profiled
@@ -231,7 +231,7 @@ def dev(
     Exit codes: 0 stopped by a signal; 1 a process ended by itself, the port is taken, or another one runs on this
     folder; 2 invalid settings, or those of the demo, whose nights are at the time of its world.
     """
-    from pipelines.assets.home import dagster_dev
+    from pipelines.assets.dev import dagster_dev
 
     if settings.file.name == "demo.toml":
         raise usage_error(

@@ -37,7 +37,7 @@ def status(
 
     from pipelines.report.status import status as state_of
     from pipelines.report.status import status_lines
-    from pipelines.run.telling import look_for_dead_runs
+    from pipelines.run.under_way import look_for_dead_runs
 
     look_for_dead_runs(settings)
     state = state_of(settings)

@@ -77,7 +77,7 @@ def restore(
     from pipelines.backup import restore as restore_backup
     from pipelines.ingest.lock import RESTORE, run_lock
     from pipelines.ledger.decisions import current_user
-    from pipelines.privacy.restored import NoErasures
+    from pipelines.privacy.erasure import NoErasures
     from pipelines.report.outcomes import restore_lines
     from pipelines.report.progress import terminal_progress
 
@@ -109,8 +109,7 @@ def inventory(
     Exit codes: 0 everything is as recorded, or was accepted; 1 the ledger is damaged, which cannot be accepted; 2
     invalid usage; 3 files are damaged: they are named, with what to do; 4 another run holds the lock.
     """
-    from pipelines.backup.comparing import compare
-    from pipelines.backup.mending import accept_losses
+    from pipelines.backup.comparing import accept_losses, compare
 
     if accept:
         with locked("ordermart inventory"):

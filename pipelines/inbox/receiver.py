@@ -35,7 +35,7 @@ from pipelines.listening import ListenError, claimed, serve_until_stopped
 from pipelines.settings import SettingsError
 from pipelines.settings.contradictions import unsigned
 from pipelines.vault import VaultError, open_vault
-from pipelines.vault.refused import ROW_BYTES
+from pipelines.vault.bodies import ROW_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from pipelines.inventory import Head, changing, read_inventory
 from pipelines.inventory.record import is_expected
 from pipelines.ledger.chain import Ledger, LedgerError
 from pipelines.vault import VaultError
-from pipelines.vault.keyring import keep_ledger_head, kept_ledger_head, ledger_key
+from pipelines.vault.rotation import keep_ledger_head, kept_ledger_head, ledger_key
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,10 +3,8 @@
 Downstream of vault, raw, ledger and releases, which each erase their own part.
 """
 
-from pipelines.privacy.access import export, reveal, undocumented
+from pipelines.privacy.access import Asked, PrivacyError, export, reveal, rotate_keys, undocumented
 from pipelines.privacy.erasure import Erasure, erase, finish_erasure, forget_request, remove_old_releases
-from pipelines.privacy.finding import Asked, PrivacyError
-from pipelines.privacy.rotation import rotate_keys
 
 __all__ = [
     "Asked",

@@ -3,29 +3,36 @@
 Whatever is killed when, the same request or the next run goes on with it: an erasure that is in the ledger is applied
 until raw/ notes it, and published until the keyed hash of its request is removed from the vault's folder. The entry
 names customers by a hash of their random key.
+
+The erasure log is a copy of every erasure outside the data folder, so that a restored backup does not undo them: they
+are applied to it. It has one JSON line per erasure, as in the ledger, and one per backup: a log that names a backup has
+the erasures after it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import fcntl
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
-from pipelines.durable import write_whole
+from pipelines.durable import make_folder, write_whole
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
 from pipelines.landing import LandingError, guard_source
-from pipelines.landing.data_folder import applied_erasures, migrate, note_erasure
+from pipelines.landing.data_folder import applied_erasures, erasure_log_place, migrate, note_erasure
 from pipelines.landing.merge import erase_in_raw
-from pipelines.ledger import LedgerError, ledger_of
-from pipelines.ledger.decisions import ERASED, current_user, erasures
+from pipelines.ledger import Ledger, LedgerError, ledger_of
+from pipelines.ledger.decisions import ERASED, NO_ERASURES, current_user, erasures, origin
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
-from pipelines.privacy.finding import PrivacyError, customers
-from pipelines.privacy.log import add_to_log, required_log
+from pipelines.privacy.access import PrivacyError, customers
 from pipelines.record import current_release
+from pipelines.settings import SettingsError
 from pipelines.vault import Destroyed, open_vault
+from pipelines.vault.keys import read_keys
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import read_manifest
@@ -38,10 +45,80 @@ if TYPE_CHECKING:
 
     from pipelines.ledger import Entry
     from pipelines.ledger.decisions import User
-    from pipelines.privacy.finding import Asked
+    from pipelines.privacy.access import Asked
     from pipelines.settings import Settings
 
     Progress = Callable[[str, int, int], None]
+
+LOG = "erasures.jsonl"
+
+
+class ErasureLog(NamedTuple):
+    """What a log holds: body of each erasure by the hash of its first entry, and the names of backups."""
+
+    erasures: dict[str, dict[str, Any]]
+    backups: set[str]
+
+
+def erasure_log(settings: Settings, folder: Path | None = None) -> Path | None:
+    """Return the file of [privacy] erasure_log, else the one that a data folder or backup remembers, else None.
+
+    Raise SettingsError if it is in the data folder.
+    """
+    place = settings.privacy.erasure_log or erasure_log_place(folder or settings.data_dir)
+    if not place:
+        return None
+    path = (settings.file.parent / place).resolve()
+    if path.is_relative_to(settings.data_dir):
+        raise SettingsError(f"[privacy] erasure_log: {path} is lost with the data folder: name a file elsewhere")
+    return path
+
+
+def required_log(settings: Settings, *, has_backups: bool) -> Path | None:
+    """Return the log that an erasure must be written to; None if there is neither a backup nor a setting.
+
+    Raise PrivacyError if there are backups, which would bring the data back, and no log: nothing was erased yet.
+    """
+    log, is_remembered = erasure_log(settings), bool(erasure_log_place(settings.data_dir))
+    if log is None and has_backups:
+        raise PrivacyError(
+            "there are backups, which would bring the data back when restored: set [privacy] erasure_log to a file "
+            "outside the data folder, then erase again; nothing was erased"
+        )
+    if log and (is_remembered or log.exists()):
+        read_log(log)
+    return log
+
+
+def add_to_log(path: Path, entries: Iterable[Entry], backups: Iterable[str] = ()) -> None:
+    """Add the erasures and names of backups that the log does not have yet, durably; create it if it is missing."""
+    make_folder(path.parent)
+    with path.with_name(path.name + ".lock").open("w") as lock:  # a backup may go on while somebody is erased
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = read_log(path) if path.exists() else ErasureLog({}, set())
+        new = [{"sha256": origin(e), "at": e.at, "body": e.body} for e in entries if origin(e) not in known.erasures]
+        new += [{"backup": name} for name in backups if name not in known.backups]
+        if new or not path.exists():
+            content = path.read_bytes() if path.exists() else b""
+            write_whole(path, content + b"".join(json.dumps(line, sort_keys=True).encode() + b"\n" for line in new))
+
+
+def read_log(path: Path) -> ErasureLog:
+    """Return what a log holds; raise PrivacyError if it cannot be read."""
+    try:
+        lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+        erased = {line["sha256"]: dict(line["body"]) for line in lines if "backup" not in line}
+        return ErasureLog(erased, {str(line["backup"]) for line in lines if "backup" in line})
+    except FileNotFoundError:
+        raise PrivacyError(
+            f"[privacy] erasure_log: {path} is missing: without it, erased data would come back. Bring it back, or "
+            "take a backup, which writes it again from the ledger"
+        ) from None
+    except OSError as error:
+        raise PrivacyError(f"[privacy] erasure_log: {path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise PrivacyError(f"[privacy] erasure_log: {path} is damaged: bring it back from a copy") from None
+
 
 _NOTHING = Destroyed(0, 0, 0)
 
@@ -200,3 +277,61 @@ def _has_any(release: Path, order_ids: list[int]) -> bool:
             return con.execute(query, [order_ids]).fetchone() is not None
     except duckdb.Error:
         return True  # whatever it has cannot be looked at
+
+
+class NoErasures(NamedTuple):
+    """Somebody's word that nobody was erased since a backup: the reason, and who says so."""
+
+    reason: str
+    user: User | None = None
+
+
+def known_erasures(
+    settings: Settings, backup: Path, ledgers: Iterable[Path], word: NoErasures | None
+) -> dict[str, dict[str, Any]]:
+    """Return every erasure that is known of: hash of its first entry → body.
+
+    `ledgers` are those of backups. Raise PrivacyError unless the erasure log reaches beyond the backup, or somebody
+    gives their word; VaultError if there were erasures and the vault's keys are not set: nothing may be restored then.
+    """
+    log = erasure_log(settings, backup)
+    found = read_log(log) if log and (log.exists() or word is None) else ErasureLog({}, set())
+    if backup.name not in found.backups and word is None:
+        why = f"{log} does not name {backup.name}, so it may be older" if log else "no erasure log is known"
+        raise PrivacyError(
+            f"erasures after this backup cannot be applied: {why}. Set [privacy] erasure_log to the present log, or "
+            "give --no-erasures-since REASON if nobody was erased since; nothing was restored"
+        )
+    of_backups = {origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)}
+    known = of_backups | found.erasures
+    if known:
+        read_keys(settings)
+    return known
+
+
+def _readable_erasures(ledger: Path) -> list[Entry]:
+    """Return the erasures of a backup's ledger; none if it is damaged, which a restore of that backup names."""
+    try:
+        return erasures(Ledger(ledger))
+    except LedgerError:
+        return []
+
+
+def apply_to_restored(
+    settings: Settings, known: dict[str, dict[str, Any]], backup: str, word: NoErasures | None
+) -> int:
+    """Apply erasures that the restored folder lacks, each as a new entry of its ledger; return how many.
+
+    A word that nobody was erased since is an entry, too.
+    """
+    ledger = signing_ledger(settings, is_restored=True)
+    if word:
+        body = {"backup": backup, "reason": word.reason, **(word.user or current_user()).body}
+        ledger.append(NO_ERASURES, body)
+    here = {origin(entry) for entry in erasures(ledger)}
+    missing = {sha256: body for sha256, body in known.items() if sha256 not in here}
+    for sha256, body in missing.items():
+        ledger.append(ERASED, {**body, "copied_from": sha256})
+    if known:
+        apply_erasures(settings, is_logged=True)
+    return len(missing)

@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from pipelines.ingest.lock import RunLockedError
-from pipelines.ingest.stop import SHELL
+from pipelines.ingest.session import SHELL
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:

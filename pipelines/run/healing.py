@@ -1,33 +1,44 @@
-"""Before a run: bring the data folder to its present format, and rebuild whatever is damaged and can be derived.
+"""Before a run: check what needs no service, bring the data folder to its present format, rebuild what can be derived.
 
 Raises nothing for what it cannot rebuild: the run itself says so where it needs it, and goes on with the rest.
+Keys, credentials, rules and files that it was given are checked first: a night that ends with such an error after an
+hour of requests is a night lost.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from pipelines.clock import utc_now
+from pipelines.engines import engine_of
+from pipelines.finance.periods import fiscal_periods
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.plan import ids_of_file, ids_of_range
 from pipelines.landing import LandingError
 from pipelines.landing.data_folder import migrate
 from pipelines.landing.index import clock_set_back
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import sign_missing_heads
+from pipelines.partner import PartnerMisconfigured
+from pipelines.partner.token import authenticate_request
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
 from pipelines.record import NIGHT, WEBHOOKS, current_release
 from pipelines.report.text import moment
+from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
+from pipelines.vault.keys import read_keys
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.building.build import short, unreadable
+from pipelines.warehouse.evidence.candidates import unknown_rules
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import damaged_files
 from pipelines.warehouse.release.release import DATABASE
@@ -37,11 +48,29 @@ from pipelines.warehouse.storage import NotOpenedError
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
     from pipelines.record import RunKind
     from pipelines.settings import Settings
+
+
+def check_before_run(settings: Settings, id_files: Iterable[str] = (), order_id_range: str = "") -> None:
+    """Raise SettingsError for the first thing that is wrong with the settings or the files of ids."""
+    for file in id_files:
+        for _ in ids_of_file(Path(file)) if file else ():
+            pass
+    if order_id_range:
+        ids_of_range(order_id_range)
+    try:
+        read_keys(settings)
+        authenticate_request(settings.partner)
+    except (VaultError, PartnerMisconfigured) as error:
+        raise SettingsError(str(error)) from None
+    fiscal_periods(settings)
+    engine_of(settings)
+    for complaint in unknown_rules(settings):
+        raise SettingsError(complaint)
+
 
 _WHY = "work list rebuilt"
 

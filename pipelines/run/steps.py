@@ -16,22 +16,18 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, cast
 
-from pipelines.backup.comparing import DamageError
-from pipelines.backup.mending import mend
+from pipelines.backup.comparing import DamageError, mend
 from pipelines.clock import utc_now
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.loop import ingest
+from pipelines.ingest.loop import ingest, ingest_unlisted_stores
 from pipelines.ingest.maintenance import TaskResult, run_maintenance
-from pipelines.ingest.plan import plan_orders, report_plan_results
-from pipelines.ingest.request import add_requested
-from pipelines.ingest.unlisted import ingest_unlisted_stores
+from pipelines.ingest.plan import add_requested, plan_orders, report_plan_results
 from pipelines.partner import ServiceDown
 from pipelines.record import NIGHT, RunKind
 from pipelines.run.dagster_records import prune_records
-from pipelines.run.healing import heal
-from pipelines.run.preflight import check_before_run
+from pipelines.run.healing import check_before_run, heal
 from pipelines.warehouse import BuildBlocked, publish
 from pipelines.warehouse.building.order_lookup import unbuilt_loads
 

@@ -1,10 +1,22 @@
-"""The vault's SQLite file: its tables, its transactions, and random bytes."""
+"""The vault's SQLite file: its tables, transactions, the content of rows, and how a customer is found.
+
+A customer is found by phone or e-mail, of which neither is stored: keyed hashes of normalised forms. The content of a
+row is a JSON object, pointer → value.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import os
+import re
 import sqlite3
+from contextlib import closing
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from pipelines.durable import make_folder
 from pipelines.inventory import track
@@ -13,6 +25,9 @@ from pipelines.resources import resource
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from pipelines.inventory import Head
+
 
 _ASKED_AT_ONCE = 500
 _RANDOM_AT_ONCE = 8_192
@@ -82,3 +97,126 @@ def erased_ids(db: sqlite3.Connection, kind: str, ids: set[int]) -> set[int]:
         query = f"select id from erased where kind = ? and id in ({marks})"
         found |= {id_ for (id_,) in db.execute(query, (kind, *part))}
     return found
+
+
+HASH_BYTES = 16
+_REMEMBERED = 20_000  # customers return; the cache is in memory only
+_NOT_DIGITS = re.compile(r"[^0-9]+")
+
+
+def normal_phone(text: str | None) -> str:
+    """Return the digits of a phone number, a leading + kept; "" if there are none."""
+    if not text:
+        return ""
+    digits = _NOT_DIGITS.sub("", text)
+    if not digits:
+        return ""
+    return "+" + digits if text.lstrip().startswith("+") else digits
+
+
+def normal_email(text: str | None) -> str:
+    """Return an e-mail address stripped and case-folded; "" if there is none."""
+    return text.strip().casefold() if text else ""
+
+
+class Lookup:
+    """Compute the keyed hashes that identify customers: HMAC-SHA256, truncated to 128 bits."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._keyed = hmac.new(secret, digestmod="sha256")  # its inner states are computed once, and copied
+        self._phones: dict[str, bytes] = {}
+        self._emails: dict[str, bytes] = {}
+        self._digest_key = hmac.digest(secret, b"digest of sealed content", "sha256")  # stored name
+        self.check = hmac.digest(secret, b"check of the lookup secret", "sha256")
+
+    def hash(self, text: bytes) -> bytes:
+        """Return HMAC-SHA256 of `text`, truncated to 16 bytes."""
+        found = self._keyed.copy()
+        found.update(text)
+        return found.digest()[:HASH_BYTES]
+
+    def phone(self, text: str) -> bytes:
+        """Return the hash of a phone number; b"" if it has no digits."""
+        known = self._phones.get(text)
+        if known is None:
+            normal = normal_phone(text)
+            known = self.hash(b"phone:" + normal.encode()) if normal else b""
+            _remember(self._phones, text, known)
+        return known
+
+    def email(self, text: str) -> bytes:
+        """Return the hash of an e-mail address; b"" if it is blank."""
+        known = self._emails.get(text)
+        if known is None:
+            normal = normal_email(text)
+            known = self.hash(b"email:" + normal.encode()) if normal else b""
+            _remember(self._emails, text, known)
+        return known
+
+    def digest(self, content: bytes) -> bytes:
+        """Return a keyed digest, which differs if the content changed."""
+        return hashlib.blake2b(content, digest_size=HASH_BYTES, key=self._digest_key).digest()
+
+
+def _remember(cache: dict[str, bytes], text: str, known: bytes) -> None:
+    if len(cache) >= _REMEMBERED:
+        cache.clear()
+    cache[text] = known
+
+
+def values(content: bytes) -> dict[str, Any]:
+    """Return pointer → value, numbers as int or Decimal, else as text."""
+    found: dict[str, Any] = json.loads(content, parse_int=_integer, parse_float=_fraction)
+    return found
+
+
+def pattern(pointer: str) -> str:
+    """Return a pointer without the places of array elements, `items/*/name`."""
+    return "/".join("*" if part.isdigit() else part for part in pointer.split("/")).removeprefix("/")
+
+
+def contact(content: bytes) -> tuple[str, str]:
+    """Return the phone number and the e-mail address of an order's content, "" for one that it lacks."""
+    found = values(content)
+    phone, email = (found.get(pointer) for pointer in ("/user_phone", "/user_email"))
+    return phone if isinstance(phone, str) else "", email if isinstance(email, str) else ""
+
+
+def _integer(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:  # thousands of digits
+        return text
+
+
+def _fraction(text: str) -> Decimal | str:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent out of range
+        return text
+
+
+def forget_later_loads(copy: Path, landed: Iterable[str], since: str, head: Head | None) -> None:
+    """Undo loads of load_id `since` or later that are not among the `landed`, as if they had been killed.
+
+    The ledger's `head` is that of the copied ledger, which may be of fewer entries.
+    """
+    known = set(landed)
+    with closing(sqlite3.connect(copy, isolation_level=None)) as db:
+        db.execute("pragma secure_delete = on")
+        rows = db.execute(
+            """
+            select load_id from personal_data where load_id >= ?1
+            union select load_id from refused where load_id >= ?1 and kind <> 'webhooks'
+            union select load_id from open_loads
+            """,
+            (since,),
+        ).fetchall()
+        later = [(load_id,) for (load_id,) in rows if load_id not in known]
+        db.execute("begin")
+        for table in ("personal_data", "refused", "open_loads"):
+            db.executemany(f"delete from {table} where load_id = ?", later)
+        if head is not None and head.signature:
+            query = "update meta set value = ? where name = 'ledger/head' and value <> ?"
+            db.execute(query, (msgspec.json.encode(head),) * 2)
+        db.execute("commit")

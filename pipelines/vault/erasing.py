@@ -11,17 +11,15 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines.vault.content import contact, values
-from pipelines.vault.customers import normal_email, normal_phone
-from pipelines.vault.database import transaction
+from pipelines.vault.database import contact, normal_email, normal_phone, transaction, values
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from pipelines.vault.customers import Lookup
-    from pipelines.vault.refused import RefusedBodies
+    from pipelines.vault.bodies import RefusedBodies
+    from pipelines.vault.database import Lookup
 
 _LEAST_DIGITS = 6  # of a phone number that is searched for in quarantined bodies
 _MOST_DIGITS, _MOST_SIGNS = 32, 320  # of a searched text: the search takes as many steps for each byte

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.vault.content import pattern, values
-from pipelines.vault.customers import Lookup
-from pipelines.vault.database import Random, erased_ids, opened, parts, transaction
+from pipelines.vault.bodies import RefusedBodies
+from pipelines.vault.database import Lookup, Random, erased_ids, opened, parts, pattern, transaction, values
 from pipelines.vault.erasing import Erasing
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, Keys, VaultError, decrypt, encrypt, read_keys
-from pipelines.vault.refused import RefusedBodies
 from pipelines.vault.rotation import CHECK, require_key
 
 if TYPE_CHECKING:

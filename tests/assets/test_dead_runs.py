@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 from dagster import DagsterRunStatus
 
-from pipelines.assets.dead_runs import any_alive, fail_dead_runs
+from pipelines.assets.dev import any_alive, fail_dead_runs
 
 
 @dg.op

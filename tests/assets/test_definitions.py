@@ -12,8 +12,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from pipelines.assets.checks import WARNINGS
-from pipelines.assets.home import dagster_home
+from pipelines.assets.dev import dagster_home
+from pipelines.assets.flow import WARNINGS
 from pipelines.definitions import wiring
 from pipelines.record import KINDS_OF_RUNS
 from pipelines.settings import load_settings

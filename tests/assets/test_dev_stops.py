@@ -130,7 +130,7 @@ def test_output_of_children_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None
     terminals = [io.StringIO(), io.StringIO()]
     for name, terminal in zip(("stdout", "stderr"), terminals, strict=True):
         monkeypatch.setattr(sys, name, PlainText(terminal))
-    monkeypatch.setattr("pipelines.assets.relay._PATIENCE_SECONDS", 60.0)  # of a busy machine
+    monkeypatch.setattr("pipelines.assets.dev._PATIENCE_SECONDS", 60.0)  # of a busy machine
     processes = Processes()
     processes.start("a child", [sys.executable, "-c", script], os.environ)
     assert run_together(processes) == 1

@@ -8,7 +8,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from pipelines.assets.home import set_records_aside
+from pipelines.assets.dev import set_records_aside
 from pipelines.ingest.lock import run_lock
 from pipelines.inventory import write_noted
 from pipelines.notify import standing

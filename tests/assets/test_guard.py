@@ -13,7 +13,7 @@ import httpx
 import pytest
 import uvicorn
 
-from pipelines.assets.guard import Guard, served_hosts
+from pipelines.assets.pages import Guard, served_hosts
 
 if TYPE_CHECKING:
     from pathlib import Path

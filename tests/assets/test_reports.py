@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from pipelines.assets.checks import WARNINGS, evaluations
-from pipelines.assets.home import dagster_home
+from pipelines.assets.dev import dagster_home
+from pipelines.assets.flow import WARNINGS, evaluations
 from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
 from pipelines.record import NIGHT, WEBHOOKS, runs

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.backup import BackupError, back_up, check_backup
-from pipelines.backup.comparing import compare
+from pipelines.backup.comparing import accept_losses, compare, mend
 from pipelines.backup.manifest import read_manifest
-from pipelines.backup.mending import accept_losses, mend
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import read_inventory, record_stores

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from pipelines.assets.home import dagster_home
+from pipelines.assets.dev import dagster_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

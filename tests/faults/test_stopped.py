@@ -82,7 +82,7 @@ def test_ctrl_c_ends_with_130(serve: Callable[..., Place]) -> None:
 
 # A run as Dagster's daemon starts it: with Dagster's own signal handlers.
 _SCHEDULED = """
-from pipelines.assets.home import dagster_home
+from pipelines.assets.dev import dagster_home
 from pipelines.definitions import wiring
 from pipelines.settings import load_settings
 import dagster as dg

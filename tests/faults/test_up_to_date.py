@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.loop import ingest
+from pipelines.ingest.loop import ingest, ingest_unlisted_stores
 from pipelines.ingest.session import PartnerSession
-from pipelines.ingest.unlisted import ingest_unlisted_stores
 from tests.rewriting import rewriting
 
 if TYPE_CHECKING:

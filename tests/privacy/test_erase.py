@@ -13,7 +13,7 @@ import pytest
 
 from pipelines import cli
 from pipelines.backup import back_up
-from pipelines.backup.holding import backups_holding
+from pipelines.backup.manifest import backups_holding
 from pipelines.inventory import write_noted
 from pipelines.landing import LandingError, open_load, raw_files, reprocess_quarantine
 from pipelines.landing.data_folder import FORMATS, guard_format

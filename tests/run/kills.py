@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from pipelines.assets.home import dagster_home
+from pipelines.assets.dev import dagster_home
 from pipelines.definitions import wiring
 from pipelines.record import NIGHT, Run, runs
 from pipelines.run.steps import steps_of
@@ -41,7 +41,7 @@ BY = ("command", "Dagster")
 _SECONDS = 120
 _OF_DAGSTER = """
 import dagster as dg
-from pipelines.assets.home import dagster_home
+from pipelines.assets.dev import dagster_home
 from pipelines.definitions import wiring
 from pipelines.settings import load_settings
 settings = load_settings()
