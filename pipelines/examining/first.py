@@ -9,6 +9,7 @@ import asyncio
 import functools
 import json
 import re
+import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
 from shlex import quote
@@ -22,7 +23,7 @@ from pipelines.examining.lists import ListSearch, refused_lists
 from pipelines.examining.login import find_login, find_token
 from pipelines.examining.proof import Examined, examine
 from pipelines.examining.records import RecordSearch
-from pipelines.settings import given_keys, load_settings
+from pipelines.settings import SettingsError, given_keys, load_settings
 from pipelines.vault import new_key_file
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
             environ[f"{_SECRET}_FILE"] = str(secret_file)
         else:
             environ[_SECRET] = ask("partner.client_secret", "client_secret")
+    # Before anything is sent: can this file take an answer at all?
+    with_answers(text, {f"partner.{table}.x": ("", "") for table in ("authenticate", "list_stores", "store")})
     start = {key: (value, "given") for key, value in answers.items()}
     settings = _drafted(file, with_answers(text, start), environ)
     made = find(settings, ask, given, frozenset({*start, *named}), frozenset(written - {*start}))
@@ -212,19 +215,26 @@ def _sales(settings: Settings, examined: Examined, ask: Ask) -> Found:
 
 
 def with_answers(text: str, found: Found) -> str:
-    """Return a settings file with these answers, each with its evidence as a comment; all else stays as it is."""
-    tree = tomlkit.parse(text)
+    """Return a settings file with these answers, each with its evidence as a comment; all else stays as it is.
+
+    Raise SettingsError for a file in which that is not possible, as its tables are written as dotted keys.
+    """
+    tree, plain = tomlkit.parse(text), tomllib.loads(text)
     for key, (value, evidence) in found.items():
         *path, name = key.split(".")
-        table: Any = tree
+        table, inner = tree, plain
         for part in path:
-            table = table.setdefault(part, tomlkit.table())
+            table, inner = table.setdefault(part, tomlkit.table()), inner.setdefault(part, {})
+        inner[name] = list(value) if isinstance(value, tuple) else value
         item = tomlkit.item(list(value) if isinstance(value, tuple) else value)
         if isinstance(value, dict):
             item = tomlkit.inline_table()
             item.update(value)
         item.comment(evidence)
         table[name] = item
-    return (
-        re.sub(r"(?<=[^\n])\n\[", "\n\n[", tomlkit.dumps(tree)) if text.startswith(_START[:40]) else tomlkit.dumps(tree)
-    )
+    written = tomlkit.dumps(tree)
+    if tomllib.loads(written) != plain:
+        raise SettingsError(
+            "the file has tables as dotted keys, which cannot be completed: write them as [partner.store]"
+        )
+    return re.sub(r"(?<=[^\n])\n\[", "\n\n[", written) if text.startswith(_START[:40]) else written

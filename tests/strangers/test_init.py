@@ -9,11 +9,14 @@ import select
 import stat
 import sys
 import time
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.examining.first import Given, make_settings, with_answers
 from pipelines.sandbox.process import Sandbox
+from pipelines.settings import SettingsError
 from tests.forked import ROOT, ordermart
 from tests.strangers.service import CLIENT_ID, CLIENT_SECRET
 from tests.strangers.services import Square, Stripe, Toast
@@ -202,3 +205,31 @@ def _typed(arguments: tuple[str, ...], answers: dict[str, str]) -> tuple[int, st
             os.write(ours, answers.pop(asked).encode() + b"\n")
     os.close(ours)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[partner]\nbase_url = "u" # ours\nlist_stores = { path = "/v2" }\n',
+        '[partner.store]\nname_pointer = "/n"\n[data]\ndir = "x"\n[partner.list_stores]\npath = "/p"\n[partner]\nbase_url = "u"\n',
+        "",
+        "[sales]\n# Jo decides\ncounted_statuses = []  # none yet\n",
+    ],
+    ids=range(4),
+)
+def test_answers_are_written_into_any_form(text: str) -> None:
+    """Tables in any order, inline tables and empty files take an answer; what was there stays."""
+    after = with_answers(
+        text, {"partner.store.id_pointer": ("/id", "five"), "sales.counted_statuses": (("a",), "said")}
+    )
+    tree = tomllib.loads(after)
+    assert (tree["partner"]["store"]["id_pointer"], tree["sales"]["counted_statuses"]) == ("/id", ["a"])
+    assert [word for word in ("ours", "Jo decides", "/v2", "/p") if word in text and word not in after] == []
+
+
+def test_file_of_dotted_keys_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    """What cannot be completed is said first, with what to write instead."""
+    file = tmp_path / "shop.toml"
+    file.write_text('partner.base_url = "http://127.0.0.1:9"\npartner.store.id_pointer = "/id"\n')
+    with pytest.raises(SettingsError, match=r"write them as \[partner.store\]"):
+        make_settings(file, Given(), lambda *_: "x", {})
