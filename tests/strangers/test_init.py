@@ -211,7 +211,7 @@ def _typed(arguments: tuple[str, ...], answers: dict[str, str]) -> tuple[int, st
     "text",
     [
         '[partner]\nbase_url = "u" # ours\nlist_stores = { path = "/v2" }\n',
-        '[partner.store]\nname_pointer = "/n"\n[data]\ndir = "x"\n[partner.list_stores]\npath = "/p"\n[partner]\nbase_url = "u"\n',
+        '[partner.store]\nname_pointer = "/n"\n[data]\ndir = "x"\n[partner.list_stores]\npath = "/p"\n',
         "",
         "[sales]\n# Jo decides\ncounted_statuses = []  # none yet\n",
     ],
