@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
@@ -101,7 +101,7 @@ def run_tests(settings: Settings) -> list[Tried]:
 def _differences(model: Model, text: str) -> Iterator[str]:
     """Yield a sentence for each row that is missing, and for each that was not expected."""
     blocks = [block.splitlines() for block in text.split("\n\n") if block.strip()]
-    config: dict[str, str | bool | int | float | list[str]] = {
+    config: dict[str, Any] = {
         "enable_external_access": False,
         "python_enable_replacements": False,
     }
