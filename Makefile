@@ -18,10 +18,12 @@ lint:
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-# docs/DICTIONARY.md, QUESTIONS.md and contract.odcs.yaml, generated from contracts and examples; tests fail when stale.
+# docs/DICTIONARY.md, QUESTIONS.md and contract.odcs.yaml, generated from contracts and examples, and docs/COMMANDS.md
+# from the commands' help; tests fail when stale.
 dictionary:
 	$(PYTHON) bootstrap.py setup
 	PYTHONPATH=. .venv/bin/python docs/tables.py
+	PYTHONPATH=. .venv/bin/python docs/commands.py
 
 # Resolve the dependencies of pyproject.toml for every platform and Python 3.11 to 3.14, with hashes.
 # uv is installed into its own environment: nothing else needs it. Locked versions stay while they fit;
