@@ -20,6 +20,8 @@ from pipelines.backup.manifest import BackupError, backups, read_manifest
 from pipelines.clock import utc_now
 from pipelines.inventory import (
     STORES,
+    VAULT,
+    WORK_LIST,
     Inventory,
     InventoryError,
     accept,
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 
 
 ROUND = dt.timedelta(days=31)
-VAULT, WORK_LIST, LEDGER = "vault/vault.sqlite", "inbox/worklist.sqlite", "ledger/ledger.jsonl"
+LEDGER = "ledger/ledger.jsonl"
 _NIGHTS = 28  # in which everything is read once
 _LEAST_SECONDS = 2.0  # of reading, so that a small folder is read as a whole each night
 _SMALL = (".json", ".jsonl")

@@ -142,7 +142,7 @@ def verify(
     first table, key and column are named; 4 another run holds the lock.
     """
     from pipelines.report.outcomes import verification_lines
-    from pipelines.warehouse.verify import verify_all, verify_days, verify_next
+    from pipelines.warehouse.verify import VerifyError, verify_all, verify_days, verify_next
 
     share = _fraction(fraction)
     with locked("ordermart verify") as progress:
@@ -152,6 +152,8 @@ def verify(
             found = verify_days(settings, days)
         else:
             found = verify_next(settings, share)
+    if not found.tables:
+        raise VerifyError("nothing could be verified: there is no order, menu or store yet; run `ordermart run`")
     say(verification_lines(found))
     leave(is_open=found.differences)
 

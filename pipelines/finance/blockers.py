@@ -18,6 +18,7 @@ from pipelines.finance.reconciliation import create_break_views, describe_total,
 from pipelines.finance.released import FinanceError, query, records, released, rows_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
+from pipelines.inventory import WORK_LIST, read_inventory
 from pipelines.landing import raw_files
 from pipelines.ledger import Closes, effective_totals
 from pipelines.ledger.decisions import NO_ORDERS, accepted_without_orders
@@ -155,6 +156,8 @@ def _not_built(settings: Settings, released: Released) -> Iterator[str]:
 def _unfinished_work(settings: Settings, released: Released, first_day: dt.date, now: dt.datetime) -> Iterator[str]:
     path = inbox_path(settings.data_dir)
     if not path.exists():
+        if WORK_LIST in read_inventory(settings.data_dir).stores:
+            yield f"{path} is missing: ids that are due, failed or were given up are unknown; `ordermart run`"
         return
     with WorkList(path) as work:
         letters = [letter.id for letter in work.dead_letters("orders")]

@@ -30,7 +30,7 @@ from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, PREPARED, REOPENED, REVERSALS, day_hashes
 from pipelines.ledger.decisions import User, current_user
-from pipelines.ledger.signed_head import signing_ledger
+from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.warehouse.inputs.ledger_entries import day_closes
 from pipelines.warehouse.inputs.relations import table_of
 
@@ -77,7 +77,11 @@ class _Draft:
 
 
 def check(settings: Settings, period: Period, store_id: int | None, now: dt.datetime | None = None) -> list[str]:
-    """Return the blockers for closing these days, one sentence each; raise FinanceError for an unknown store."""
+    """Return the blockers for closing these days, one sentence each; raise FinanceError for an unknown store.
+
+    Raise LedgerError if the ledger is not the one whose head is kept: closes may be missing.
+    """
+    check_heads(settings, ledger_of(settings.data_dir))
     with released(settings) as release:
         check_release_settings(settings, release.manifest)
         _check_store_exists(release, store_id)

@@ -68,10 +68,13 @@ def released(settings: Settings, limits: ReadLimits | None = None) -> Iterator[R
     manifest = read_manifest(path) if path else None
     if path is None or manifest is None:
         raise FinanceError(f"there is no release in {settings.data_dir / 'published'}: run `ordermart run` first")
-    with duckdb.connect(str(path / DATABASE), read_only=True) as con:
-        con.execute("set timezone = 'UTC'")
-        with _limited(con, limits) if limits else nullcontext():
-            yield Released(path, manifest, con, signing_ledger(settings))
+    try:
+        with duckdb.connect(str(path / DATABASE), read_only=True) as con:
+            con.execute("set timezone = 'UTC'")
+            with _limited(con, limits) if limits else nullcontext():
+                yield Released(path, manifest, con, signing_ledger(settings))
+    except duckdb.IOException:
+        raise FinanceError(f"release {path.name} cannot be read; the next `ordermart run` publishes it again") from None
 
 
 @contextmanager

@@ -17,10 +17,12 @@ from pipelines.inventory.record import (
     settle,
     write_noted,
 )
-from pipelines.inventory.stores import STORES, accept, record_stores, track
+from pipelines.inventory.stores import STORES, VAULT, WORK_LIST, accept, record_stores, track
 
 __all__ = [
     "STORES",
+    "VAULT",
+    "WORK_LIST",
     "Head",
     "Inventory",
     "InventoryError",

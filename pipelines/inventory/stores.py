@@ -32,8 +32,9 @@ class Tracked(NamedTuple):
     key: str
 
 
+VAULT, WORK_LIST = "vault/vault.sqlite", "inbox/worklist.sqlite"
 STORES = {
-    "vault/vault.sqlite": (
+    VAULT: (
         Tracked("customers", ("n",), "n"),
         Tracked("erased", ("kind", "id"), "kind, id"),
         Tracked("lookups", ("customer",), "customer, hash"),
@@ -42,7 +43,7 @@ STORES = {
         Tracked("personal_data", ("kind", "id"), "kind, id, no"),
         Tracked("refused", (), "ref"),
     ),
-    "inbox/worklist.sqlite": (
+    WORK_LIST: (
         Tracked("deliveries", ("seq",), "seq"),
         Tracked("entries", ("kind", "id"), "kind, id"),
         Tracked("plans", ("no",), "no"),

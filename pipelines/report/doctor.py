@@ -152,7 +152,9 @@ def _data(settings: Settings) -> Iterator[Finding]:
         yield Finding("data", "failure", f"{damage.path}: {damage.what}.", damage.fix)
     if found.overdue:
         yield Finding("data", "warning", f"{found.overdue}.", "see [verify]")
-    if not found.damages:
+    if not found.compared and (settings.data_dir / "raw").exists():
+        yield Finding("data", "warning", "no inventory says what must be there.", "`ordermart run` writes one")
+    elif not found.damages:
         yield Finding("data", "ok", f"{found.sentence()}.")
 
 
@@ -192,7 +194,7 @@ def _last_run(settings: Settings, now: dt.datetime, *, is_any_alive: bool) -> Fi
 
 def _channels(settings: Settings) -> Finding:
     if names := sorted(channels_of(settings)):
-        return Finding("alarms", "ok", f"are sent by {' and '.join(names)}.")
+        return Finding("alarms", "ok", f"go to {' and '.join(names)}; nothing was sent to try it.")
     fix = "set ORDERMART_NOTIFY__WEBHOOK_URL or [notify] smtp_host"
     return Finding("alarms", "warning", "reach nobody: no channel is set.", fix)
 

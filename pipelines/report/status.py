@@ -20,7 +20,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList, due_by_reason
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import last_backup, standing
-from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
+from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs, runs
 from pipelines.report.text import moment
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
     data_dir, hours, schedule = settings.data_dir, settings.notify.max_age_hours, settings.schedule
     holder = lock_holder(data_dir)
     last = last_runs(data_dir, is_any_alive=holder is not None)
+    work_list = _work_list(data_dir)
     return {
         "is_stale": last.is_stale(now, hours),
         "max_age_hours": hours,
@@ -76,7 +77,8 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
         "publication_due": _deferred(data_dir),
         "verification": _verification(data_dir),
         "last_backup": _backup(data_dir),
-        "work_list": _work_list(data_dir),
+        "work_list": work_list or {},
+        "work_list_error": None if work_list is not None else "missing, or it cannot be read: `ordermart inventory`",
         "alarms": [{"cause": a.cause, "since": _text(a.since), "text": a.text} for a in standing(data_dir)],
         "free_bytes": shutil.disk_usage(data_dir).free if data_dir.exists() else None,
     }
@@ -182,10 +184,17 @@ def _verification(data_dir: Path) -> dict[str, Any] | None:
         for line in (data_dir / "warehouse" / "verifications.jsonl").read_bytes().splitlines():
             part = json.loads(line)
             latest[part["part"], part.get("first_order_id"), part.get("business_date")] = part
-        last = max(dt.datetime.fromisoformat(part["verified_at"]) for part in latest.values())
-    except (OSError, ValueError, KeyError, TypeError):
+        last = max(latest.values(), key=lambda part: dt.datetime.fromisoformat(part["verified_at"]))
+        return {
+            "verified_at": _text(dt.datetime.fromisoformat(last["verified_at"])),
+            "orders": last["order_count"],
+            "tables": last["table_count"],
+            "differing": sum(part["difference_count"] > 0 for part in latest.values()),
+        }
+    except FileNotFoundError:
         return None
-    return {"verified_at": _text(last), "differing": sum(part["difference_count"] > 0 for part in latest.values())}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"verified_at": None, "orders": 0, "tables": 0, "differing": 0}
 
 
 def _backup(data_dir: Path) -> dict[str, Any] | None:
@@ -193,17 +202,20 @@ def _backup(data_dir: Path) -> dict[str, Any] | None:
     return {"taken_at": _text(last.taken_at), "path": last.path} if last else None
 
 
-def _work_list(data_dir: Path) -> dict[str, dict[str, int]]:
-    """Return by kind how many ids are due, also by reason, and how many are waiting, started or given up."""
+def _work_list(data_dir: Path) -> dict[str, dict[str, int]] | None:
+    """Return by kind how many ids are due, also by reason, and how many are waiting, started or given up.
+
+    None if the work list cannot be read, or is gone after a run.
+    """
     path = inbox_path(data_dir)
     if not path.exists():
-        return {}
+        return None if runs(data_dir) else {}
     try:
         with WorkList(path) as work:
             due, counts = work.due_counts(), work.counts()
         reasons = due_by_reason(path)
     except sqlite3.DatabaseError:
-        return {}
+        return None
     return {
         kind: {
             "due": due.get(kind, 0),
@@ -240,11 +252,14 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     if verified is None:
         yield "Last verification: none yet"
     else:
-        wrong = verified["differing"]
-        proof = f"{wrong:,} PARTS DIFFER: see audit.verifications" if wrong else "every row the same"
-        yield f"Last verification: {verified['verified_at']}, {proof}"
+        wrong, looked = verified["differing"], f"{verified['orders']:,} orders in {verified['tables']:,} tables"
+        proof = f"{wrong:,} PARTS DIFFER: see audit.verifications" if wrong else f"every row the same of {looked}"
+        at = verified["verified_at"]
+        yield f"Last verification: {at}, {proof}" if at else "Last verification: unknown, its log cannot be read"
     backup = state["last_backup"]
     yield f"Last backup: {backup['taken_at']}, {backup['path']}" if backup else "Last backup: none known"
+    if state["work_list_error"]:
+        yield f"Work list: {state['work_list_error']}"
     for kind, counts in state["work_list"].items():
         yield f"Work list, {kind}: " + ", ".join(
             f"{number:,} {_STATES.get(name, name)}" for name, number in counts.items()

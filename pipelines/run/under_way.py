@@ -194,9 +194,11 @@ class UnderWay:
         run.ended_at = utc_now()
         if run.is_published:
             run.doubts += unused_statuses(self.settings)
-            with suppress(duckdb.Error):
+            try:
                 now = refused(self.settings)
                 run.refused, run.newly_refused = len(now), len(now - (self._refused or set()))
+            except duckdb.Error:
+                run.steps[-1].error = "the current release cannot be read; the next run publishes it again"
         self._save()
         if self._keeps and not run.stopped_by:
             self.told = tell(self.settings, run)

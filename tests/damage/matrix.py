@@ -80,7 +80,7 @@ def judge(world: World, cell: Cell, expected: list[tuple[object, ...]]) -> tuple
         return "TRACEBACK", said
     if cell.command not in NAMING:
         return "in order", said
-    if _is_named(cell.file, said):
+    if is_named(cell.file, said):
         return "named", said
     is_derived = cell.file.startswith(DERIVED)
     if is_derived and cell.command == "night":
@@ -88,7 +88,8 @@ def judge(world: World, cell: Cell, expected: list[tuple[object, ...]]) -> tuple
     return ("derived" if is_derived else "harmless" if is_same else "SILENT"), said
 
 
-def _is_named(file: str, said: str) -> bool:
+def is_named(file: str, said: str) -> bool:
+    """Tell whether a finding names the file, or says by its usual name that it is damaged."""
     words = [word for start, named in WORDS.items() if file.startswith(start) for word in named]
     findings = [line for line in said.splitlines() if not line.startswith("ok ")]
     return any(word in line for line in findings for word in (file, file.rpartition("/")[2]) if word) or any(

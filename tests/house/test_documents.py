@@ -110,3 +110,12 @@ def test_each_promise_names_the_test_that_shows_it(project: Path) -> None:
     planted = text.replace("tests/privacy/test_undocumented.py", "tests/privacy/test_gone.py")
     assert len(unshown(project, planted)) == 1
     assert len(unshown(project, text.replace("`python -m tests.fuzz --minutes 10`", "us"))) == 1
+
+
+def test_functions_that_make_verdicts_exist(project: Path) -> None:
+    """The list of verdicts in ARCHITECTURE names functions and properties of these files, once each."""
+    text = (project / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| [^|]+ \| `(pipelines/[^`]+\.py)` `(?:\w+\.)?(\w+)` \|", text, re.MULTILINE)
+    assert len(listed) == len(set(listed)) >= 11
+    gone = [name for file, name in listed if f"def {name}(" not in (project / file).read_text(encoding="utf-8")]
+    assert gone == []
