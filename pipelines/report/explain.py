@@ -78,10 +78,15 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     yield from _document(db, order)
     yield from _lines(db, order, rule)
     yield from menu_prices(db, order)
-    yield from _price_fields(order)
+    yield ""
+    yield _row("Price fields", "as sent", "pointer")
+    for field in PRICES:
+        yield from _amount(f"  {field}", order[field], order["currency"], f"/{field}")
     yield from identities(db, order, checked, rules, rule)
     yield from _deliveries(db, order_id)
-    yield from _personal(order)
+    yield ""
+    yield "Personal data (encrypted in the vault, never shown)"
+    yield from wrapped("; ".join(f"{name}: {_mask(order[column])}" for name, column in _PERSONAL.items()))
     yield from history(db, order)
 
 
@@ -132,57 +137,42 @@ def _document(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
 
 def _lines(db: duckdb.DuckDBPyConnection, order: Record, rule: LineRule | None) -> Iterator[str]:
     order_id, currency = order["order_id"], order["currency"]
-    lines = records(db, "from core.order_lines where order_id = ? order by line_no", [order_id])
+    valued = (
+        "select core.*, mart.line_amount, mart.missing_amount_reason from core.order_lines as core "
+        "left join mart.order_lines as mart using (order_id, line_no) where core.order_id = ? order by line_no"
+    )
+    lines = records(db, valued, [order_id])
+    bought = "from core.order_line_modifiers where order_id = ? order by line_no, modifier_no"
     modifiers: dict[int, list[Record]] = {}
-    for modifier in records(
-        db, "from core.order_line_modifiers where order_id = ? order by line_no, modifier_no", [order_id]
-    ):
+    for modifier in records(db, bought, [order_id]):
         modifiers.setdefault(modifier["line_no"], []).append(modifier)
-    valued = "select line_no, line_amount, missing_amount_reason from mart.order_lines where order_id = ?"
-    amounts = {row["line_no"]: row for row in records(db, valued, [order_id])}
     yield ""
     yield _row("Lines", "price", "pointer")
     for line in lines:
         index, own = line["line_no"] - 1, modifiers.get(line["line_no"], [])
-        yield from _amount(
-            f"{line['line_no']:>3}. {_quantity(line['quantity'])} {_name(line)}",
-            line["price"],
-            currency,
-            f"/items/{index}/price",
-        )
+        label = f"{line['line_no']:>3}. {_item(line)}"
+        yield from _amount(label, line["price"], currency, f"/items/{index}/price")
         for modifier in own:
-            yield from _amount(
-                f"       {_text(modifier['action'], 'no action')} {_quantity(modifier['quantity'])} {_name(modifier)}",
-                modifier["price"],
-                currency,
-                f"/items/{index}/modifiers/{modifier['modifier_no'] - 1}/price",
-            )
+            label = f"       {_text(modifier['action'], 'no action')} {_item(modifier)}"
+            pointer = f"/items/{index}/modifiers/{modifier['modifier_no'] - 1}/price"
+            yield from _amount(label, modifier["price"], currency, pointer)
         if line["has_instructions"]:
             yield "       instructions: encrypted"
-        if line["line_no"] in amounts:
-            yield from _line_amount(line, own, rule, amounts[line["line_no"]], currency)
+        yield from _line_amount(line, own, rule, currency)
     if not lines:
         yield "  none"
 
 
 def _line_amount(
-    line: Record, modifiers: Sequence[Record], rule: LineRule | None, amount: Record, currency: str | None
+    line: Record, modifiers: Sequence[Record], rule: LineRule | None, currency: str | None
 ) -> Iterator[str]:
-    if rule is None or amount["line_amount"] is None:
-        reason = amount["missing_amount_reason"] or "no_rule"
-        yield from wrapped(f"no line amount: {NO_AMOUNT[reason]}", 7)
+    if rule is None or line["line_amount"] is None:
+        yield from wrapped(f"no line amount: {NO_AMOUNT[line['missing_amount_reason'] or 'no_rule']}", 7)
         return
     written, result = rule.line(line, modifiers)
     yield from wrapped(f"line amount = {written} = {money(result, currency)}", 7)
-    if result != amount["line_amount"]:
-        yield from wrapped(f"mart.order_lines has {money(amount['line_amount'], currency)}: {MISMATCH}", 7)
-
-
-def _price_fields(order: Record) -> Iterator[str]:
-    yield ""
-    yield _row("Price fields", "as sent", "pointer")
-    for field in PRICES:
-        yield from _amount(f"  {field}", order[field], order["currency"], f"/{field}")
+    if result != line["line_amount"]:
+        yield from wrapped(f"mart.order_lines has {money(line['line_amount'], currency)}: {MISMATCH}", 7)
 
 
 def _deliveries(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
@@ -195,12 +185,6 @@ def _deliveries(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
             f"{delivery['delivery_no']}. {_text(delivery['type'])}, {_text(delivery['status'])}; confirmation code "
             f"{_mask(delivery['has_confirmation_code'])}, tracking URL {_mask(delivery['has_tracking_url'])}"
         )
-
-
-def _personal(order: Record) -> Iterator[str]:
-    yield ""
-    yield "Personal data (encrypted in the vault, never shown)"
-    yield from wrapped("; ".join(f"{name}: {_mask(order[column])}" for name, column in _PERSONAL.items()))
 
 
 def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -> Iterator[str]:
@@ -260,12 +244,10 @@ def _row(label: str, amount: str, pointer: str) -> str:
     return f"{fitted(label, space)}  {amount}  {pointer}".rstrip()
 
 
-def _quantity(quantity: int | None) -> str:
-    return "? ×" if quantity is None else f"{quantity} ×"
-
-
-def _name(row: Record) -> str:
-    return plain(row["name"]) if row["name"] else "(no name)"
+def _item(row: Record) -> str:
+    """Return how often what was bought: of a line or modifier."""
+    quantity = "?" if row["quantity"] is None else row["quantity"]
+    return f"{quantity} × {plain(row['name']) if row['name'] else '(no name)'}"
 
 
 def _mask(is_present: bool | None) -> str:

@@ -62,9 +62,7 @@ class LineRule:
                 if self.is_unit_price
                 else (money(price, self.currency), price)
             )
-            terms = [self._modifier(each) for each in modifiers if self.counts_modifiers and each["price"]]
-            terms = [(sign, text, value) for sign, text, value in terms if sign]
-            if terms:
+            if terms := self._terms(modifiers):
                 inner = " ".join(f"{'+' if sign > 0 else _MINUS} {text}" for sign, text, _ in terms)
                 added = sum((sign * value for sign, _, value in terms), Decimal(0))
                 if self.is_per_unit:
@@ -73,29 +71,28 @@ class LineRule:
                 else:
                     written += f" {inner}"
                     amount += added
-            if self.rounding.per == "line" and self.rounding.decimals is not None:
-                written = f"{self.rounding.description} of ({written})"
-                amount = self.rounding.of(amount)
-            return written, amount
+            return self.rounding.rounded(written, amount) if self.rounding.per == "line" else (written, amount)
 
     def _by_unit(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
         """Return the terms of a line whose units are rounded one by one: all that it adds is counted for each unit."""
-        terms = [self._modifier(each) for each in modifiers if self.counts_modifiers and each["price"]]
-        terms = [(1, money(line["price"], self.currency), line["price"]), *(term for term in terms if term[0])]
+        terms = [(1, money(line["price"], self.currency), line["price"]), *self._terms(modifiers)]
         unit = self.rounding.of(sum((sign * value for sign, _, value in terms), Decimal(0)))
         inner = signed([(sign, text) for sign, text, _ in terms])
         return f"{line['quantity']} × {self.rounding.description} of ({inner})", line["quantity"] * unit
 
-    def _modifier(self, modifier: Mapping[str, Any]) -> tuple[int, str, Decimal]:
+    def _terms(self, modifiers: Sequence[Mapping[str, Any]]) -> list[tuple[int, str, Decimal]]:
+        """Return sign, text and amount of each modifier that counts."""
         others = {_ADDED: 1, _LEFT_OUT: 0}.get(self.others or 0, -1)
-        sign = 1 if modifier["action"] == "add" else others
-        if self.by_own_quantity:
-            return (
-                sign,
-                f"{modifier['quantity']} × {money(modifier['price'], self.currency)}",
-                modifier["quantity"] * modifier["price"],
-            )
-        return sign, money(modifier["price"], self.currency), modifier["price"]
+        terms = []
+        for modifier in modifiers if self.counts_modifiers else ():
+            sign = 1 if modifier["action"] == "add" else others
+            if not sign or not modifier["price"]:
+                continue
+            text, amount = money(modifier["price"], self.currency), modifier["price"]
+            if self.by_own_quantity:
+                text, amount = f"{modifier['quantity']} × {text}", modifier["quantity"] * amount
+            terms.append((sign, text, amount))
+        return terms
 
 
 @dataclass(frozen=True)
@@ -112,6 +109,10 @@ class Rounding:
             return amount
         mode = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN, "down": ROUND_DOWN}[self.mode]
         return amount.quantize(Decimal(1).scaleb(-self.decimals), mode, _EXACT)
+
+    def rounded(self, written: str, amount: Decimal) -> tuple[str, Decimal]:
+        """Return the terms of an amount, and the amount, as this makes of them."""
+        return (written, amount) if self.decimals is None else (f"{self.description} of ({written})", self.of(amount))
 
     @property
     def description(self) -> str:
@@ -143,10 +144,7 @@ class TotalRule:
             return written, None
         with localcontext(_EXACT):
             added = sum((each for each in components if each is not None), Decimal(0))
-            amount = self.rounding.of(sum((sign * order[part] for part, sign in used.items()), added))
-        if self.rounding.decimals is not None:
-            written = f"{self.rounding.description} of ({written})"
-        return written, amount
+            return self.rounding.rounded(written, sum((sign * order[part] for part, sign in used.items()), added))
 
 
 def signed(terms: Sequence[tuple[int, str]]) -> str:
