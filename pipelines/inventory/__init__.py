@@ -5,6 +5,8 @@ ledger's length and last hash.
 """
 
 from pipelines.inventory.record import (
+    COPY,
+    INVENTORY,
     Head,
     Inventory,
     InventoryError,
@@ -15,11 +17,14 @@ from pipelines.inventory.record import (
     note_files,
     read_inventory,
     settle,
+    write_inventory,
     write_noted,
 )
-from pipelines.inventory.stores import STORES, VAULT, WORK_LIST, accept, record_stores, track
+from pipelines.inventory.stores import STORES, VAULT, WORK_LIST, accept, record_stores, structure, track
 
 __all__ = [
+    "COPY",
+    "INVENTORY",
     "STORES",
     "VAULT",
     "WORK_LIST",
@@ -35,6 +40,8 @@ __all__ = [
     "read_inventory",
     "record_stores",
     "settle",
+    "structure",
     "track",
+    "write_inventory",
     "write_noted",
 ]

@@ -1,28 +1,103 @@
 """Landing: validate the bytes of stores, menus and orders, and write raw files without personal data."""
 
-from pipelines.landing.archives import Asked, Backfilled, backfill, land_files
-from pipelines.landing.data_folder import guard_source
+from pipelines.landing.archives import Asked, Backfilled, ObservedMenus, backfill, land_files, time_in
+from pipelines.landing.budget import paths_of_products
+from pipelines.landing.charges import CHARGES, PRICES, expanded, read_sql
+from pipelines.landing.checksums import RawDamageError, check_raw
+from pipelines.landing.data_folder import (
+    FORMATS,
+    applied_erasures,
+    guard_format,
+    guard_source,
+    keep_behaviour,
+    migrate,
+    note_erasure,
+    note_formats,
+    service_log,
+    service_log_state,
+)
+from pipelines.landing.disk import DiskFullError, disk_full, naming_a_full_disk
+from pipelines.landing.documents_in_files import UNREADABLE, JsonStream, documents, open_file
+from pipelines.landing.index import clock_set_back
 from pipelines.landing.load import Load, open_load
-from pipelines.landing.merge import merge_days
-from pipelines.landing.raw_files import LandingError, RawFile, RawFiles, raw_files
-from pipelines.landing.reprocess import reprocess_quarantine
-from pipelines.landing.verdicts import Cost, LoadSummary, Refusal
+from pipelines.landing.merge import erase_in_raw, merge_days
+from pipelines.landing.raw_files import (
+    LandingError,
+    Lock,
+    Manifest,
+    RawFile,
+    RawFiles,
+    raw_files,
+    read_manifest,
+    write_manifest,
+)
+from pipelines.landing.reprocess import Rekeeper, reprocess_quarantine
+from pipelines.landing.shape import ORDER, SHAPES, ArrayField, Field, MapField, ObjectField, Shape
+from pipelines.landing.tables import OBSERVATIONS, documents_schema
+from pipelines.landing.unknown_fields import without_plaintext
+from pipelines.landing.validate import Validator, documented
+from pipelines.landing.verdicts import Cost, LoadSummary, Refusal, ValidatedDocument
 
 __all__ = [
+    "CHARGES",
+    "FORMATS",
+    "OBSERVATIONS",
+    "ORDER",
+    "PRICES",
+    "SHAPES",
+    "UNREADABLE",
+    "ArrayField",
     "Asked",
     "Backfilled",
     "Cost",
+    "DiskFullError",
+    "Field",
+    "JsonStream",
     "LandingError",
     "Load",
     "LoadSummary",
+    "Lock",
+    "Manifest",
+    "MapField",
+    "ObjectField",
+    "ObservedMenus",
+    "RawDamageError",
     "RawFile",
     "RawFiles",
     "Refusal",
+    "Rekeeper",
+    "Shape",
+    "ValidatedDocument",
+    "Validator",
+    "applied_erasures",
     "backfill",
+    "check_raw",
+    "clock_set_back",
+    "disk_full",
+    "documented",
+    "documents",
+    "documents_schema",
+    "erase_in_raw",
+    "expanded",
+    "guard_format",
     "guard_source",
+    "keep_behaviour",
     "land_files",
     "merge_days",
+    "migrate",
+    "naming_a_full_disk",
+    "note_erasure",
+    "note_formats",
+    "open_file",
     "open_load",
+    "paths_of_products",
     "raw_files",
+    "read_manifest",
+    "read_sql",
     "reprocess_quarantine",
+    "service_log",
+    "service_log_state",
+    "time_in",
+    "without_plaintext",
+    "write_manifest",
 ]

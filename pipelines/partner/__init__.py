@@ -4,6 +4,7 @@ Returns bytes.
 """
 
 from pipelines.partner.answers import (
+    Answer,
     AuthenticationFailed,
     Failed,
     Fetched,
@@ -16,22 +17,43 @@ from pipelines.partner.answers import (
     ServiceDown,
     TokenRefused,
 )
+from pipelines.partner.behaviour import Behaviour, Counted, shape
+from pipelines.partner.breaker import Pages, has_a_field
 from pipelines.partner.client import PartnerClient, fetch_all
-from pipelines.partner.pacing import Clock
+from pipelines.partner.last_page import sign_of_more
+from pipelines.partner.listing import LinkError, Listing, targets, value_at
+from pipelines.partner.pacing import LONGEST_SECONDS, Clock, RetryBudget, full_jitter, seconds_to_wait
+from pipelines.partner.token import authenticate_request
 
 __all__ = [
+    "LONGEST_SECONDS",
+    "Answer",
     "AuthenticationFailed",
+    "Behaviour",
     "Clock",
+    "Counted",
     "Failed",
     "Fetched",
+    "LinkError",
+    "Listing",
     "ListingBroken",
+    "Pages",
     "PartnerClient",
     "PartnerError",
     "PartnerMisconfigured",
     "RequestFailed",
+    "RetryBudget",
     "RunStopped",
     "RunTooLong",
     "ServiceDown",
     "TokenRefused",
+    "authenticate_request",
     "fetch_all",
+    "full_jitter",
+    "has_a_field",
+    "seconds_to_wait",
+    "shape",
+    "sign_of_more",
+    "targets",
+    "value_at",
 ]

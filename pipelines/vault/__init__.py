@@ -1,8 +1,9 @@
 """The only package that stores personal data: encrypted per customer, found by keyed hashes."""
 
 from pipelines.vault.bodies import Answer, Left, Refused, Spool, open_spool
-from pipelines.vault.erasing import Customer, Destroyed, key_sha256
-from pipelines.vault.keys import VaultError, new_key_file
+from pipelines.vault.erasing import Customer, Destroyed, Erasing, key_sha256
+from pipelines.vault.keys import Keys, VaultError, new_key_file, new_keys, read_keys
+from pipelines.vault.rotation import rotate
 from pipelines.vault.vault import Encrypted, PersonalData, Vault, open_vault
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "Customer",
     "Destroyed",
     "Encrypted",
+    "Erasing",
+    "Keys",
     "Left",
     "PersonalData",
     "Refused",
@@ -18,6 +21,9 @@ __all__ = [
     "VaultError",
     "key_sha256",
     "new_key_file",
+    "new_keys",
     "open_spool",
     "open_vault",
+    "read_keys",
+    "rotate",
 ]

@@ -14,8 +14,7 @@ from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import write_noted
-from pipelines.landing import LandingError, raw_files
-from pipelines.landing.checksums import RawDamageError, check_raw
+from pipelines.landing import LandingError, RawDamageError, check_raw, raw_files
 from pipelines.record import NIGHT, WEBHOOKS
 from pipelines.run.healing import heal
 from pipelines.run.under_way import begun

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.finance.released import FinanceError
 from pipelines.inventory import accept
-from pipelines.landing.checksums import RawDamageError
+from pipelines.landing import RawDamageError
 from pipelines.ledger import CLOSED_ORDERS, LedgerError
 
 if TYPE_CHECKING:

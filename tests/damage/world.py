@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.inbox.worklist import WorkList
-from pipelines.inventory.stores import structure
+from pipelines.inventory import structure
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pipelines.landing.charges import CHARGES, PRICES, expanded
-from pipelines.landing.shape import ORDER
+from pipelines.landing import CHARGES, ORDER, PRICES, expanded
 from pipelines.ledger import CLOSED_ORDERS, day_hashes
 
 if TYPE_CHECKING:

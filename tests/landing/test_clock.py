@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import open_load, raw_files
-from pipelines.landing.index import clock_set_back
+from pipelines.landing import clock_set_back, open_load, raw_files
 from pipelines.warehouse import build, warehouse_file
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import open_load
-from pipelines.landing.merge import erase_in_raw
+from pipelines.landing import erase_in_raw, open_load
 from pipelines.vault import open_vault
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.landing import LandingError, land_files, raw_files
-from pipelines.landing.documents_in_files import JsonStream, documents, open_file
+from pipelines.landing import JsonStream, LandingError, documents, land_files, open_file, raw_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

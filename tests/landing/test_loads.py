@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import LandingError, guard_source, open_load, raw_files
-from pipelines.landing.raw_files import Lock
+from pipelines.landing import LandingError, Lock, guard_source, open_load, raw_files
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.inventory import accept
-from pipelines.landing import LandingError, merge_days, open_load, raw_files
-from pipelines.landing.raw_files import Manifest, read_manifest, write_manifest
+from pipelines.landing import LandingError, Manifest, merge_days, open_load, raw_files, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import open_load, reprocess_quarantine
+from pipelines.landing import Validator, open_load, reprocess_quarantine
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

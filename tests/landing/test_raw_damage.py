@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.inventory import accept
-from pipelines.landing import LandingError, merge_days, raw_files, reprocess_quarantine
-from pipelines.landing.archives import ObservedMenus
-from pipelines.landing.checksums import RawDamageError, check_raw
+from pipelines.landing import (
+    LandingError,
+    ObservedMenus,
+    RawDamageError,
+    check_raw,
+    merge_days,
+    raw_files,
+    reprocess_quarantine,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import reprocess_quarantine
+from pipelines.landing import Validator, reprocess_quarantine
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

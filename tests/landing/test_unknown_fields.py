@@ -10,9 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import open_load, reprocess_quarantine
-from pipelines.landing.reprocess import Rekeeper
-from pipelines.landing.validate import Validator
+from pipelines.landing import Rekeeper, Validator, open_load, reprocess_quarantine
 
 if TYPE_CHECKING:
     from collections.abc import Callable

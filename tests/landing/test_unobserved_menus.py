@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import open_load
-from pipelines.landing.archives import ObservedMenus
+from pipelines.landing import ObservedMenus, open_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

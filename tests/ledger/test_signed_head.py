@@ -12,8 +12,7 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from pipelines.inventory import read_inventory
-from pipelines.inventory.record import COPY, INVENTORY, Inventory, write_inventory, write_noted
+from pipelines.inventory import COPY, INVENTORY, Inventory, read_inventory, write_inventory, write_noted
 from pipelines.ledger import Ledger, LedgerError
 from pipelines.ledger.chain import _canonical, _hash
 from pipelines.ledger.signed_head import (
@@ -25,9 +24,7 @@ from pipelines.ledger.signed_head import (
     signing_ledger,
 )
 from pipelines.settings import load_settings
-from pipelines.vault import new_key_file, open_vault
-from pipelines.vault.keys import new_keys, read_keys
-from pipelines.vault.rotation import rotate
+from pipelines.vault import new_key_file, new_keys, open_vault, read_keys, rotate
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import msgspec
 
-from pipelines.landing.data_folder import keep_behaviour, service_log, service_log_state
-from pipelines.partner import PartnerClient
-from pipelines.partner.behaviour import Behaviour, shape
+from pipelines.landing import keep_behaviour, service_log, service_log_state
+from pipelines.partner import Behaviour, PartnerClient, shape
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

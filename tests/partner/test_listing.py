@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.partner import Clock, ListingBroken, PartnerClient
-from pipelines.partner.listing import LinkError, targets
+from pipelines.partner import Clock, LinkError, ListingBroken, PartnerClient, targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable

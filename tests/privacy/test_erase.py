@@ -15,8 +15,7 @@ from pipelines import cli
 from pipelines.backup import back_up
 from pipelines.backup.manifest import backups_holding
 from pipelines.inventory import write_noted
-from pipelines.landing import LandingError, open_load, raw_files, reprocess_quarantine
-from pipelines.landing.data_folder import FORMATS, guard_format
+from pipelines.landing import FORMATS, LandingError, guard_format, open_load, raw_files, reprocess_quarantine
 from pipelines.ledger import ERASED, erasures, ledger_of, verify
 from pipelines.privacy import Asked, PrivacyError, erase, forget_request, remove_old_releases
 from pipelines.privacy.erasure import apply_erasures

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import open_load, raw_files
-from pipelines.landing.shape import ORDER
-from pipelines.landing.validate import documented
+from pipelines.landing import ORDER, documented, open_load, raw_files
 from pipelines.ledger import ledger_of
 from pipelines.privacy import Asked, erase, undocumented
 from pipelines.vault import open_vault

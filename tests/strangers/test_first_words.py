@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 from pipelines.cli import app
 from pipelines.report.summary import _unnamed
 from pipelines.settings import load_settings
-from pipelines.vault import VaultError
-from pipelines.vault.keys import read_keys
+from pipelines.vault import VaultError, read_keys
 
 
 def test_without_settings_the_first_command_is_named() -> None:

@@ -34,14 +34,12 @@ import pyarrow.parquet as pq
 from pipelines.backup import BackupError, back_up, restore
 from pipelines.finance.restating import build_and_record
 from pipelines.ingest.lock import RESTORE, run_lock
-from pipelines.landing import raw_files
-from pipelines.landing.data_folder import applied_erasures, note_erasure
+from pipelines.landing import applied_erasures, note_erasure, raw_files
 from pipelines.ledger import ROTATED, erasures, ledger_of, verify
 from pipelines.ledger.signed_head import checked_heads
 from pipelines.privacy import Asked, erase, erasure, forget_request, rotate_keys
 from pipelines.settings import load_settings
-from pipelines.vault import VaultError, open_vault, rotation
-from pipelines.vault.erasing import Erasing
+from pipelines.vault import Erasing, VaultError, open_vault, rotation
 from pipelines.warehouse import publish
 from tests.privacy.conftest import ANN, BOB, World, land
 from tests.sweep.bench import MODES, ROOT, SHIM

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.vault import Vault
-from pipelines.vault.keys import Keys
+from pipelines.vault import Keys, Vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.vault import PersonalData, Vault, VaultError
+from pipelines.vault import Keys, PersonalData, Vault, VaultError, new_keys, rotate
 from pipelines.vault import rotation as rotating
-from pipelines.vault.keys import Keys, new_keys
-from pipelines.vault.rotation import rotate
 from tests.vault.test_vault import NOW
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.vault import PersonalData, Vault, VaultError
-from pipelines.vault.keys import Keys
+from pipelines.vault import Keys, PersonalData, Vault, VaultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,10 +15,8 @@ import pytest
 
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.inventory.record import COPY, INVENTORY
-from pipelines.landing import merge_days, raw_files
-from pipelines.landing.archives import land_files
-from pipelines.landing.data_folder import FORMATS, migrate
+from pipelines.inventory import COPY, INVENTORY
+from pipelines.landing import FORMATS, land_files, merge_days, migrate, raw_files
 from pipelines.ledger import ledger_of, verify
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings

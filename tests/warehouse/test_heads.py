@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.landing.charges import read_sql
+from pipelines.landing import read_sql
 from pipelines.warehouse import CatalogueError, catalogue, inputs
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.contracts import Column, Contract, contract_of, glossary, head_of

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing.data_folder import keep_behaviour
+from pipelines.landing import keep_behaviour
 from pipelines.ledger import HEADER, import_totals, ledger_of
-from pipelines.partner.behaviour import Counted
+from pipelines.partner import Counted
 from tests.warehouse.conftest import World, menu, order, store
 
 if TYPE_CHECKING:
