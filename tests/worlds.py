@@ -266,7 +266,8 @@ def load(world: World, *, min_orders: int = 20, noise: float = 0.05, shuffle: in
         create table mart.orders as
         select order_id, store_id, platform, dispatch_method, status,
             if(status = 'cancelled', 'excluded', 'counted') as sale_class,
-            date '2026-01-01' + cast(day as integer) as business_date, '{currency}' as currency, {amounts}
+            date '2026-01-01' + cast(day as integer) as business_date, isodow(business_date) as weekday,
+            '{currency}' as currency, {amounts}
         from given
         """
     )

@@ -48,7 +48,12 @@ def questions(settings: Settings, *, markdown: bool = False, limits: ReadLimits 
     with released(settings, limits) as release:
         found = records(release.con, "from audit.questions order by rank")
         orders = release.con.execute("select count(*) from mart.orders").fetchone()
+        proposed = release.con.execute(
+            "select rule_target || '_formula', settlement from audit.formula_populations "
+            "where settlement is not null order by population_no"
+        ).fetchall()
     for row in found:
+        row["proposed"] = [text for question, text in proposed if question == row["question"]]
         row["assumption"] = assumed.get(row["question"], row["assumption"])
     total = orders[0] if orders else 0
     return "\n".join(_letter(found, total) if markdown else _lines(found, total))
@@ -84,6 +89,9 @@ def _lines(found: list[dict[str, Any]], total: int) -> Iterator[str]:
             yield f"     evidence: {row['evidence']}"
         if row["affected_order_count"]:
             yield f"     depends on it: {_depends(row)}"
+        if row["proposed"]:
+            yield "     would settle it, if you know that it is so; in the settings:"
+            yield from (f"       {line}" for text in row["proposed"] for line in text.splitlines())
     yield "As a letter to the partner: ordermart questions --markdown"
 
 

@@ -8,13 +8,14 @@ import zoneinfo
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pipelines.settings.conditions import read_conditions
 from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.settings.tables import Planner, Settings, Webhooks
+    from pipelines.settings.tables import OrderScope, Planner, Settings, Webhooks
 
 
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is our extension: every element of an array
@@ -112,12 +113,21 @@ def _formula(settings: Settings) -> Iterator[str]:
                 f"[[formula.rule]] no. {number}: {each.rule!r} is not a rule like observed/unrounded; "
                 "audit.formula_rules lists them"
             )
+        yield from _condition(f"[[formula.rule]] no. {number}", each)
     for component in formula.component:
+        yield from _condition(f"[[formula.component]] {component.name}", component)
         name, amounts = component.name, (component.constant, component.share)
         if sum(bool(amount) for amount in amounts) != 1 or not all(_AMOUNT.fullmatch(each) for each in amounts if each):
             yield f'[[formula.component]] {name}: give constant or share, as text like "0.99", with at most 4 decimals'
         if bool(component.share) != bool(component.base):
             yield f"[[formula.component]] {name}: a share needs a base, and a constant has none"
+
+
+def _condition(key: str, setting: OrderScope) -> Iterator[str]:
+    try:
+        read_conditions(setting.when)
+    except ValueError as error:
+        yield f"{key}: when: {error}"
 
 
 def _address(settings: Settings) -> Iterator[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+from pipelines.settings.conditions import read_conditions
 
 PositiveInt = Annotated[int, msgspec.Meta(gt=0)]
 NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
@@ -163,11 +165,13 @@ class OrderScope(Table, frozen=True):
     status: str | None = None
     first_day: dt.date | None = msgspec.field(default=None, name="from")
     last_day: dt.date | None = msgspec.field(default=None, name="to")
+    when: str = ""
 
     @property
-    def scope(self) -> tuple[str | int | dt.date | None, ...]:
-        """Platform, dispatch method, store, status, first and last day."""
-        return self.platform, self.dispatch_method, self.store, self.status, self.first_day, self.last_day
+    def scope(self) -> tuple[Any, ...]:
+        """Platform, dispatch method, store, status, first and last day, conditions."""
+        limits = (self.platform, self.dispatch_method, self.store, self.status, self.first_day, self.last_day)
+        return *limits, read_conditions(self.when)
 
 
 class FormulaRule(OrderScope, frozen=True, kw_only=True):

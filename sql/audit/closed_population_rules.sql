@@ -28,7 +28,7 @@ new_orders as (
     select
         orders.*,
         'subtotal' as rule_target,
-        current.status, current.sale_class,
+        current.status, current.sale_class, current.weekday,
         settings.subtotal_setting_no as setting_no,
         patterns.holds,
     from mart.orders as current
@@ -41,7 +41,7 @@ new_orders as (
     select
         orders.*,
         'total' as rule_target,
-        current.status, current.sale_class,
+        current.status, current.sale_class, current.weekday,
         settings.total_setting_no as setting_no,
         patterns.holds,
     from mart.orders as current
@@ -78,6 +78,7 @@ conditions as (
                     when 'store_id' then cast(candidates.store_id as varchar)
                     when 'status' then candidates.status
                     when 'sale_class' then cast(candidates.sale_class as varchar)
+                    when 'weekday' then cast(candidates.weekday as varchar)
                     when 'rule_setting' then cast(candidates.setting_no as varchar)
                     else candidates.holds[parts.part_no]
                 end

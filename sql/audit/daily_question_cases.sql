@@ -25,8 +25,9 @@ judged as (
             orders.requested_time_local,
             orders.promised_delivery_time_local
         ) as date) as business_day,
-        money.total_residual <> 0 as total_formula,
-        money.subtotal_residual <> 0 as subtotal_formula,
+        -- without a rule in force they depend on the answer, too
+        money.total_rule is null or money.total_residual <> 0 as total_formula,
+        money.subtotal_rule is null or money.subtotal_residual <> 0 as subtotal_formula,
         len(money.missing_parts) > 0 as nulls,
         -- more than the two decimals that most currencies have
         orders.total_price % 0.01 <> 0

@@ -9,11 +9,11 @@
 -- gathered from: audit.order_components
 -- gathered from: audit.order_line_sums, audit.order_rule_settings, raw.formula_settings
 -- gathered from: audit.subtotal_patterns, audit.total_patterns, raw.settings
--- gathered from mart.orders: platform, dispatch_method, store_id, status, sale_class
+-- gathered from mart.orders: platform, dispatch_method, store_id, status, sale_class, weekday
 -- gathered from mart.orders: business_date, currency, subtotal_price, delivery_price, tip
 -- gathered from mart.orders: discount, loyalty_discount, total_price
 --
--- verdict ENUM('agreed', 'compatible', 'none', 'supported', 'undecided'): supported: the rule fits a share of orders that is surely as high as settings ask for, and its rivals fail. agreed: the same, but rivals remain which differ in what hardly any order holds. compatible: not refuted, but the share is not sure yet. undecided: rivals remain which differ in what many orders hold. none: every candidate is refuted.
+-- verdict ENUM('agreed', 'compatible', 'none', 'not_tested', 'supported', 'undecided'): supported: the rule fits a share of orders that is surely as high as settings ask for, and its rivals fail. agreed: the same, but rivals remain which differ in what hardly any order holds. compatible: not refuted, but the share is not sure yet. undecided: rivals remain which differ in what many orders hold. none: every candidate is refuted. not_tested: no order can be compared.
 -- rule: The rule's name, its form and its rounding; what [[formula.rule]] takes. Null where none holds.
 -- sentence VARCHAR: The verdict in one sentence.
 -- form_no: The form that fits best: audit.formula_forms.
@@ -32,9 +32,11 @@
 -- distinguishing_fit_count BIGINT >= 0: How many of those the form fits.
 -- deciding_cases VARCHAR[]: Which orders would decide what is open.
 -- residual_pattern VARCHAR null: What the orders that the form does not fit have in common.
--- residual_kind ENUM('constant', 'share', 'step', 'zero') null: zero: they state zero. constant, share, step: they are off by one amount, by a share of a base, by less than the step that their prices are multiples of.
+-- residual_kind ENUM('constant', 'negated', 'share', 'step', 'zero') null: zero: they state zero. negated: they state the negative. constant, share, step: they are off by one amount, by a share of a base, by less than the step that their prices are multiples of.
 -- residual_value DECIMAL(18,4) null: That amount, share or step.
 -- residual_base VARCHAR null: The base of a share.
+-- residual_condition VARCHAR null: The condition that all orders which are off in this way meet, and no other.
+-- settlement VARCHAR null: Settings that would settle it, ready to paste; in force only where a person sets them.
 select
     -- keys
     populations.rule_target,
@@ -42,7 +44,7 @@ select
     -- which orders, and what they show
     populations.scope,
     populations.verdict,
-    if(populations.verdict = 'none', null, rules.rule) as rule,
+    if(populations.verdict in ('none', 'not_tested'), null, rules.rule) as rule,
     populations.sentence,
     -- the rule
     populations.form_no,
@@ -65,6 +67,8 @@ select
     populations.residual_kind,
     populations.residual_value,
     populations.residual_base,
+    populations.residual_condition,
+    populations.settlement,
 from raw.formula_populations as populations
 inner join audit.formula_rules as rules using (rule_target, form_no, rounding_no)
 left join audit.formula_forms as rivals

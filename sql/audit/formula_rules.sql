@@ -5,7 +5,7 @@
 --
 -- key: rule_target, form_no, rounding_no
 --
--- form_no >= 1 <= 83
+-- form_no >= 1 <= 85
 -- rounding_no >= 1 <= 37: The rounding, 1 for none.
 -- rule not null: The rule's name, its form and its rounding; what [[formula.rule]] takes.
 -- rule_description VARCHAR: The rule in plain words.

@@ -1,7 +1,7 @@
 -- One row per order and component of the settings that is in its total.
 --
 -- Source: mart.orders and [[formula.component]]; of closed days the components that the close was made with.
--- Caveats: null where the base is not stated; the order's total is then indeterminate. Not rounded: the total is.
+-- Caveats: null where the base, or a field that its condition asks for, is not stated; the order's total is then indeterminate. Not rounded: the total is.
 --
 -- key: order_id, component_no
 -- scope: order
@@ -28,7 +28,7 @@ select
     components.name,
     -- money
     cast(
-        coalesce(
+        if(meets(components.conditions, orders), 1, null) * coalesce(
             components.amount,
             components.share * cast(
                 case components.base
@@ -48,4 +48,5 @@ left join audit.order_closes as closes using (order_id)
 inner join components
     on closes.close_entry_no is not distinct from components.close_entry_no
     and is_in_scope(components, orders)
+    and meets(components.conditions, orders) is distinct from false
 union all select order_id, $no, '$label', ${sign}cast($optional as decimal(38, 8)), from mart.orders where $optional <> 0

@@ -11,6 +11,7 @@ tested as materialized (
     select
         orders.order_id, targets.rule_target, orders.platform, orders.dispatch_method,
         orders.store_id, orders.status, orders.sale_class, orders.business_date,
+        orders.weekday,
         if(targets.rule_target = 'total', parts.holds, lines.holds) as holds,
         -- a rule that settings name has a node of its own
         coalesce(
@@ -51,6 +52,7 @@ placed as (
             when 'status' then tested.status
             when 'sale_class' then cast(tested.sale_class as varchar)
             when 'business_date' then cast(tested.business_date as varchar)
+            when 'weekday' then cast(tested.weekday as varchar)
             else tested.holds[rests.part_no]
         end
 ),

@@ -22,6 +22,7 @@ ranked as (
             + if(store_id is null, 0, 1)
             + if(status is null, 0, 1)
             + if(first_day is null and last_day is null, 0, 1)
+            + coalesce(len(conditions), 0)
         ) as rank,
     from raw.formula_settings
 ),
@@ -33,7 +34,9 @@ named as (
             as subtotal_setting_no,
         arg_max(setting_no, rank) filter (where rule_target = 'total') as total_setting_no,
     from mart.orders as orders
-    inner join ranked on is_in_scope(ranked, orders)
+    inner join ranked
+        on is_in_scope(ranked, orders)
+        and meets(ranked.conditions, orders)
     group by orders.order_id
 )
 

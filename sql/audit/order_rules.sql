@@ -3,7 +3,7 @@
 -- Source: audit.formula_populations, audit.subtotal_patterns, audit.total_patterns, and the ledger for closed days,
 -- which keep the rules they were closed with until they are reopened.
 -- Caveats: no rule where every candidate is refuted, or where candidates remain that treat what the order holds
--- differently. With too few orders to judge any, the total of the observed order is assumed.
+-- differently, or where many orders are off by the same. With too few orders to judge any, the total of the observed order is assumed.
 --
 -- key: order_id
 -- scope: order
@@ -47,6 +47,8 @@ judged as (
         subtotals.found_rule as found_line_rule,
         if(len(found_open_parts) = 0, basis_of(subtotals), null) as found_subtotal_basis,
         case
+            -- many are off in the same way: whether they are right is unknown
+            when alike.order_id is not null then null
             when totals.found_rule is not null
                 and len(open_parts_held(totals, parts.holds)) = 0 then basis_of(totals)
             -- all that remain give the total that it states
@@ -65,6 +67,7 @@ judged as (
     from audit.order_populations as orders
     left join audit.subtotal_patterns as lines using (order_id)
     left join audit.total_patterns as parts using (order_id)
+    left join audit.orders_off_alike as alike using (order_id)
     inner join populations as subtotals
         on subtotals.rule_target = 'subtotal'
         and orders.subtotal_population_no = subtotals.population_no

@@ -2,7 +2,8 @@
 --
 -- A step: read audit.questions instead.
 --
--- Source: audit.service_behaviour, audit.field_profile, audit.vocabulary, audit.status_transitions, core.store_menus.
+-- Source: audit.service_behaviour, audit.field_profile, audit.vocabulary, audit.status_transitions, core.store_menus,
+-- audit.formula_populations.
 -- Caveats: what a figure counts follows from the code: pipelines/warehouse/inputs/sentences.py.
 --
 -- key: question, code, place, word, next_word
@@ -121,6 +122,39 @@ figures as (
         occurrence_count as figure,
     from audit.status_transitions
     where entity_type = 'order'
+
+    union all by name
+
+    -- which rule its orders support, counted and by scope
+    select
+        rule_target || '_formula' as question,
+        'populations' as code,
+        case verdict
+            when 'none' then 'refuted'
+            when 'agreed' then 'supported'
+            when 'not_tested' then 'not tested'
+            else cast(verdict as varchar)
+        end as word,
+        cast(sum(order_count) as bigint) as figure,
+        cast(sum(figure) over (partition by question) as bigint) as whole,
+    from audit.formula_populations
+    group by question, word
+
+    union all by name
+
+    select
+        rule_target || '_formula' as question,
+        'populations.scope' as code,
+        case verdict
+            when 'none' then 'refuted'
+            when 'agreed' then 'supported'
+            when 'not_tested' then 'not tested'
+            else cast(verdict as varchar)
+        end as place,
+        scope as word,
+        cast(sum(order_count) as bigint) as figure,
+    from audit.formula_populations
+    group by question, place, word
 
     union all by name
 

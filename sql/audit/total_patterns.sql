@@ -76,7 +76,7 @@ select
     order_id,
     is_rounded,
     54 as low_count,
-    29 as high_count,
+    31 as high_count,
     if(delivery <> 0, 1, 0)
         | if(tip <> 0, 2, 0)
         | if(discount <> 0, 4, 0)
@@ -95,5 +95,9 @@ select
         | (signs_that_fit(rest_9, allowance, discount, loyalty) << 18)
         -- a total of zero is no sum of the other parts
         | if(total <> 0 and abs(rest_10) <= allowance, 1 << 27, 0)
-        | if(total <> 0 and abs(rest_10 + subtotal) <= allowance, 1 << 28, 0) as high,
+        | if(total <> 0 and abs(rest_10 + subtotal) <= allowance, 1 << 28, 0)
+        -- in force only if settings say so
+        | if(stated = 0, 1 << 29, 0)
+        | if(abs(stated + stated - rest_1 - discount - loyalty) <= allowance, 1 << 30, 0)
+            as high,
 from turned

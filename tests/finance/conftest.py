@@ -39,6 +39,7 @@ CHAIN = (
     "audit.formula_divisions",
     "audit.formula_evidence",
     "audit.order_populations",
+    "audit.orders_off_alike",
     "audit.closed_population_rules",
     "audit.closed_order_rules",
     "audit.order_rules",
@@ -83,9 +84,15 @@ class Order:
     status: str | None = "delivered"
     sale_class: str = "counted"
 
+    @property
+    def weekday(self) -> int | None:
+        """Monday is 1."""
+        return self.business_date and self.business_date.isoweekday()
+
 
 MODES = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN, "down": ROUND_DOWN}
 PARTS = ("subtotal", "delivery", "tip", "discount", "loyalty")
+NAMED_ALONE = {"zero": 0, "negated": -1}
 OBSERVED_SIGNS = {"subtotal": 1, "delivery": 1, "tip": 1, "discount": -1, "loyalty": -1}
 
 
@@ -123,6 +130,8 @@ def subtotal_by(rule: str, order: Order) -> Decimal:
 def total_by(rule: str, order: Order) -> Decimal:
     """Return the total that a rule gives, read from the rule's name."""
     form, rounding = rule.split("/")
+    if form in NAMED_ALONE:
+        return rounded(NAMED_ALONE[form] * total_by("observed/unrounded", order), rounding)
     signs = dict(OBSERVED_SIGNS)
     for difference in form.split("+") if form != "observed" else ():
         if difference.startswith("without_"):
@@ -291,6 +300,7 @@ def _load(con: duckdb.DuckDBPyConnection, orders: list[Order]) -> None:
         "platform": ("platform", pa.string()),
         "dispatch_method": ("dispatch_method", pa.string()),
         "business_date": ("business_date", pa.date32()),
+        "weekday": ("weekday", pa.int64()),
         "currency": ("currency", pa.string()),
         "status": ("status", pa.string()),
         "sale_class": ("sale_class", pa.string()),

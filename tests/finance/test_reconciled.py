@@ -63,7 +63,7 @@ def test_every_rule_balances_what_it_priced(make_orders: Any, gather: Any, world
     by_part = dict(names)
     totals = by_part["total"]
     rules = [(subtotal, totals[n % len(totals)]) for n, subtotal in enumerate(by_part["subtotal"])]
-    assert (len(rules), len(totals)) == (2202, 1079)
+    assert (len(rules), len(totals)) == (2202, 1105)
     orders = priced(make_orders, world, rules, 70)
     con = gather(orders)
     reconcile(con, rules)

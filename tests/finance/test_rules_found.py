@@ -62,7 +62,8 @@ def test_every_subtotal_form_is_found(noise: float, make_orders: Any, state: Any
 def test_every_total_form_is_found(make_orders: Any, state: Any, gather: Any) -> None:
     """Each of 83 total forms, true for one platform, is what that platform's orders have, with 2% noise."""
     rules = [rule for rule in catalogue(gather, "total") if rule.endswith("/unrounded")]
-    assert len(rules) == 83
+    assert rules[83:] == ["zero/unrounded", "negated/unrounded"], "in force by settings alone"
+    rules = rules[:83]
     same = make_orders(1, 300)
     for order in same:
         order.lines = order.lines[:1]

@@ -30,7 +30,7 @@ def forms(*answers: tuple[int, int]) -> Forms:
     given = np.array(answers, dtype=np.int64)
     return Forms(
         "total",
-        [f"form {place}" for place in range(len(answers))],
+        *2 * ([f"form {place}" for place in range(len(answers))],),
         [list(each) for each in answers],
         np.arange(len(answers), dtype=np.int64),
         PARTS,
@@ -38,6 +38,7 @@ def forms(*answers: tuple[int, int]) -> Forms:
         np.ones(2, dtype=np.bool_),
         given[:, None] != given[None],
         given,
+        np.ones(len(answers), dtype=np.bool_),
     )
 
 

@@ -144,6 +144,16 @@ if TYPE_CHECKING:
         ("partner.menu", 'path = "/menus"', "[partner.menu] path: must contain {menu_id}"),
         ("partner.order", 'path = "/orders"', "[partner.order] path: must contain {id}"),
         ("landing", 'allowed_pointers = ["foo"]', "[landing] allowed_pointers: 'foo'"),
+        (
+            "[formula.component]",
+            'name = "fee"\nconstant = "1.50"\nwhen = "subtotal_price less than 10"',
+            "[[formula.component]] fee: when: 'subtotal_price less than 10' is not a condition such as",
+        ),
+        (
+            "[formula.rule]",
+            'rule_target = "total"\nrule = "zero/unrounded"\nwhen = "tip = 0 and status < \'x\'"',
+            "[[formula.rule]] no. 1: when: \"status < 'x'\" is not a condition such as",
+        ),
     ],
 )
 def test_invalid_value_is_named(refusal: Callable[..., str], table: str, line: str, said: str) -> None:

@@ -16,7 +16,7 @@ DAY = dt.date(2026, 11, 20)
 
 @pytest.mark.duckdb2
 def test_each_order_answers_what_it_can(run_table: Run) -> None:
-    """An order stands under each question for or against; under none that it cannot answer."""
+    """An order stands under each question for or against, without a rule against; under none that it cannot answer."""
     order = {
         "business_date": DAY,
         "sale_class": "counted",
@@ -25,6 +25,7 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
         "is_deleted": False,
         "total_price": "5",
     }
+    ruled = {"subtotal_rule": "s", "total_rule": "t"}
     rows = run_table(
         "audit.daily_question_cases",
         {
@@ -34,9 +35,9 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
                 order | {"order_id": 3, "timezone_source": "setting"},
             ],
             "mart.order_reconciliation": [
-                {"order_id": 1, "total_residual": "0", "missing_parts": []},
-                {"order_id": 2, "total_residual": "-0.0001", "subtotal_residual": "2", "missing_parts": []},
-                {"order_id": 3, "missing_parts": ["tip"]},
+                ruled | {"order_id": 1, "total_residual": "0", "missing_parts": []},
+                ruled | {"order_id": 2, "total_residual": "-0.0001", "subtotal_residual": "2", "missing_parts": []},
+                {"order_id": 3, "subtotal_rule": "s", "missing_parts": ["tip"]},
             ],
         },
     )
@@ -44,7 +45,7 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
     assert {name: row["example_ids"] for name, row in against.items()} == {
         "business_day": [1],
         "sales": [2],
-        "total_formula": [2],
+        "total_formula": [2, 3],
         "subtotal_formula": [2],
         "decimals": [2],
         "timezone": [3],

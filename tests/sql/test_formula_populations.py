@@ -37,6 +37,7 @@ FOUND: dict[str, Any] = {
     "sentence": "The rule holds.",
 }
 RULE = {"rule_target": "total", "form_no": 10, "rounding_no": 8, "rule": "without_tip/half_up_2_per_order"}
+FOUND |= {"residual_condition": "subtotal_price < 10", "settlement": "[[formula.component]]"}
 FORM = {"rule_target": "total", "form_no": 1, "form": "observed"}
 # Rules and forms of the same numbers that are not meant.
 RULES = [
@@ -72,11 +73,11 @@ def test_population_names_its_rule_and_rival(run_table: Run) -> None:
 
 def test_refuted_population_has_no_rule(run_table: Run) -> None:
     """Where every candidate is refuted the form that fits best is named by number alone; other verdicts keep a rule."""
-    verdicts = ("none", "agreed", "compatible", "undecided")
+    verdicts = ("none", "agreed", "compatible", "undecided", "not_tested")
     found = [FOUND | {"population_no": number, "verdict": verdict} for number, verdict in enumerate(verdicts)]
     rows = populations(run_table, *found)
     assert [(row["verdict"], row["form_no"], row["rule"] is None) for row in rows] == [
-        (verdict, 10, verdict == "none") for verdict in verdicts
+        (verdict, 10, verdict in ("none", "not_tested")) for verdict in verdicts
     ]
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.settings.conditions import read_conditions
+
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
@@ -103,3 +105,41 @@ def test_an_order_of_a_closed_day_keeps_the_components_of_its_close(run_table: R
     assert [(row["order_id"], row["name"], row["amount"]) for row in rows] == [(1, "then", 2), (2, "now", 1)]
     given["raw.closed_components"] = []
     assert [row["order_id"] for row in run_table("audit.order_components", given)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("when", "applies"),
+    [
+        ("subtotal_price < 20.06", True),
+        ("subtotal_price < 20.05", False),
+        ("subtotal_price >= 20.05 and subtotal_price <= 20.05", True),
+        ("subtotal_price > 20.04 and tip = 0", False),
+        ("store_id != 7", False),
+        ("weekday = 6", True),
+        ("platform = 'web' and status != 'a < b and c'", True),
+        ("platform != 'web'", False),
+        ("daypart = 'lunch'", None),
+        ("line_count > 3", None),
+        ("line_count > 3 and tip = 0", False),
+    ],
+)
+def test_a_component_applies_where_its_conditions_are_met(run_table: Run, when: str, applies: bool | None) -> None:
+    """All of them; of an order that lacks a field which decides, the amount is unknown, not zero."""
+    given = {"name": "fee", "amount": "1.5", "conditions": read_conditions(when)}
+    expected = {True: [(1, "fee", Decimal("1.5"))], False: [], None: [(1, "fee", None)]}
+    assert components(run_table, given, weekday=6) == expected[applies]
+
+
+def test_a_closed_day_keeps_the_condition_of_a_component(run_table: Run) -> None:
+    """As it keeps the component: what settings say now is for open days."""
+    closed = {"close_entry_no": 4, "component_no": 1, "name": "fee", "amount": "1.5"}
+    rows = run_table(
+        "audit.order_components",
+        {
+            "mart.orders": [ORDER, ORDER | {"order_id": 2, "subtotal_price": "9"}],
+            "audit.order_closes": [{"order_id": each, "close_entry_no": 4} for each in (1, 2)],
+            "raw.closed_components": [closed | {"conditions": read_conditions("subtotal_price < 10")}],
+            "raw.formula_components": [{"component_no": 1, "name": "fee", "amount": "2"}],
+        },
+    )
+    assert [(row["order_id"], row["amount"]) for row in rows] == [(2, Decimal("1.5"))]

@@ -45,8 +45,33 @@ def test_every_figure_has_a_sentence(run_table: Run) -> None:
             "audit.vocabulary": [{"kind": "orders", "path": "/status", "value": "done", "document_count": 1}],
             "audit.status_transitions": [{"entity_type": "order", "status": "done", "occurrence_count": 1}],
             "core.store_menus": [{"store_id": 1, "menu_id": 1}],
+            "audit.formula_populations": [
+                {"rule_target": "total", "verdict": "none", "scope": "all", "order_count": 2}
+            ],
         },
     )
     (questions,) = (c.words for c in catalogue.table("audit.daily_question_cases").columns if c.name == "question")
     of_questions = {f"orders.{question}" for question in questions} | {"findings.products"}
     assert {row["code"] for row in figures} | of_questions == {each.code for each in SENTENCES}
+
+
+def test_populations_are_counted_by_verdict_and_named_by_scope(run_table: Run) -> None:
+    """Of 1,500 orders 1,000 have no rule: both counts are there, and which orders they are."""
+    found = {"rule_target": "total", "scope": "platform kiosk", "verdict": "supported", "order_count": 500}
+    figures = run_table(
+        "audit.question_figures",
+        {
+            "audit.formula_populations": [
+                found,
+                found | {"scope": "platform ios", "verdict": "none", "order_count": 600},
+                found | {"scope": "platform web", "verdict": "none", "order_count": 400},
+            ]
+        },
+    )
+    assert {(row["code"], row["place"], row["word"], row["figure"], row["whole"]) for row in figures} == {
+        ("populations", None, "supported", 500, 1500),
+        ("populations", None, "refuted", 1000, 1500),
+        ("populations.scope", "supported", "platform kiosk", 500, None),
+        ("populations.scope", "refuted", "platform ios", 600, None),
+        ("populations.scope", "refuted", "platform web", 400, None),
+    }

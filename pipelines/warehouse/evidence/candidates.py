@@ -11,6 +11,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from pipelines.landing.charges import PRICES
+from pipelines.settings.conditions import read_conditions
 from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.settings import Settings
+    from pipelines.settings.tables import Formula, OrderScope
 
 # name, description, what a line adds
 _PRICES = (
@@ -52,6 +55,14 @@ _PARTS_OF_TOTAL = (
     ("discount", -1, "without_discount", "discount_added"),
     ("loyalty_discount", -1, "without_loyalty", "loyalty_added"),
 )
+# forms that a person alone can put in force, and how often each counts the parts
+_NAMED_ALONE = (
+    ("zero", "zero", (0, 0, 0, 0, 0)),
+    ("negated", "the negative of what its parts make", (-1, -1, -1, 1, 1)),
+)
+# that conditions of settings compare: those of sql/functions/number_of.sql and text_of.sql
+NUMBERS = (*PRICES, "line_count", "unit_count", "store_id", "hour", "weekday")
+TEXTS = ("platform", "dispatch_method", "status", "currency", "daypart", "delivery_type")
 _MODES = ("half_up", "half_even", "down")
 _UNITS = ("1.0", "0.1", "0.01", "0.001")  # by decimals kept
 # rule target, part, which orders show what forms do with it, whether they refute forms, its place among the parameters
@@ -122,11 +133,15 @@ def _subtotal_forms() -> Iterator[Row]:
             "rest_expression": rest,
             "rule_parameters": [price, *parameters, discount],
             "complexity": price + discount + (0 if modifier is None else 1 + modifier[0]),
+            "is_found": True,
         }
 
 
 def _total_forms() -> Iterator[Row]:
-    """Yield the forms of a total: all signs of four parts, those of the observed order first, then of the subtotal."""
+    """Yield the forms of a total: all signs of four parts, those of the observed order first, then of the subtotal.
+
+    Then those that no order supports: an amount of zero, or a sign, shows no sum.
+    """
     turns = [(0, *signs) for signs in product(range(3), repeat=4)] + [(1, 0, 0, 0, 0), (2, 0, 0, 0, 0)]
     for form_no, turned in enumerate(turns, 1):
         signs, differences, terms = [], [], []
@@ -145,6 +160,21 @@ def _total_forms() -> Iterator[Row]:
             "rest_expression": expression,
             "rule_parameters": signs,
             "complexity": len(differences),
+            "is_found": True,
+        }
+    for form_no, (form, description, signs) in enumerate(_NAMED_ALONE, len(turns) + 1):
+        terms = [f"{'-' if sign < 0 else '+'} {part[0]}" for sign, part in zip(signs, _PARTS_OF_TOTAL, strict=True)]
+        yield {
+            "rule_target": "total",
+            "form_no": form_no,
+            "form": form,
+            "form_description": description,
+            "line_expression": None,
+            "unit_expression": None,
+            "rest_expression": " ".join(terms) if any(signs) else "0",
+            "rule_parameters": [*signs],
+            "complexity": len(_PARTS_OF_TOTAL),
+            "is_found": False,
         }
 
 
@@ -207,6 +237,7 @@ def _parts() -> Iterator[Row]:
 def unknown_rules(settings: Settings) -> Iterator[str]:
     """Yield one sentence for each rule of [formula] that does not exist; it starts with the key."""
     formula = settings.formula
+    yield from _unknown_fields(formula)
     named = [("[formula] total_rule", "total", formula.total_rule)]
     named += [("[formula] subtotal_rule", "subtotal", formula.subtotal_rule)]
     named += [(f"[[formula.rule]] no. {no}", rule.rule_target, rule.rule) for no, rule in enumerate(formula.rule, 1)]
@@ -217,3 +248,16 @@ def unknown_rules(settings: Settings) -> Iterator[str]:
     for key, target, rule in named:
         if (target, rule) not in known:
             yield f"{key}: {rule!r} is not a {target} rule; audit.formula_rules of a release lists all"
+
+
+def _unknown_fields(formula: Formula) -> Iterator[str]:
+    """Yield one sentence for each condition on what is not a field of orders, or not of that type."""
+    limited: list[tuple[str, OrderScope]] = [
+        *((f"[[formula.rule]] no. {no}", rule) for no, rule in enumerate(formula.rule, 1)),
+        *((f"[[formula.component]] {component.name}", component) for component in formula.component),
+    ]
+    for key, setting in limited:
+        for each in read_conditions(setting.when):
+            fields = TEXTS if each["value"].startswith("'") else NUMBERS
+            if each["field"] not in fields:
+                yield f"{key}: when: {each['field']!r} is not a field to compare so; use one of {', '.join(fields)}"

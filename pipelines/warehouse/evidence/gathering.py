@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.warehouse.evidence import wording
-from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, find_populations
+from pipelines.warehouse.evidence.dividing_residuals import divide_by_residuals
+from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, borrow, find_populations
 from pipelines.warehouse.evidence.residuals import (
     UNROUNDED,
     Residual,
@@ -21,9 +22,11 @@ from pipelines.warehouse.evidence.residuals import (
     find_roundings,
     likely_total,
 )
+from pipelines.warehouse.evidence.settling import settlement
 from pipelines.warehouse.evidence.verdicts import (
     COMPATIBLE,
     NONE,
+    NOT_TESTED,
     Asked,
     Forms,
     Patterns,
@@ -106,6 +109,9 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
     nodes = find_populations(
         con, forms, patterns, asked, {setting_no: form for setting_no, (form, _) in settings.items()}
     )
+    if target == "total":
+        divide_by_residuals(con, forms, patterns, asked, nodes)
+        borrow(forms, nodes, asked)
     found = Gathered(forms, patterns, nodes, values)
     for node in nodes:
         judged = node.judgement
@@ -186,6 +192,8 @@ def _populations(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
             pattern,
             wording.sentence(forms, judged, asked, told, rounding, pattern, is_configured=is_configured),
             *((residual.kind, residual.amount, residual.base or None) if residual else (None, None, None)),
+            (residual and residual.condition) or None,
+            settlement(forms, node, judged, residual, found.values) if residual else None,
         )
 
 
@@ -205,7 +213,7 @@ def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:
 def _evidence(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
     for node, judged in _leaves(found):
-        most = np.argsort(-judged.all_fits, kind="stable")[:_SHOWN]
+        most = np.argsort(np.where(forms.is_found, -judged.all_fits, 1), kind="stable")[:_SHOWN]
         for form in sorted({0, judged.leader, *judged.candidates, *map(int, most)}):
             parts = [part for part in range(len(forms.parts)) if forms.is_tested[part] and judged.held[part]]
             for part in (None, *parts):
@@ -220,6 +228,6 @@ def _evidence(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
                     orders,
                     fits,
                     least,
-                    form == judged.leader and judged.verdict != NONE,
+                    form == judged.leader and judged.verdict not in (NONE, NOT_TESTED),
                     form not in judged.candidates,
                 )

@@ -166,7 +166,7 @@ def _division(saved: float, member: Ints, orders: Ints) -> Division | None:
 
 
 DAYS = "business_date"
-DIMENSIONS = ("platform", "dispatch_method", "store_id", "status", "sale_class", DAYS)
+DIMENSIONS = ("platform", "dispatch_method", "store_id", "status", "sale_class", DAYS, "weekday")
 DEPTH = 5
 _PART = 5.0  # nats: what an order holds divides only where this is clearer than where it comes from
 _CHUNK = 2_000_000  # cells of [value, pattern] counted at once
@@ -206,16 +206,24 @@ def find_populations(
         nodes.append(Population(-setting_no, None, setting_form=form, setting_no=setting_no))
     active = list(nodes)
     while active:
-        weights = _pattern_counts(con, active, len(patterns.fits))
-        for node in active:
-            node.weights = weights[node.no]
-            node.judgement = judge(forms, patterns, weights[node.no], asked, node.setting_form)
+        weights = judge_all(con, forms, patterns, asked, active)
         divisible = [node for node in active if node.setting_form is None and node.depth < DEPTH]
         active = []
         for node, dimension, division in _divisions(con, forms, patterns, asked, divisible, weights):
-            active += _divide(con, forms.parts, patterns, nodes, node, dimension, division)
-    _borrow(forms, [node for node in nodes if not node.dimension], asked)
+            active += divide(con, forms.parts, patterns, nodes, node, dimension, division)
+    borrow(forms, nodes, asked)
     return nodes
+
+
+def judge_all(
+    con: duckdb.DuckDBPyConnection, forms: Forms, patterns: Patterns, asked: Asked, nodes: list[Population]
+) -> dict[int, Ints]:
+    """Judge populations from the orders that facts has of each, and return their weights."""
+    weights = _pattern_counts(con, nodes, len(patterns.fits)) if nodes else {}
+    for node in nodes:
+        node.weights = weights[node.no]
+        node.judgement = judge(forms, patterns, weights[node.no], asked, node.setting_form)
+    return weights
 
 
 def _pattern_counts(con: duckdb.DuckDBPyConnection, nodes: list[Population], patterns: int) -> dict[int, Ints]:
@@ -295,7 +303,7 @@ def _fits(cell: Ints, pattern: Ints, number: Ints, values: int, patterns: Patter
     return np.vstack(chunks) if chunks else np.zeros((0, patterns.fits.shape[1]))
 
 
-def _divide(
+def divide(
     con: duckdb.DuckDBPyConnection,
     parts: list[str],
     patterns: Patterns,
@@ -326,9 +334,9 @@ def _divide(
     return list(node.children)
 
 
-def _borrow(forms: Forms, leaves: list[Population], asked: Asked) -> None:
+def borrow(forms: Forms, nodes: list[Population], asked: Asked) -> None:
     """Answer questions that are too rare in a population as all other populations do, where they agree."""
-    judged = [leaf.judgement for leaf in leaves if leaf.judgement and leaf.judgement.candidates]
+    judged = [node.judgement for node in nodes if not node.dimension and node.judgement and node.judgement.candidates]
     answers: dict[int, set[int]] = {}
     for found in judged:
         decided = forms.is_tested & (found.held >= asked.orders)

@@ -88,21 +88,31 @@ def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, as
 
 
 SAMPLE = 2_000  # orders in which a pattern is looked for
-COMMON = 0.9  # the share of them that a pattern has to explain
+COMMON = 0.9  # the share of them that a pattern of a whole population has to explain
+MOST = 0.5  # the share, if so many as distinguish a rule follow it among orders that differ by chance
 _UNIT = 10_000  # amounts are compared in ten-thousandths
 _STEPS = (10_000, 5_000, 1_000, 500)
+_FIELDS = {
+    "subtotal": "subtotal_price",
+    "delivery": "delivery_price",
+    "tip": "tip",
+    "discount": "discount",
+    "loyalty": "loyalty_discount",
+    "subtotal_less_discount": "subtotal_price",
+}
 BASES = ("subtotal", "subtotal_less_discount", "delivery", "tip", "discount", "loyalty")
 
 
 @dataclass(frozen=True)
 class Residual:
-    """A pattern: kind (zero, constant, share, step), its value in ten-thousandths, the base of a share, how many."""
+    """A pattern: kind, its value in ten-thousandths, the base of a share, how many orders, the condition they meet."""
 
     kind: str
     value: int
     base: str
     fits: int
     orders: int
+    condition: str = ""
 
     @property
     def amount(self) -> Decimal:
@@ -135,38 +145,103 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
         sample = con.execute(
             f"from off_orders where node = {node} order by hash(order_id), order_id limit {SAMPLE}"
         ).fetchnumpy()
-        if pattern := _pattern(sample):
+        if pattern := _pattern(sample, MOST):
             row = con.execute(
                 f"select count(*) filter (where {_condition(*pattern)}), count(*) from off_orders where node = {node}"
             ).fetchone()
             fits, orders = row or (0, 0)
-            if fits >= COMMON * orders:
-                found[node] = Residual(*pattern, fits, orders)
+            if fits >= max(MOST * orders, least):
+                found[node] = Residual(*pattern, fits, orders, _limit(con, node, *pattern))
     return found
+
+
+def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, base: str) -> str:
+    """Return the condition that the orders of a leaf that follow a constant or a share meet, and no other; "" if none.
+
+    An order without anything of the base tells nothing, nor does one that is off by something else.
+    """
+    if kind not in ("constant", "share"):
+        return ""
+    tells = f"abs(orders.{_FIELDS[base]}) > 0" if base else "true"
+    for name in ("subtotal", "delivery"):
+        field = f"orders.{_FIELDS[name]}"
+        rows = con.execute(
+            f"""
+            select
+                off_orders.order_id is not null as is_following,
+                min({field}), max({field}), count(*)
+            from facts
+            inner join mart.orders as orders on facts.order_id = orders.order_id
+            left join off_orders on facts.order_id = off_orders.order_id
+            where
+                facts.node = {node}
+                and {tells}
+                and (off_orders.order_id is null or {_condition(kind, value, base, "off_orders.")})
+            group by is_following
+            """
+        ).fetchall()
+        sides = {row[0]: row[1:3] for row in rows}
+        if len(sides) == 2 and None not in (*sides[True], *sides[False]):
+            (least, most), (other_least, other_most) = sides[True], sides[False]
+            if most < other_least:
+                return f"{_FIELDS[name]} < {_roundest(most, other_least)}"
+            if least > other_most:
+                return f"{_FIELDS[name]} >= {_roundest(other_most, least)}"
+    return ""
+
+
+def _roundest(below: Decimal, up_to: Decimal) -> Decimal:
+    """Return the roundest amount above the first and at most the second."""
+    for digits in range(len(str(int(up_to))), -5, -1):
+        for step in (Decimal(1), Decimal("0.5")):
+            unit = step.scaleb(digits)
+            found = (below // unit + 1) * unit
+            if found <= up_to:
+                return Decimal(f"{found.normalize():f}")
+    return up_to
 
 
 def likely_total(con: duckdb.DuckDBPyConnection, forms: Forms, node: int) -> int | None:
     """Return the simplest total form from which the orders of a leaf differ by one constant or share, None without."""
-    sample = con.execute(filled("stated_totals", unit=str(_UNIT), node=str(node), most=str(SAMPLE))).fetchnumpy()
+    found = simplest(forms, stated_totals(con, node, limit=f"limit {SAMPLE}"))
+    return None if found is None else found[0]
+
+
+def stated_totals(con: duckdb.DuckDBPyConnection, node: int, columns: str = "", limit: str = "") -> dict[str, Any]:
+    """Return the orders of a leaf as columns: the total that each states, its parts, and columns of facts if asked."""
+    select = filled("stated_totals", unit=str(_UNIT), node=str(node), columns=columns, limit=limit)
+    return con.execute(select).fetchnumpy()
+
+
+def residual_by(forms: Forms, form: int, sample: dict[str, Any]) -> Any:
+    """Return by how much each order of a sample differs from what a total form makes."""
     parts = np.stack([sample[name] for name in ("subtotal", "delivery", "tip", "discount", "loyalty")])
-    for form in sorted(range(len(forms.parameters)), key=lambda place: (forms.complexity[place], place)):
-        residual = sample["stated"] - np.array(forms.parameters[form]) @ parts
-        if (found := _pattern(sample | {"residual": residual})) and found[0] in ("constant", "share"):
-            return form
+    return sample["stated"] - np.array(forms.parameters[form]) @ parts
+
+
+def simplest(forms: Forms, sample: dict[str, Any], most: int = 9) -> tuple[int, str, int, str] | None:
+    """Return the simplest total form, and how nearly all orders differ from it."""
+    for form in sorted(np.flatnonzero(forms.is_found), key=lambda place: (forms.complexity[place], place)):
+        if forms.complexity[form] > most:
+            break
+        found = _pattern(sample | {"residual": residual_by(forms, form, sample)})
+        if found and found[0] != "step":
+            return int(form), *found
     return None
 
 
-def _pattern(sample: dict[str, Any]) -> tuple[str, int, str] | None:
-    """Return the first pattern that explains nearly all of a sample."""
-    residual, orders = sample["residual"], len(sample["residual"])
-    for kind, value, base in _candidates(sample):
-        if _explained(sample, kind, value, base).sum() >= COMMON * orders and residual.any():
-            return kind, value, base
-    return None
+def _pattern(sample: dict[str, Any], common: float = COMMON) -> tuple[str, int, str] | None:
+    """Return the pattern that explains most of a sample, of equals the first; None if none explains that share."""
+    if not sample["residual"].any():
+        return None
+    fits = {pattern: int(explained(sample, *pattern).sum()) for pattern in _candidates(sample)}
+    best = max(fits, key=lambda pattern: fits[pattern])
+    return best if fits[best] >= common * len(sample["residual"]) else None
 
 
 def _candidates(sample: dict[str, Any]) -> Iterable[tuple[str, int, str]]:
     yield "zero", 0, ""
+    yield "negated", 0, ""
     constant, _ = Counter(sample["residual"].tolist()).most_common(1)[0]
     yield "constant", int(constant), ""
     for base in BASES:
@@ -180,10 +255,13 @@ def _candidates(sample: dict[str, Any]) -> Iterable[tuple[str, int, str]]:
     yield from (("step", step, "") for step in _STEPS)
 
 
-def _explained(sample: dict[str, Any], kind: str, value: int, base: str) -> Any:
+def explained(sample: dict[str, Any], kind: str, value: int, base: str) -> Any:
+    """Return by order of a sample whether it follows a pattern."""
     residual, stated = sample["residual"], sample["stated"]
     if kind == "zero":
         return stated == 0
+    if kind == "negated":
+        return (residual == 2 * stated) & (stated != 0)
     if kind == "constant":
         return residual == value
     if kind == "share":
@@ -191,10 +269,12 @@ def _explained(sample: dict[str, Any], kind: str, value: int, base: str) -> Any:
     return (stated % value == 0) & (abs(residual) < value)
 
 
-def _condition(kind: str, value: int, base: str) -> str:
+def _condition(kind: str, value: int, base: str, of: str = "") -> str:
     return {
-        "zero": "stated = 0",
-        "constant": f"residual = {value}",
-        "share": f"abs(residual * {_UNIT}::hugeint - {value} * {base or 'subtotal'}::hugeint) <= unit * {_UNIT}",
-        "step": f"stated % {max(value, 1)} = 0 and abs(residual) < {value}",
+        "zero": f"{of}stated = 0",
+        "negated": f"{of}residual = 2 * {of}stated and {of}stated <> 0",
+        "constant": f"{of}residual = {value}",
+        "share": f"abs({of}residual * {_UNIT}::hugeint - {value} * {of}{base or 'subtotal'}::hugeint) "
+        f"<= {of}unit * {_UNIT}",
+        "step": f"{of}stated % {max(value, 1)} = 0 and abs({of}residual) < {value}",
     }[kind]

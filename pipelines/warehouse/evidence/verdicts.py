@@ -91,6 +91,7 @@ class Forms:
     """The forms of a rule target, by place (form_no - 1); parts by place (part_no - 1)."""
 
     target: str
+    names: list[str]
     descriptions: list[str]
     parameters: list[list[int | None]]
     complexity: Ints
@@ -101,6 +102,8 @@ class Forms:
     """[form, form, part]: whether the two treat an order that holds the part differently."""
     answers: Ints
     """[form, part]: the form's treatment of the part."""
+    is_found: Bools
+    """[form]: whether orders can support it; another is in force where settings name it."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class Patterns:
 def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
     """Read the candidate forms and parts of a rule target from the catalogue tables."""
     forms = con.execute(
-        "select form_description, rule_parameters, complexity from audit.formula_forms "
+        "select form_description, rule_parameters, complexity, is_found, form from audit.formula_forms "
         "where rule_target = ? order by form_no",
         [target],
     ).fetchall()
@@ -128,6 +131,7 @@ def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
     differs = (answers[:, None] != answers[None]) & asked[:, None] & asked[None]
     return Forms(
         target,
+        [form[4] for form in forms],
         [form[0] for form in forms],
         [form[1] for form in forms],
         np.array([form[2] for form in forms], dtype=np.int64),
@@ -136,6 +140,7 @@ def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
         np.array([part[2] for part in parts], dtype=np.bool_),
         differs,
         answers,
+        np.array([form[3] for form in forms], dtype=np.bool_),
     )
 
 
@@ -159,6 +164,7 @@ AGREED = "agreed"  # several remain, which differ only in what (nearly) no order
 COMPATIBLE = "compatible"  # not refuted, but too few orders to clear the share that settings ask for
 UNDECIDED = "undecided"  # several remain that differ in what many orders hold
 NONE = "none"  # every form is refuted
+NOT_TESTED = "not_tested"  # no order can be compared
 _BY_CHANCE = 0.25  # a form that fits fewer, of orders that refute all, says nothing of them
 
 
@@ -210,9 +216,8 @@ def judge(forms: Forms, patterns: Patterns, weights: Ints, asked: Asked, only: i
         refuted |= all_fits < fewest_fits(orders, asked.noise)
     for part in np.flatnonzero(forms.is_tested & (held >= asked.orders)):
         refuted |= held_fits[part] < fewest_fits(int(held[part]), asked.noise)
-    candidates = [int(form) for form in np.flatnonzero(~refuted)]
-    if only is not None:
-        candidates = [form for form in candidates if form == only]
+    eligible = forms.is_found if only is None else np.arange(len(all_fits)) == only
+    candidates = [int(form) for form in np.flatnonzero(~refuted & eligible)]
     leader = only if only is not None else best(forms, all_fits, candidates, orders)
     found = Judgement(NONE, leader, orders, round(float(all_fits[leader])), held, held_fits, all_fits, candidates)
     decide(forms, found, asked)
@@ -224,8 +229,8 @@ def best(forms: Forms, fits: Floats, among: list[int], orders: int) -> int:
 
     Where none is left, and none fits more than chance would have it, that is the first one.
     """
-    places = among or range(len(fits))
-    if not among and fits.max(initial=0) < _BY_CHANCE * orders:
+    places = among or [int(form) for form in np.flatnonzero(forms.is_found)]
+    if not among and fits[places].max(initial=0) < _BY_CHANCE * orders:
         return 0
     return min(places, key=lambda form: (-fits[form], forms.complexity[form], form))
 
@@ -234,7 +239,9 @@ def decide(forms: Forms, found: Judgement, asked: Asked) -> None:
     """Set verdict and open parts from the candidates that remain."""
     differing = forms.differs[found.leader, found.candidates].any(axis=0)
     found.open_parts = [int(part) for part in np.flatnonzero(differing & forms.is_tested)]
-    if not found.candidates:
+    if not found.orders:
+        found.verdict, found.open_parts = NOT_TESTED, []
+    elif not found.candidates:
         found.verdict, found.open_parts = NONE, []
     elif any(found.held[part] >= asked.orders for part in found.open_parts):
         found.verdict = UNDECIDED

@@ -11,6 +11,7 @@ from pipelines.warehouse.evidence.verdicts import (
     AGREED,
     COMPATIBLE,
     NONE,
+    NOT_TESTED,
     UNDECIDED,
     fewest_fits,
     lower_bound,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.evidence.verdicts import Asked, Forms, Judgement, Patterns
 
 _LISTED = 4  # values that are listed before the rest is counted
+_COMPARED = {"subtotal": "with lines and a subtotal", "total": "that state all amounts"}
 _BASES = {"subtotal_less_discount": "(subtotal - discount)", "loyalty": "loyalty discount"}
 
 
@@ -77,7 +79,7 @@ def _days(places: tuple[int, ...], days: list[Any]) -> str:
 
 def rival_of(forms: Forms, found: Judgement) -> int | None:
     """Return the nearest rival of the leader: a candidate that remains, else the form that fits most of the others."""
-    differing = forms.differs[found.leader].any(axis=1)
+    differing = forms.differs[found.leader].any(axis=1) & forms.is_found
     among = [form for form in found.candidates if differing[form]] or [int(form) for form in np.flatnonzero(differing)]
     return min(among, key=lambda form: (-found.all_fits[form], forms.complexity[form], form), default=None)
 
@@ -114,7 +116,10 @@ def sentence(
 ) -> str:
     """Say what a population shows: which rule, how many fit, what could tell it from its rival, what would decide."""
     rule = f"{forms.target}{' =' if forms.target == 'total' else ':'} {forms.descriptions[found.leader]}"
-    texts = [f"{rule}: {'configured, ' if is_configured else ''}{_verdict(forms, found, asked)}"]
+    configured = "configured, " if is_configured else ""
+    if found.verdict == NOT_TESTED:
+        return f"{forms.target}: {configured}not tested: no orders {_COMPARED[forms.target]}"
+    texts = [f"{rule}: {configured}{_verdict(forms, found, asked)}"]
     if found.verdict != NONE and told[0]:
         texts.append(f"{told[0]:,} orders distinguish it from its nearest rival, {told[1]:,} of them fit")
     if rounding is not None and rounding.rounding_no > 1:
@@ -135,18 +140,18 @@ def _verdict(forms: Forms, found: Judgement, asked: Asked) -> str:
     if found.verdict == UNDECIDED:
         return f"undecided, {fits}; {len(found.candidates)} candidates remain, which differ on: {open_parts}"
     if found.verdict == COMPATIBLE:
-        allowed = f"settings allow {asked.noise:.3g} to differ"
-        if found.orders < asked.orders:
-            return f"compatible, {fits}; {asked.orders - found.orders} more orders needed"
-        needed = orders_needed(found.fits, found.orders, 1 - asked.noise)
-        more = (
-            "no number of orders at this rate would support it" if needed is None else f"{needed:,} more orders needed"
-        )
-        share = found.fits / found.orders
-        return (
-            f"compatible, {fits} ({share:.1%}, at least {lower_bound(found.fits, found.orders):.1%}); {allowed}: {more}"
-        )
+        return _compatible(found, asked, fits)
     return f"supported, {fits}"
+
+
+def _compatible(found: Judgement, asked: Asked, fits: str) -> str:
+    if found.orders < asked.orders:
+        return f"compatible, {fits}; {asked.orders - found.orders} more orders needed"
+    needed = orders_needed(found.fits, found.orders, 1 - asked.noise)
+    more = "no number of orders at this rate would support it" if needed is None else f"{needed:,} more orders needed"
+    share, least = found.fits / found.orders, lower_bound(found.fits, found.orders)
+    allowed = f"settings allow {asked.noise:.3g} to differ"
+    return f"compatible, {fits} ({share:.1%}, at least {least:.1%}); {allowed}: {more}"
 
 
 def _refutation(forms: Forms, found: Judgement, asked: Asked) -> str:
@@ -162,14 +167,18 @@ def _refutation(forms: Forms, found: Judgement, asked: Asked) -> str:
 
 
 def residual(found: Residual) -> str:
-    """Say the common trait of orders that are off: '1,500 of 1,500 are off by 0.99'."""
+    """Say the common trait of orders that are off: '1,500 of 1,500 that differ are off by 0.99'."""
     counted = f"{found.fits:,} of {found.orders:,} that differ"
+    where = f", all of them with {found.condition}" if found.condition else ""
     if found.kind == "zero":
         return f"{counted} state 0"
+    if found.kind == "negated":
+        return f"{counted} state the negative"
     if found.kind == "constant":
-        return f"{counted} are off by {_plain(found.value)}"
+        return f"{counted} are off by {_plain(found.value)}{where}"
     if found.kind == "share":
-        return f"{counted} are off by {_plain(found.value * 100)}% of {_BASES.get(found.base, found.base)}"
+        base = _BASES.get(found.base, found.base)
+        return f"{counted} are off by {_plain(found.value * 100)}% of {base}{where}"
     return f"{counted} are rounded to multiples of {_plain(found.value)}"
 
 

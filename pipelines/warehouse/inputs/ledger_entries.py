@@ -12,6 +12,7 @@ from pipelines.ledger import Closes, Entry, ledger_of
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
 from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
+from pipelines.settings.conditions import read_conditions
 from pipelines.warehouse.inputs.relations import RAW
 
 if TYPE_CHECKING:
@@ -91,12 +92,17 @@ def closed_scopes(data_dir: Path) -> list[tuple[Any, ...]]:
 def create_closed_components(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.closed_components: the components of the settings that each close was made with."""
     rows = [
-        (entry.no, component_no, *(component.get(key) or None for key in _COMPONENT))
+        (
+            entry.no,
+            component_no,
+            *(component.get(key) or None for key in _COMPONENT),
+            read_conditions(component.get("when", "")),
+        )
         for entry in ledger_of(data_dir).entries(CLOSED)
         for component_no, component in enumerate(entry.body["settings"]["formula"].get("component", ()), 1)
     ]
     if rows:
-        con.executemany(f"insert into {name} values ({', '.join('?' * (len(_COMPONENT) + 2))})", rows)
+        con.executemany(f"insert into {name} values ({', '.join('?' * (len(_COMPONENT) + 3))})", rows)
 
 
 def _closed_rules(data_dir: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:

@@ -103,13 +103,14 @@ def _versions(kind: str) -> dict[str, str]:
 
 # Which orders a rule or a component of the settings is about.
 _SCOPE = "platform VARCHAR, dispatch_method VARCHAR, store_id BIGINT, status VARCHAR, first_day DATE, last_day DATE"
+_CONDITIONS = {"conditions": "STRUCT(field VARCHAR, operator VARCHAR, value VARCHAR)[]"}
 _COMPONENT = "component_no BIGINT, name VARCHAR, amount DECIMAL(18,4), share DECIMAL(9,4), base VARCHAR"
 _FORM = "rule_parameters BIGINT[], complexity BIGINT"
 # The candidate rules, for the tables of the same names in audit.
 FORMULA_CANDIDATES = {
     "raw.formula_forms": _columns(
         "rule_target VARCHAR, form_no BIGINT, form VARCHAR, form_description VARCHAR, line_expression VARCHAR, "
-        f"unit_expression VARCHAR, rest_expression VARCHAR, {_FORM}"
+        f"unit_expression VARCHAR, rest_expression VARCHAR, {_FORM}, is_found BOOLEAN"
     ),
     "raw.formula_rules": _columns(
         "rule_target VARCHAR, form_no BIGINT, rounding_no BIGINT, rule VARCHAR, rule_description VARCHAR, "
@@ -128,7 +129,8 @@ FORMULA_EVIDENCE = {
         "candidate_forms BIGINT[], order_count BIGINT, fit_count BIGINT, min_fit_rate DOUBLE, candidate_count BIGINT, "
         "needed_order_count BIGINT, rival_form_no BIGINT, distinguishing_order_count BIGINT, "
         "distinguishing_fit_count BIGINT, deciding_cases VARCHAR[], residual_pattern VARCHAR, sentence VARCHAR, "
-        "residual_kind VARCHAR, residual_value DECIMAL(18,4), residual_base VARCHAR"
+        "residual_kind VARCHAR, residual_value DECIMAL(18,4), residual_base VARCHAR, "
+        "residual_condition VARCHAR, settlement VARCHAR"
     ),
     "raw.formula_divisions": _columns(
         "rule_target VARCHAR, node_no BIGINT, dimension VARCHAR, part_no BIGINT, value VARCHAR, is_rest BOOLEAN, "
@@ -189,8 +191,8 @@ RAW: dict[str, dict[str, str]] = {
     ),
     "raw.question_sentences": _columns("code VARCHAR, part VARCHAR, line VARCHAR"),
     "raw.zone_offsets": _columns("timezone VARCHAR, from_us BIGINT, offset_us BIGINT"),
-    "raw.formula_settings": _columns(f"setting_no BIGINT, rule_target VARCHAR, rule VARCHAR, {_SCOPE}"),
-    "raw.formula_components": _columns(f"{_COMPONENT}, {_SCOPE}"),
+    "raw.formula_settings": _columns(f"setting_no BIGINT, rule_target VARCHAR, rule VARCHAR, {_SCOPE}") | _CONDITIONS,
+    "raw.formula_components": _columns(f"{_COMPONENT}, {_SCOPE}") | _CONDITIONS,
     **FORMULA_CANDIDATES,
     **FORMULA_EVIDENCE,
     "raw.sales_sets": _columns(
@@ -226,7 +228,7 @@ RAW: dict[str, dict[str, str]] = {
         "close_entry_no BIGINT, rule_no BIGINT, condition_no BIGINT, dimension VARCHAR, part VARCHAR, "
         "is_other BOOLEAN, value VARCHAR, first_day DATE, last_day DATE"
     ),
-    "raw.closed_components": _columns(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}"),
+    "raw.closed_components": _columns(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}") | _CONDITIONS,
     "raw.restated": {
         "entry_no": "BIGINT",
         **_of_arrow(RESTATEMENTS),

@@ -40,11 +40,11 @@ SENTENCES = (
     ),
     Sentence(
         "orders.total_formula",
-        "{figure:,} totals differ from what their parts make by the rule in force; {other:,} are equal to it.",
+        "{figure:,} totals differ from what their parts make, or have no rule in force; {other:,} are equal to it.",
     ),
     Sentence(
         "orders.subtotal_formula",
-        "{figure:,} subtotals differ from what their lines make by the rule in force; {other:,} are equal to it.",
+        "{figure:,} subtotals differ from what their lines make, or have no rule in force; {other:,} are equal to it.",
     ),
     Sentence("orders.nulls", "{figure:,} orders lack an amount; {other:,} have all."),
     Sentence("orders.decimals", "{figure:,} orders have an amount of more than two decimals; {other:,} have none."),
@@ -65,6 +65,9 @@ SENTENCES = (
     Sentence("values.values", "{word} ({figure})", _AT_PLACE),
     Sentence("values.final_statuses", "{word} ({figure})", "Orders stand at {parts}"),
     Sentence("values.followed", "{word} to {next_word} ({figure:,})", "seen to follow each other: {parts}"),
+    # what populations of orders show of a rule, each with its scope
+    Sentence("populations", "{word} for {figure:,} of {whole:,}"),
+    Sentence("populations.scope", "{word} ({figure:,})", _AT_PLACE),
     # what tables show
     Sentence("stores.menus", "{figure:,} stores name {whole:,} menus between them, one store up to {other:,}."),
     Sentence("findings.products", "Product ids that name different products in different menus: {figure:,}."),

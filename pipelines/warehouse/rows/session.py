@@ -265,7 +265,7 @@ def rules_of_settings(settings: Settings) -> list[tuple[Any, ...]]:
     """Return the rules that settings name, by setting_no from 1: target, rule and scope."""
     formula = settings.formula
     plain = (("subtotal", formula.subtotal_rule), ("total", formula.total_rule))
-    rules: list[tuple[Any, ...]] = [(target, rule, *[None] * 6) for target, rule in plain if rule]
+    rules: list[tuple[Any, ...]] = [(target, rule, *[None] * 6, []) for target, rule in plain if rule]
     return rules + [(each.rule_target, each.rule, *each.scope) for each in formula.rule]
 
 
@@ -274,10 +274,10 @@ def _create_formula_settings(con: duckdb.DuckDBPyConnection, settings: Settings)
     for name in ("raw.formula_settings", "raw.formula_components"):
         create(con, name)
     for number, row in enumerate(rules_of_settings(settings), 1):
-        con.execute("insert into raw.formula_settings values (?, ?, ?, ?, ?, ?, ?, ?, ?)", [number, *row])
+        con.execute("insert into raw.formula_settings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [number, *row])
     for number, each in enumerate(settings.formula.component, 1):
         con.execute(
-            "insert into raw.formula_components values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into raw.formula_components values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [number, each.name, each.constant or None, each.share or None, each.base or None, *each.scope],
         )
 

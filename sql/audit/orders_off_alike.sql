@@ -1,0 +1,85 @@
+-- One row per order whose total is off from its population's rule as many others are: no rule is in force for it.
+--
+-- A step: read audit.order_rules instead.
+-- Source: audit.order_populations, audit.formula_populations, audit.total_patterns, mart.orders, audit.order_components.
+-- Caveats: where settings name a rule that most orders do not follow, what differs is a break.
+--
+-- key: order_id
+-- scope: order
+
+-- A pattern that so many orders follow that they would distinguish a rule is a rule that
+-- nobody has stated yet: whether they are right is unknown.
+with
+
+components as (
+    select order_id, sum(amount) as amount from audit.order_components group by order_id
+),
+
+populations as (
+    -- no counts: where nothing but these changed, no order does
+    select
+        populations.population_no,
+        populations.form_no,
+        populations.residual_kind,
+        populations.residual_value,
+        populations.residual_base,
+        forms.rule_parameters as signs,
+    from audit.formula_populations as populations
+    inner join audit.formula_forms as forms
+        on populations.rule_target = forms.rule_target
+        and populations.form_no = forms.form_no
+    where
+        populations.rule_target = 'total'
+        -- a rule of the settings, too, if most follow it
+        and (
+            populations.rule_setting_no is null
+            or 2 * populations.fit_count > populations.order_count
+        )
+        and populations.residual_kind is not null
+),
+
+differing as (
+    select
+        orders.*,
+        populations.*,
+        smallest_unit(orders.currency, orders.total_price) as unit,
+        cast(orders.total_price as decimal(38, 8))
+        - signs[1] * orders.subtotal_price
+        - signs[2] * orders.delivery_price
+        - signs[3] * orders.tip
+        - signs[4] * orders.discount
+        - signs[5] * orders.loyalty_discount
+        - coalesce(components.amount, 0) as residual,
+    from audit.order_populations as placed
+    inner join populations on placed.total_population_no = populations.population_no
+    inner join audit.total_patterns as patterns on placed.order_id = patterns.order_id
+    inner join mart.orders as orders on placed.order_id = orders.order_id
+    left join components on orders.order_id = components.order_id
+    where patterns.fits[populations.form_no] = '0'
+)
+
+select
+    -- keys
+    order_id,
+from differing
+where
+    case residual_kind
+        when 'zero' then total_price = 0
+        when 'negated' then residual = 2 * total_price
+        when 'constant' then abs(residual - residual_value) < unit
+        when 'share'
+            then abs(
+                residual
+                - cast(
+                    residual_value * case residual_base
+                        when 'subtotal' then subtotal_price
+                        when 'subtotal_less_discount' then subtotal_price - discount
+                        when 'delivery' then delivery_price
+                        when 'tip' then tip
+                        when 'discount' then discount
+                        when 'loyalty' then loyalty_discount
+                    end as decimal(38, 8)
+                )
+            ) <= unit
+        when 'step' then total_price % residual_value = 0 and abs(residual) < residual_value
+    end

@@ -1,0 +1,69 @@
+"""audit.orders_off_alike: orders whose total differs from their population's rule as many others do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.sql.conftest import Run
+
+ORDER = {
+    "currency": "EUR",
+    "subtotal_price": "20",
+    "delivery_price": "3",
+    "tip": "0",
+    "discount": "0",
+    "loyalty_discount": "0",
+}
+POPULATION = {"rule_target": "total", "population_no": 0, "form_no": 1, "order_count": 100, "fit_count": 60}
+FORM = {"rule_target": "total", "form_no": 1, "rule_parameters": [1, 1, 1, -1, -1]}
+
+
+def alike(run_table: Run, totals: dict[int, str], **found: Any) -> list[int]:
+    """Return the ids of those that follow the pattern found, given what orders state; 23.00 fits."""
+    rows = run_table(
+        "audit.orders_off_alike",
+        {
+            "audit.order_populations": [{"order_id": each, "total_population_no": 0} for each in totals],
+            "audit.formula_populations": [POPULATION | found],
+            "audit.formula_forms": [FORM],
+            "audit.total_patterns": [
+                {"order_id": each, "fits": "1" if total == "23" else "0"} for each, total in totals.items()
+            ],
+            "mart.orders": [ORDER | {"order_id": each, "total_price": total} for each, total in totals.items()],
+        },
+    )
+    return [row["order_id"] for row in rows]
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("kind", "value", "base", "follows", "differs"),
+    [
+        ("constant", "1.50", None, "24.50", "24.51"),
+        ("share", "0.1", "subtotal", "25.00", "25.02"),
+        ("zero", "0", None, "0", "1"),
+        ("negated", "0", None, "-23", "-22"),
+        ("step", "2", None, "22", "22.30"),
+    ],
+)
+def test_orders_follow_the_pattern_of_their_population(
+    kind: str, value: str, base: str | None, follows: str, differs: str, run_table: Run
+) -> None:
+    """What fits the rule, and what is off by something else, does not."""
+    totals = {1: "23", 2: follows, 3: differs}
+    assert alike(run_table, totals, residual_kind=kind, residual_value=value, residual_base=base) == [2]
+
+
+def test_a_population_without_a_pattern_has_none(run_table: Run) -> None:
+    """An order that is off is a break then."""
+    assert alike(run_table, {1: "24.50"}) == []
+
+
+def test_a_configured_rule_is_one_that_most_follow(run_table: Run) -> None:
+    """Where settings name a rule that most orders break, whatever differs from it is a break."""
+    found = {"residual_kind": "constant", "residual_value": "1.5", "rule_setting_no": 1}
+    assert alike(run_table, {1: "24.50"}, **found) == [1]
+    assert alike(run_table, {1: "24.50"}, **found, fit_count=50) == []
