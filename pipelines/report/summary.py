@@ -133,12 +133,13 @@ def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) 
             yield f"  {kind} {reason}: {number:,}" + (f", e.g. {first}" if first is not None else "")
         yield "Published total_price, by currency and sale class"
         totals = db.execute(
-            "select coalesce(currency, 'no currency'), sale_class, count(*), sum(total_price) "
+            "select coalesce(currency, 'no currency'), sale_class, count(*), count(total_price), sum(total_price) "
             "from mart.orders group by all order by all"
         ).fetchall()
-        for currency, sale_class, number, total in totals if is_verbose else totals[:_TOTALS]:
+        for currency, sale_class, number, priced, total in totals if is_verbose else totals[:_TOTALS]:
             amount = money(total, currency) if total is not None else "unknown"
-            yield f"  {sale_class} {amount} {currency} in {counted(number, 'order', 'orders')}"
+            of_all = "" if priced == number else f"{priced:,} of "
+            yield f"  {sale_class} {amount} {currency} in {of_all}{counted(number, 'order', 'orders')}"
         if len(totals) > _TOTALS and not is_verbose:
             yield f"  and {len(totals) - _TOTALS:,} more, with --verbose"
         yield from _unnamed(db, settings.sales)

@@ -209,11 +209,13 @@ def test_the_same_list_again_goes_on(work: WorkList, clock: Any) -> None:
 
 def test_only_what_was_done_is_forgotten(work: WorkList, clock: Any) -> None:
     """Pruning forgets old fetches, never what waits, failed or was given up."""
-    work.add("orders", [1, 2, 3], "range")
+    work.add("orders", [1, 2, 3, 4], "range")
     work.done("orders", [1])
     work.failed("orders", 2, "timeout")
+    for _ in range(4):
+        work.not_found("orders", [4], clock.forward(hours=2))
     assert work.prune(clock.forward(days=1)) == 1
-    assert work.counts() == {"orders": {"dead": 1, "waiting": 1}}
+    assert work.counts() == {"orders": {"dead": 1, "given_up": 1, "waiting": 1}}
 
 
 def test_results_of_ids_never_added_change_nothing(work: WorkList) -> None:

@@ -24,6 +24,7 @@ from pipelines.partner import (
     TokenRefused,
     fetch_all,
 )
+from pipelines.partner.token import read_token
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:
@@ -352,3 +353,13 @@ def test_a_service_that_gives_no_token_ends_the_run(jump: Any, partner: Any, ans
 
     assert jump(main) < 120
     assert 1 < len(asked) <= 35
+
+
+def test_a_life_is_counted_from_the_request(partner: Any) -> None:
+    """Of an answer that took 50 seconds, 50 are over: the service counts from when it issued the token."""
+    clock = Clock(monotonic=lambda: 150.0)
+    settings = partner(authenticate={"expires_in_pointer": "/expires_in"})
+    token = read_token(settings, b'{"access_token": "t", "expires_in": 100}', clock, began=100.0)
+    assert token is not None
+    assert token.expires_at == 100 + 100 - 10
+    assert token.obtained_at == 150
