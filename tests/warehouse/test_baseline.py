@@ -98,11 +98,11 @@ def test_dropped_settings_and_changed_exit_codes_are_named() -> None:
     said = compared({"settings": found})
     assert said == ["settings: partner.max_attempts: default is 11, was 12", "settings: closing.approver: is gone"]
     found = renamed(saved("commands"), meant().renamed)
-    found["ordermart run"]["unknown option exit"] = "1"
-    found["ordermart run"]["help"] = found["ordermart run"]["help"].replace("4 another run", "5 another run")
+    found["ordermart build"]["unknown option exit"] = "1"
+    found["ordermart build"]["help"] = found["ordermart build"]["help"].replace("4 another run", "5 another run")
     first, second, *lines = "\n".join(compared({"commands": found})).split("\n")
-    assert first == "commands: ordermart run: unknown option exit is 1, was 2"
-    assert second == "commands: ordermart run: help differs"
+    assert first == "commands: ordermart build: unknown option exit is 1, was 2"
+    assert second == "commands: ordermart build: help differs"
     assert ["5 another run" in line for line in lines] == [False, True]
 
 
