@@ -23,14 +23,21 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.evidence import create_candidates
-from pipelines.warehouse.evidence.gathering import gather_target
-from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, Asked
+from pipelines.warehouse.evidence import (
+    AGREED,
+    COMPATIBLE,
+    NONE,
+    SUPPORTED,
+    UNDECIDED,
+    Asked,
+    create_candidates,
+    gather_target,
+)
 from pipelines.warehouse.rows.session import create_functions
 from pipelines.warehouse.rows.verdicts import typed
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.evidence.gathering import Gathered
+    from pipelines.warehouse.evidence import Gathered
 
 WORLDS = 12
 UNIT = 10_000  # amounts are integers in ten-thousandths

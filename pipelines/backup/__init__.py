@@ -4,14 +4,21 @@ The vault's keys are in no backup: keep a copy of them elsewhere.
 """
 
 from pipelines.backup.backup import BackedUp, back_up
-from pipelines.backup.manifest import BackupError
+from pipelines.backup.comparing import accept_losses, compare, mend
+from pipelines.backup.manifest import BackupError, Rows, backups_holding, read_manifest
 from pipelines.backup.restore import Restored, check_backup, restore
 
 __all__ = [
     "BackedUp",
     "BackupError",
     "Restored",
+    "Rows",
+    "accept_losses",
     "back_up",
+    "backups_holding",
     "check_backup",
+    "compare",
+    "mend",
+    "read_manifest",
     "restore",
 ]

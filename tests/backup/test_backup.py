@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.backup import BackupError, back_up, check_backup
-from pipelines.backup.comparing import accept_losses, compare, mend
-from pipelines.backup.manifest import read_manifest
+from pipelines.backup import BackupError, accept_losses, back_up, check_backup, compare, mend, read_manifest
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import read_inventory, record_stores

@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from pipelines import cli
-from pipelines.backup import BackupError, back_up, restore
-from pipelines.backup.manifest import Rows, read_manifest
+from pipelines.backup import BackupError, Rows, back_up, read_manifest, restore
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList

@@ -18,7 +18,7 @@ from pipelines.listening import claimed
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import build, publish
-from pipelines.warehouse.evidence.verdicts import Asked
+from pipelines.warehouse.evidence import Asked
 from tests import worlds
 from tests.baseline import shown
 from tests.baseline.facts import facts_of

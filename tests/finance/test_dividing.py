@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipelines.warehouse.evidence.populations import Shares, divide_by_days, divide_by_values
+from pipelines.warehouse.evidence import Shares, divide_by_days, divide_by_values
 
 SHARES = Shares.of(0.05, is_closed=False)
 

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import cli
-from pipelines.backup import back_up
-from pipelines.backup.manifest import backups_holding
+from pipelines.backup import back_up, backups_holding
 from pipelines.inventory import write_noted
 from pipelines.landing import FORMATS, LandingError, guard_format, open_load, raw_files, reprocess_quarantine
 from pipelines.ledger import ERASED, erasures, ledger_of, verify

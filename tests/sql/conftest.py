@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import catalogue, inputs
-from pipelines.warehouse.catalogue.macros import examples
+from pipelines.warehouse.catalogue import examples
 from pipelines.warehouse.evidence import GATHERED, create_candidates
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES

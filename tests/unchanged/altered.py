@@ -20,7 +20,7 @@ from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.resources import resource
 from pipelines.warehouse import catalogue, warehouse_file
-from pipelines.warehouse.catalogue.macros import create_macros, examples, macros
+from pipelines.warehouse.catalogue import create_macros, examples, macros
 from pipelines.warehouse.inputs import RAW
 from pipelines.warehouse.inputs.sources import SOURCES, create_sources
 from pipelines.warehouse.rows.session import session

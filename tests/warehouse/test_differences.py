@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.reads import reads
+from pipelines.warehouse.catalogue import reads
 from pipelines.warehouse.increment.differences import changed_orders, note_differences, reads_change
 from pipelines.warehouse.rows.views import Staged
 

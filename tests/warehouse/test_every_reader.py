@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.warehouse import catalogue, publish
-from pipelines.warehouse.catalogue.partitions import partition_of
+from pipelines.warehouse.catalogue import partition_of
 from pipelines.warehouse.release.manifest import read_manifest
 from tests.readers import arrow_type, differences, folder_of, month_of, stated
 

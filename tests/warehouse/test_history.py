@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.warehouse import publish, warehouse_file
-from pipelines.warehouse.catalogue.macros import create_macros, macros
+from pipelines.warehouse.catalogue import create_macros, macros
 
 VERSIONS = ("core.menu_price_versions", "core.menu_product_versions", "core.modifier_price_versions")
 

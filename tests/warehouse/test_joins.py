@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import build, catalogue, warehouse_file
-from pipelines.warehouse.catalogue.tables import joins
+from pipelines.warehouse.catalogue import joins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,8 +14,7 @@ import yaml
 from open_data_contract_standard.model import OpenDataContractStandard
 
 from pipelines.warehouse import catalogue, publish
-from pipelines.warehouse.catalogue.macros import Example, examples
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, NOT_AVAILABLE
+from pipelines.warehouse.catalogue import ALWAYS, NOT_AVAILABLE, Example, examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

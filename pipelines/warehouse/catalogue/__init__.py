@@ -1,5 +1,8 @@
 """Find every table and check: its contract and select, what it reads, and the order in which tables can be built."""
 
+from pipelines.warehouse.catalogue.macros import Example, create_macros, examples, macros
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, NOT_AVAILABLE
+from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.catalogue.reads import Reads, reads
 from pipelines.warehouse.catalogue.tables import (
     SCHEMAS,
@@ -10,6 +13,7 @@ from pipelines.warehouse.catalogue.tables import (
     checks,
     contract_check,
     downstream_of_orders,
+    joins,
     key_check,
     released,
     stages,
@@ -20,17 +24,25 @@ from pipelines.warehouse.catalogue.tables import (
 from pipelines.warehouse.contracts import CatalogueError
 
 __all__ = [
+    "ALWAYS",
+    "NOT_AVAILABLE",
     "SCHEMAS",
     "SQL",
     "CatalogueError",
     "Check",
+    "Example",
     "Reads",
     "Table",
     "check",
     "checks",
     "contract_check",
+    "create_macros",
     "downstream_of_orders",
+    "examples",
+    "joins",
     "key_check",
+    "macros",
+    "partition_of",
     "reads",
     "released",
     "stages",

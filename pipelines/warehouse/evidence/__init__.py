@@ -4,8 +4,32 @@ One way: candidates, verdicts ← populations ← (residuals, wording) ← gathe
 """
 
 from pipelines.warehouse.evidence.candidates import create_candidates
-from pipelines.warehouse.evidence.gathering import gather_evidence
+from pipelines.warehouse.evidence.gathering import Gathered, gather_evidence, gather_target
+from pipelines.warehouse.evidence.populations import (
+    DIMENSIONS,
+    Population,
+    Shares,
+    divide_by_days,
+    divide_by_values,
+    find_populations,
+)
+from pipelines.warehouse.evidence.residuals import UNROUNDED, Rounding, judge_rounding
 from pipelines.warehouse.evidence.sales_sets import gather_sales_sets
+from pipelines.warehouse.evidence.verdicts import (
+    AGREED,
+    COMPATIBLE,
+    NONE,
+    SUPPORTED,
+    UNDECIDED,
+    Asked,
+    Forms,
+    Patterns,
+    fewest_fits,
+    judge,
+    lower_bound,
+    orders_needed,
+)
+from pipelines.warehouse.evidence.wording import deciding, distinguishing, rival_of, sentence
 from pipelines.warehouse.inputs.relations import FORMULA_EVIDENCE
 
 # A relation of schema raw → what fills it from tables before the table that reads it is made, and all that this fills.
@@ -14,4 +38,37 @@ GATHERED = {
     "raw.sales_sets": (gather_sales_sets, frozenset({"raw.sales_sets"})),
 }
 
-__all__ = ["GATHERED", "create_candidates", "gather_evidence"]
+__all__ = [
+    "AGREED",
+    "COMPATIBLE",
+    "DIMENSIONS",
+    "FORMULA_EVIDENCE",
+    "GATHERED",
+    "NONE",
+    "SUPPORTED",
+    "UNDECIDED",
+    "UNROUNDED",
+    "Asked",
+    "Forms",
+    "Gathered",
+    "Patterns",
+    "Population",
+    "Rounding",
+    "Shares",
+    "create_candidates",
+    "deciding",
+    "distinguishing",
+    "divide_by_days",
+    "divide_by_values",
+    "fewest_fits",
+    "find_populations",
+    "gather_evidence",
+    "gather_sales_sets",
+    "gather_target",
+    "judge",
+    "judge_rounding",
+    "lower_bound",
+    "orders_needed",
+    "rival_of",
+    "sentence",
+]
