@@ -12,6 +12,7 @@ import msgspec
 
 from pipelines.finance.released import records, released
 from pipelines.landing.shape import MENU, ORDER, ArrayField, Field, MapField, ObjectField, Shape
+from pipelines.warehouse.catalogue.odcs import dbt_sources
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
@@ -89,6 +90,14 @@ def openapi(settings: Settings) -> str:
         },
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def dbt(settings: Settings) -> str:
+    """Return sources.yml of dbt: the tables of the current release."""
+    with released(settings) as release:
+        own = [each.table() for each in release.manifest.own]
+        parquet = settings.data_dir / "published" / "current" / "parquet"
+        return dbt_sources(str(parquet), settings.notify.max_age_hours, own)
 
 
 def fields(settings: Settings) -> str:

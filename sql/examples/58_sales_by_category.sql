@@ -1,4 +1,4 @@
--- How much did each of your own categories sell in the last 28 days?
+-- How much did each category sell in the last 28 days?
 select
     products.category,
     mix.currency,

@@ -1,6 +1,7 @@
 -- One row per product that is on a menu, was on one, or was sold.
 --
--- Source: core.products, core.menu_product_versions, mart.product_mix and [reference] products.
+-- Source: core.products, core.menu_prices, core.price_groups, core.menu_product_versions, mart.product_mix and
+-- [reference] products.
 -- Caveats: if ids differ from menu to menu ([menus] product_id_scope = "per_menu"), a row may be several products:
 -- names lists them, and mart.store_products has one row per store. Sales are of every sale class: mart.product_mix
 -- has them by class.
@@ -10,7 +11,9 @@
 -- product_id not null: The product, as the service numbers it.
 -- product_name: Its name on a menu now, of the lowest menu_id; else its latest name on an order; null without a name.
 -- names VARCHAR[]: All names seen on menus and orders, sorted.
--- category VARCHAR null: Its category by the file of [reference] products; null if not listed.
+-- category VARCHAR null: Its category: by the file of [reference] products, else its price group on menus now, if all have it in one of the same name; else null.
+-- category_source VARCHAR null: Where category is from: reference or menu; null without one.
+-- price_group_names VARCHAR[]: The names of the price groups that menus now have it in, sorted.
 -- is_on_menu: Whether a menu has it now.
 -- menu_ids BIGINT[]: The menus that have it now, sorted.
 -- first_sold_date DATE null: The first business day on which it was ordered; null if never.
@@ -60,6 +63,28 @@ known as (
     from names
     where product_id is not null
     group by product_id
+),
+
+grouped as (
+    select
+        prices.product_id,
+        coalesce(
+            list(distinct groups.name order by groups.name) filter (where groups.name is not null), []
+        ) as price_group_names,
+        count(distinct prices.menu_id) filter (where groups.name is null) as unnamed_count,
+    from core.menu_prices as prices
+    left join core.price_groups as groups
+        on prices.menu_id = groups.menu_id and prices.group_no = groups.group_no
+    where prices.product_id is not null
+    group by prices.product_id
+),
+
+categorised as (
+    select
+        product_id,
+        if(len(price_group_names) = 1 and unnamed_count = 0, price_group_names[1], null) as category,
+        price_group_names,
+    from grouped
 )
 
 select
@@ -68,7 +93,12 @@ select
     -- names
     coalesce(on_menus.name, sold.name, known.names[-1]) as product_name,
     coalesce(known.names, []) as names,
-    categories.category,
+    coalesce(categories.category, categorised.category) as category,
+    case
+        when categories.category is not null then 'reference'
+        when categorised.category is not null then 'menu'
+    end as category_source,
+    coalesce(categorised.price_group_names, []) as price_group_names,
     -- menus
     on_menus.product_id is not null as is_on_menu,
     coalesce(on_menus.menu_ids, []) as menu_ids,
@@ -82,3 +112,4 @@ from known
 left join on_menus using (product_id)
 left join sold using (product_id)
 left join raw.product_categories as categories using (product_id)
+left join categorised using (product_id)

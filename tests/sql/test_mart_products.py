@@ -84,3 +84,24 @@ def test_product_without_a_name(run_table: Run) -> None:
     """A product that never had a name has none, and no names."""
     (row,) = run_table("mart.products", {"core.products": [{"menu_id": 1, "product_id": 5, "name": None}]})
     assert (row["product_name"], row["names"], row["is_on_menu"]) == (None, [], True)
+
+
+def test_category_is_the_group_that_all_menus_have_it_in(run_table: Run) -> None:
+    """One group of one name on all menus; two groups, or one without a name, are listed and no category."""
+    groups = [(10, 1, "Drinks"), (11, 1, "Drinks"), (11, 2, "Hot"), (12, 1, None)]
+    prices = [(10, 1, 5), (11, 1, 5), (10, 1, 6), (11, 2, 6), (10, 1, 7), (12, 1, 7), (10, 1, 8)]
+    given = {
+        "core.products": [{"menu_id": 10, "product_id": each, "name": "X"} for each in (5, 6, 7, 8, 9)],
+        "core.price_groups": [{"menu_id": m, "group_no": g, "name": name} for m, g, name in groups],
+        "core.menu_prices": [{"menu_id": m, "group_no": g, "product_id": p} for m, g, p in prices],
+        "raw.product_categories": [{"product_id": 8, "category": "Own"}],
+    }
+    rows = run_table("mart.products", given)
+    found = [(row["product_id"], row["category"], row["category_source"], row["price_group_names"]) for row in rows]
+    assert found == [
+        (5, "Drinks", "menu", ["Drinks"]),
+        (6, None, None, ["Drinks", "Hot"]),
+        (7, None, None, ["Drinks"]),
+        (8, "Own", "reference", ["Drinks"]),
+        (9, None, None, []),
+    ]

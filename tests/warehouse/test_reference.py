@@ -53,7 +53,7 @@ def test_files_become_tables_of_a_release(world_of: Any, makers: Any, tmp_path: 
     assert list((first.path / "parquet" / "ref" / "stores").glob("*.parquet"))
     assert publish(world.settings, run="night").id == first.id
     categories = "select product_id, category from mart.products order by all"
-    assert world.rows(categories) == [(100, "Soups"), (101, None)]
+    assert world.rows(categories) == [(100, "Soups"), (101, "All")]
     (tmp_path / "products.csv").write_text(PRODUCTS + "101,Breads,false\n", encoding="utf-8")
     built = world.build()
     assert (built.full, built.why) == (False, "nothing was landed; raw.product_categories changed")

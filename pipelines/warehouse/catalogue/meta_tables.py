@@ -97,7 +97,7 @@ class MetaTable:
 _TABLE = ("table_name", "VARCHAR", "The table, such as mart.orders.")
 TABLES = MetaTable(
     "meta.tables",
-    "One row per table of core, mart, audit and own in this release.",
+    "One row per table of this release.",
     ("table_name",),
     (
         _TABLE,
@@ -110,7 +110,7 @@ TABLES = MetaTable(
 )
 COLUMNS = MetaTable(
     "meta.columns",
-    "One row per column of a table of core, mart, audit and own.",
+    "One row per column of a table of this release.",
     ("table_name", "column_no"),
     (
         _TABLE,
@@ -208,7 +208,24 @@ MODELS = MetaTable(
         ("warnings", "VARCHAR[]", "Its checks that warn and found rows, with how many."),
     ),
 )
-ALWAYS = (TABLES, COLUMNS, EXAMPLES, MACROS, MISSING)
+SCHEMAS = MetaTable(
+    "meta.schemas",
+    "One row per schema, in the order to look at them: start with mart.",
+    ("schema_name",),
+    (
+        ("schema_name", "VARCHAR", "The schema."),
+        ("description", "VARCHAR", "What its tables are for, and which to open first."),
+    ),
+)
+ABOUT = {
+    "mart": "Answers: start here. mart.orders has a row per order, mart.daily_store_sales one per store and day.",
+    "core": "What the service sent, flat and typed, nothing interpreted.",
+    "audit": "Evidence about the data and the loads: audit.quarantine has what was rejected.",
+    "own": "Tables of your own, from the files of [models].",
+    "ref": "Your own CSV files, named in [reference].",
+    "meta": "What a release says of itself: meta.tables and meta.columns describe all, meta.examples has queries.",
+}
+ALWAYS = (SCHEMAS, TABLES, COLUMNS, EXAMPLES, MACROS, MISSING)
 COMPARED = (RELEASE, CHANGES, CHANGED_AMOUNTS)
 OF_OWN = (MODELS,)
 
@@ -246,7 +263,24 @@ def _not_available(_: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
     yield from NOT_AVAILABLE
 
 
+def _schemas(_: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
+    yield from ABOUT.items()
+
+
+def of_meta_and_ref() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows of meta.tables and meta.columns about meta and ref themselves, without counts."""
+    tables, columns = [], []
+    for meta in (*ALWAYS, *COMPARED, *OF_OWN, *REFERENCE):
+        said = (meta.name, meta.description, meta.description, list(meta.key), None, None)
+        tables.append(dict(zip([name for name, _, _ in TABLES.columns], said, strict=True)))
+        for number, (name, kind, meaning) in enumerate(meta.columns, 1):
+            row = (meta.name, number, name, kind, name not in meta.key, name in meta.key, meaning)
+            columns.append(dict(zip([each for each, _, _ in COLUMNS.columns], row, strict=True)))
+    return tables, columns
+
+
 _GIVEN = {
+    SCHEMAS.name: _schemas,
     TABLES.name: _tables,
     COLUMNS.name: _columns,
     EXAMPLES.name: _examples,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from pipelines.warehouse.catalogue.meta_tables import ABOUT
 from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.catalogue.tables import checks, released
 
@@ -34,8 +35,12 @@ _LOGICAL = {
 
 def odcs(own: Iterable[Table] = ()) -> str:
     """Return the contract as YAML, with the user's own tables if there are any."""
+    return _written(_contract(own))
+
+
+def _written(value: dict[str, Any]) -> str:
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml takes a tenth of the time
-    text: str = yaml.dump(_contract(own), Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDE)
+    text: str = yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDE)
     return text
 
 
@@ -106,3 +111,47 @@ def logical_type(kind: str) -> str:
     if kind.startswith("DECIMAL"):
         return "number"
     return "string" if kind.startswith("ENUM(") else _LOGICAL.get(kind, "object" if "(" in kind else "number")
+
+
+def dbt_sources(parquet: str, max_age_hours: float, own: Iterable[Table] = ()) -> str:
+    """Return sources.yml for dbt: tables, columns, meanings, freshness, and as tests what every release holds.
+
+    `ordermart` is the release's file, attached by dbt-duckdb; other adapters take the Parquet files below `parquet`.
+    """
+    schemas: dict[str, list[Table]] = {}
+    for table in sorted([*released(), *own], key=lambda table: table.name):
+        schemas.setdefault(table.name.partition(".")[0], []).append(table)
+    sources = [
+        {
+            "name": schema,
+            "database": "ordermart",
+            "schema": schema,
+            "description": ABOUT[schema],
+            "config": {
+                "freshness": {"warn_after": {"count": round(max_age_hours), "period": "hour"}},
+                "loaded_at_query": "select max(as_of) from ordermart.meta.release",
+            },
+            "tables": [_as_source(table, parquet) for table in tables],
+        }
+        for schema, tables in schemas.items()
+    ]
+    return _written({"version": 2, "sources": sources})
+
+
+def _as_source(table: Table, parquet: str) -> dict[str, Any]:
+    """Return a table as dbt's source: where its Parquet is, and its columns with the tests that hold."""
+    stem = table.name.partition(".")[2]
+    columns = []
+    for column in table.columns:
+        tests: list[Any] = [] if column.nullable else ["not_null"]
+        if table.key == (column.name,):
+            tests.append("unique")
+        if column.words:
+            tests.append({"accepted_values": {"arguments": {"values": list(column.words)}}})
+        said = {"name": column.name, "description": column.description, "data_type": column.type}
+        columns.append(said | ({"data_tests": tests} if tests else {}))
+    location = f"{parquet}/{table.name.replace('.', '/')}"
+    external: dict[str, Any] = {"location": location, "file_format": "parquet"}
+    if partition := partition_of(table):
+        external["partitions"] = [{"name": partition, "data_type": "varchar"}]
+    return {"name": stem, "description": table.description, "external": external, "columns": columns}

@@ -54,6 +54,12 @@ def add_rows(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[st
     con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(meta.name)
 
 
+def count_rows(con: duckdb.DuckDBPyConnection) -> None:
+    """Count in meta.tables the rows of the tables of meta and ref, once they have them."""
+    for (name,) in con.execute("select table_name from meta.tables where row_count is null").fetchall():
+        con.execute(f"update meta.tables set row_count = (select count(*) from {name}) where table_name = '{name}'")
+
+
 def write_file(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable) -> File:
     """Write the Parquet of one table, and return the file."""
     folder = release / "parquet" / meta.name.replace(".", "/")

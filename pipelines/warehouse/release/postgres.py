@@ -21,6 +21,7 @@ from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.meta_tables import ABOUT
 from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.rows.session import plain_session
@@ -220,7 +221,9 @@ class _Copying:
         self._written.add(table.name)
 
     def _create(self, table: Table, columns: str, partition: str) -> None:
-        self._do(f"create schema if not exists {table.name.partition('.')[0]}")
+        schema = table.name.partition(".")[0]
+        self._do(f"create schema if not exists {schema}")
+        self._do(f"comment on schema {schema} is {literal(ABOUT[schema])}")
         nullable = {column.name for column in table.columns if column.nullable} | {partition}
         listed = [f'"{name}" {kind}{"" if name in nullable else " not null"}' for name, kind in json.loads(columns)]
         by = f" partition by list ({partition})" if partition else ""

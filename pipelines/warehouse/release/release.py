@@ -19,12 +19,24 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, open_to_readers, sync
 from pipelines.landing.disk import naming_a_full_disk
+from pipelines.literals import literal
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.catalogue.macros import create_macros, examples
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, CHANGED_AMOUNTS, CHANGES, COMPARED, OF_OWN, REFERENCE
+from pipelines.warehouse.catalogue.meta_tables import (
+    ALWAYS,
+    CHANGED_AMOUNTS,
+    CHANGES,
+    COLUMNS,
+    COMPARED,
+    OF_OWN,
+    REFERENCE,
+    SCHEMAS,
+    TABLES,
+    of_meta_and_ref,
+)
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.inputs.reference import read_reference
 from pipelines.warehouse.own.making import Parts, make_own
@@ -37,7 +49,14 @@ from pipelines.warehouse.release.manifest import (
     read_manifest,
     write_manifest,
 )
-from pipelines.warehouse.release.meta_and_ref import add_rows, create_meta, create_table, write_file, write_reference
+from pipelines.warehouse.release.meta_and_ref import (
+    add_rows,
+    count_rows,
+    create_meta,
+    create_table,
+    write_file,
+    write_reference,
+)
 from pipelines.warehouse.release.own_tables import of_own, write_own
 from pipelines.warehouse.release.parquet import linked, write_parquet
 from pipelines.warehouse.release.release_diff import Side, are_comparable, compare, differing_bytes
@@ -249,6 +268,8 @@ def _describe(
         released.execute("begin")  # one write to disk instead of hundreds
         create_macros(released)
         create_meta(released, rows)
+        released.execute("create view main.start_here as from meta.schemas")
+        released.execute(f"comment on view main.start_here is {literal(SCHEMAS.description)}")
         for meta, facts in about:
             create_table(released, meta, facts)
         of_reference, notes = write_reference(released, draft, reference)
@@ -280,9 +301,11 @@ def _add_own(
         released.execute("begin")
         for meta in OF_OWN:
             create_table(released, meta, [])
+        described_too = dict(zip((TABLES.name, COLUMNS.name), of_meta_and_ref(), strict=True))
         for meta in (*ALWAYS, *COMPARED, *OF_OWN):
-            add_rows(released, meta, facts.get(meta.name, []))
-            files.append(write_file(released, draft, meta))
+            add_rows(released, meta, facts.get(meta.name, []) + described_too.get(meta.name, []))
+        count_rows(released)
+        files += [write_file(released, draft, meta) for meta in (*ALWAYS, *COMPARED, *OF_OWN)]
         released.execute("commit")
     return made
 

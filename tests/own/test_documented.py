@@ -1,0 +1,96 @@
+"""What the documents show works: the models of docs/MODELS.md, and the pandas of docs/BI.md, with the sums of SQL."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from pipelines.warehouse.own.trying import check_models, new_model, run_tests
+from tests.own.conftest import write
+from tests.privacy.conftest import BOB, person
+
+if TYPE_CHECKING:
+    from tests.privacy.conftest import World
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_documented_models_are_made(own: World) -> None:
+    """Each is in the next release without a problem, with its check; the rows of its test are as expected."""
+    text = (ROOT / "docs" / "MODELS.md").read_text("utf-8")
+    first, by_category, by_region, check = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    (given,) = re.findall(r"```\n(given.*?)```", text, re.DOTALL)
+    for name, sql in (("by_day", first), ("by_category", by_category), ("weekly_by_region", by_region)):
+        write(own, name, sql)
+    write(own, "checks/weekly_by_region__has_all_sales", check)
+    (own.place / "models" / "by_day.test.txt").write_text(given, encoding="utf-8")
+    new_model(own.settings, "fresh")
+    own.file.write_text(own.file.read_text("utf-8") + '[sales]\ncounted_statuses = ["done"]\n', encoding="utf-8")
+    own.publish()
+    assert own.rows("from meta.models where problem is not null or len(warnings) > 0") == []
+    assert own.rows("select sum(order_count) from own.weekly_by_region") == [(2,)]
+    assert own.rows("select sum(line_count) from own.by_category") == [(2,)]
+    assert [(each.name, each.wrong) for each in run_tests(own.settings)] == [("own.by_day", "")]
+    assert {each.name for each in check_models(own.settings) if not each.wrong} >= {"own.by_day", "own.fresh"}
+    (own.place / "models" / "by_day.test.txt").write_text(given.replace("| 5.00\n\n", "| 5.01\n\n"), encoding="utf-8")
+    (wrong,) = run_tests(own.settings)
+    assert "2026-10-01 | EUR | 1 | 5.0000 is missing" in wrong.wrong
+    assert "2026-10-01 | EUR | 1 | 5.0100 is not expected" in wrong.wrong
+
+
+@pytest.mark.slow
+def test_pandas_gives_the_figures_of_sql(own: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of counted sales to the last digit; shares, averages and changes to as many as the quotient has."""
+    own.file.write_text(own.file.read_text("utf-8") + '[sales]\ncounted_statuses = ["done"]\n', encoding="utf-8")
+    own.publish()
+    for name, value in own.environ.items():
+        monkeypatch.setenv(name, value)
+    recipe = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "BI.md").read_text("utf-8"), re.DOTALL)[-1]
+    found: dict[str, object] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(recipe, found)  # noqa: S102 -- a document's code
+    stores = found["stores"]
+    counted = "from mart.daily_store_sales where sale_class = 'counted'"
+    sums = f"select currency, store_name, sum(total_price) {counted} group by all"
+    assert [(*key, value) for key, value in stores.items()] == own.rows(sums)  # type: ignore[attr-defined]
+    assert own.rows(sums)[0][2] == Decimal("27.0000")
+    assert list(found["shares"]) == [1]  # type: ignore[call-overload]
+    assert list(found["averages"]) == [Decimal("13.5")]  # type: ignore[call-overload]
+    assert [each for each in found["changes"] if each is not pd.NA] == [0]  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_increments_equal_rebuilds(own: World) -> None:
+    """After orders that are new, change their day or month, and change again: own rows are those of all at once."""
+    lines = "-- One row per order line.\n--\n-- scope: order\nselect l.order_id, l.line_no, o.business_date from"
+    write(own, "lines", f"{lines} core.order_lines as l inner join mart.orders as o using (order_id)")
+    of_day = (
+        "-- One row per day and status.\n--\n-- key: business_date, status\n-- scope: day\nselect business_date, status"
+    )
+    write(own, "by_status", f"{of_day}, count(*) as n from mart.orders group by business_date, status")
+    own.publish()
+    tables = ("own.daily", "own.by_order", "own.lines", "own.by_status", "own.weekly")
+    history = (
+        [person(5, BOB, created_at="2020-11-30T23:30:00Z"), person(2, BOB, created_at="2020-12-02T10:00:00Z")],
+        [person(5, BOB, created_at="2020-12-01T10:00:00Z", status="later"), person(6, BOB, created_at=None)],
+        [person(6, BOB, created_at="2020-10-02T10:00:00Z"), person(1, BOB, items=[])],
+    )
+    for orders in history:
+        own.land("orders", orders)
+        own.publish()
+        rows = {name: sorted(map(repr, own.rows(f"from {name}"))) for name in tables}
+        assert own.rows("select * from meta.models where problem is not null") == []
+        (own.data / "warehouse" / "own_tables.duckdb").unlink()
+        path = write(own, "nothing", "-- One row.\nselect 1 as a")
+        own.publish()
+        assert rows == {name: sorted(map(repr, own.rows(f"from {name}"))) for name in tables}
+        path.unlink()
+        own.publish()
