@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _INSTALL = "-m pip install -q --disable-pip-version-check --require-hashes --no-deps -r"
 INSTALL_READERS = f"python-readers {_INSTALL} requirements-readers.lock"
+INSTALL_DBT = f"python-dbt {_INSTALL} requirements-dbt.lock"
+ON_DBT = "python bootstrap.py test -n 0 -m dbt tests/own/test_dbt.py"
 READERS = [
     "python-readers tests/readers.py data/published/current duckdb spark",
     "python bootstrap.py test -n 0 -m readers tests/warehouse/test_every_reader.py",
@@ -30,6 +32,9 @@ STEPS = [
     *READERS,
     "python bootstrap.py setup .venv-duckdb2",
     "python bootstrap.py test-duckdb2",
+    "python -m venv --clear .venv-dbt",
+    INSTALL_DBT,
+    ON_DBT,
     "python -m venv --clear .venv-ray",
 ]
 INSTALL = f"python-ray {_INSTALL} requirements-ray.lock"
@@ -65,9 +70,9 @@ def clone(project: Path, tmp_path: Path) -> Path:
     lane.parent.mkdir(parents=True)
     lane.write_text("#!/bin/sh\n", encoding="utf-8")
     lane.chmod(0o755)
-    for name in (".venv", ".venv-ray", ".venv-readers"):
+    for name in (".venv", ".venv-ray", ".venv-readers", ".venv-dbt"):
         (root / name / "lib" / "python3" / "site-packages").mkdir(parents=True)
-    for name in ("ray", "readers"):
+    for name in ("ray", "readers", "dbt"):
         lane = root / f".venv-{name}" / "bin" / "python"
         lane.parent.mkdir()
         lane.write_text(STAND_IN.format(name=f"python-{name}"), encoding="utf-8")
@@ -125,6 +130,13 @@ def test_readers_are_skipped_by_name_where_they_cannot_be_had(clone: Path) -> No
     code, ran, said = run(clone, INSTALL_READERS)
     assert (code, ran) == (0, [*(step for step in STEPS if step not in READERS), INSTALL, ON_RAY])
     assert "skipped: tests marked readers" in said
+
+
+def test_dbt_is_skipped_by_name_where_it_cannot_be_had(clone: Path) -> None:
+    """Without dbt-duckdb the run goes on to its end, and says which tests did not run."""
+    code, ran, said = run(clone, INSTALL_DBT)
+    assert (code, ran) == (0, [*(step for step in STEPS if step != ON_DBT), INSTALL, ON_RAY])
+    assert "skipped: tests marked dbt" in said
 
 
 def test_a_test_that_fails_once_is_tried_alone(clone: Path) -> None:
