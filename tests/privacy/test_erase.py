@@ -265,7 +265,7 @@ def test_tables_that_cannot_be_built_do_not_stop_an_erasure(world: World, monkey
     with monkeypatch.context() as patch:
         patch.setattr("pipelines.privacy.erasure.build_and_record", fail)
         done = erase(world.settings, Asked("phone", ANN))
-    assert "could not be rebuilt (raw files are damaged)" in "\n".join(receipt(done, []))
+    assert "could not be rebuilt (raw files are damaged)" in "\n".join(receipt(done, [], []))
     assert not aside.exists()
     with open_vault(world.settings) as vault:
         assert vault.erasing.of_phone(ANN) == []
