@@ -69,8 +69,8 @@ class Load:
         self._now = now or now_in_utc
         self._data_dir = settings.data_dir
         self._source = source
-        has_key = settings.privacy.customer_key
-        self._new_rows = partial(ObservationRows, kind, is_backfill=is_backfill, has_customer_key=has_key)
+        self._has_key = settings.privacy.customer_key
+        self._new_rows = partial(ObservationRows, kind, is_backfill=is_backfill)
         self._vault = vault
         self._validator = Validator(settings, kind)
         self._waiting: list[Waiting] = []
@@ -113,7 +113,7 @@ class Load:
         source = source or self._source
         if observed_at is None and source == "live":
             observed_at = self.in_order(self._now())
-        self._take(body, asked, observed_at, source, http_status, cost)
+        self._put(Waiting(self._seq, body, asked, observed_at, source, http_status, size=len(body), cost=cost))
 
     def again(
         self,
@@ -134,7 +134,7 @@ class Load:
         cost: Cost | None = None,
     ) -> None:
         """Take note that the service has no document of this id."""
-        self._take(None, id, observed_at or self.in_order(self._now()), self._source, http_status, cost)
+        self._unanswered(id, None, observed_at, http_status, cost)
 
     def failed(
         self,
@@ -145,7 +145,7 @@ class Load:
         cost: Cost | None = None,
     ) -> None:
         """Take note that asking for this id gave no answer; `reason` is a short code."""
-        self._take(None, id, observed_at or self.in_order(self._now()), self._source, http_status, cost, reason)
+        self._unanswered(id, reason, observed_at, http_status, cost)
 
     def commit(self) -> LoadSummary:
         """Write everything in the order that a kill cannot break, and say what became of it."""
@@ -176,18 +176,11 @@ class Load:
             self._index.close()
             self._lock.release()
 
-    def _take(
-        self,
-        body: bytes | None,
-        asked: int | None,
-        observed_at: dt.datetime | None,
-        source: str,
-        http_status: int | None,
-        cost: Cost | None,
-        failure: str | None = None,
+    def _unanswered(
+        self, id_: int, failure: str | None, at: dt.datetime | None, http_status: int | None, cost: Cost | None
     ) -> None:
-        size = len(body) if body is not None else 0
-        self._put(Waiting(self._seq, body, asked, observed_at, source, http_status, failure, None, size, cost))
+        at = at or self.in_order(self._now())
+        self._put(Waiting(self._seq, None, id_, at, self._source, http_status, failure, cost=cost))
 
     def _put(self, waiting: Waiting) -> None:
         self._waiting.append(waiting)
@@ -258,7 +251,7 @@ class Load:
     ) -> None:
         assert self._writers is not None  # noqa: S101 -- the batch began it
         known = self._index.latest(each.id for each in validated.values())
-        documents = DocumentRows(self.load_id)
+        documents = DocumentRows()
         observations = self._new_rows(self.load_id, self._started_at)
         places: list[tuple[int, Seen]] = []
         load_id = self.load_id
@@ -266,22 +259,28 @@ class Load:
             if (document := validated.get(at)) is not None:
                 own = Seen(document.sha256, rank(item.observed_at, item.source, load_id, item.seq))
                 verdict, is_new = place(known, document.id, own)
+                personal = encrypted[at]
                 if is_new:
-                    documents.add(document, item.size, is_erased=encrypted[at].is_erased)
+                    documents.add(document, load_id, item.size, is_erased=personal.is_erased)
                 places.append((document.id, own))
-                observations.good(item, document, verdict, encrypted[at])
+                observations.add(
+                    item,
+                    document.id,
+                    verdict,
+                    sha256=document.sha256.hex(),
+                    customer_key=personal.customer_key if self._has_key else None,
+                    changed=personal.changed,
+                )
             elif (refusal := refused.get(at)) is not None:
                 verdict = "quarantined"
-                observations.refused(item, refusal, refs[at])
-                self._refusals.append(refusal)
-            elif item.failure is not None:
-                verdict = FAILED
-                refusal = Refusal(item.asked, item.failure, None)
-                observations.failed(item, refusal)
+                reason, pointer = refusal.reason, refusal.pointer
+                observations.add(item, refusal.id, verdict, reason=reason, pointer=pointer, refused_ref=refs[at])
                 self._refusals.append(refusal)
             else:
-                verdict = "missing"
-                observations.missing(item)
+                verdict = FAILED if item.failure is not None else "missing"
+                observations.add(item, item.asked, verdict, reason=item.failure)
+                if item.failure is not None:
+                    self._refusals.append(Refusal(item.asked, item.failure, None))
             self._counts[verdict] += 1
         self._writers[0].add(documents.columns())
         self._writers[1].add(observations.columns())

@@ -15,10 +15,10 @@ from pipelines.landing.unknown_fields import without_plaintext
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from pipelines.landing.verdicts import Cost, Refusal, ValidatedDocument, Waiting
-    from pipelines.vault import Encrypted
+    from pipelines.landing.verdicts import Cost, ValidatedDocument, Waiting
 
 
 _TEXTS = pa.list_(pa.field("element", pa.string()))
@@ -152,15 +152,21 @@ def _texts(documents: list[bytes]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(documents), buffers)
 
 
-class DocumentRows:
+class _Rows:
+    """Rows of a raw table, gathered for a batch."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Any, ...]] = []
+
+    def columns(self) -> list[Any] | None:
+        """Return the rows as columns; None when there are none."""
+        return [list(column) for column in zip(*self._rows, strict=True)] or None
+
+
+class DocumentRows(_Rows):
     """Rows of raw/documents."""
 
-    def __init__(self, load_id: str) -> None:
-        self._load_id = load_id
-        self._rows: list[tuple[Any, ...]] = []
-        self._width = 0
-
-    def add(self, validated: ValidatedDocument, size: int, *, is_erased: bool = False) -> None:
+    def add(self, validated: ValidatedDocument, load_id: str, size: int, *, is_erased: bool) -> None:
         """Add a document that is not stored yet; `size` is its bytes as received.
 
         The plaintext fields of an erased order are left out.
@@ -170,7 +176,7 @@ class DocumentRows:
                 validated.id,
                 validated.sha256.hex(),
                 without_plaintext(validated.document) if is_erased else validated.document,
-                self._load_id,
+                load_id,
                 size,
                 validated.missing_fields,
                 validated.rounded_count,
@@ -181,73 +187,32 @@ class DocumentRows:
             )
         )
 
-    def columns(self) -> list[Any] | None:
-        """Return the rows as columns; None when there are none."""
-        return [list(column) for column in zip(*self._rows, strict=True)] or None
 
-
-class ObservationRows:
+class ObservationRows(_Rows):
     """Rows of raw/observations."""
 
-    def __init__(
-        self,
-        kind: str,
-        load_id: str,
-        load_started_at: dt.datetime,
-        *,
-        is_backfill: bool = False,
-        has_customer_key: bool = True,
-    ) -> None:
-        self._kind = kind
+    def __init__(self, kind: str, load_id: str, load_started_at: dt.datetime, *, is_backfill: bool) -> None:
+        super().__init__()
+        self._kind, self._load_id = kind, load_id
         self._of_load = (is_backfill, load_started_at)
-        self._load_id = load_id
-        self._has_customer_key = has_customer_key
-        self._rows: list[tuple[Any, ...]] = []
 
-    def good(self, item: Waiting, validated: ValidatedDocument, verdict: str, encrypted: Encrypted) -> None:
-        """Add a document that was accepted or unchanged."""
-        self._rows.append(
-            (
-                self._kind,
-                validated.id,
-                item.seq,
-                item.observed_at,
-                item.source,
-                verdict,
-                validated.sha256.hex(),
-                item.http_status,
-                self._load_id,
-                None,
-                None,
-                encrypted.customer_key if self._has_customer_key else None,
-                encrypted.changed,
-                None,
-                *_took(item.cost),
-                *self._of_load,
-            )
-        )
-
-    def refused(self, item: Waiting, refusal: Refusal, ref: str) -> None:
-        """Add a body that was quarantined."""
-        self._bad(item, refusal.id, "quarantined", refusal.reason, refusal.pointer, ref)
-
-    def missing(self, item: Waiting) -> None:
-        """Add an id that the service has no document of."""
-        self._bad(item, item.asked, "missing", None, None, None)
-
-    def failed(self, item: Waiting, refusal: Refusal) -> None:
-        """Add an id that was asked for without an answer that could be validated."""
-        self._bad(item, refusal.id, "failed", refusal.reason, None, None)
-
-    def _bad(
-        self, item: Waiting, id_: int | None, verdict: str, reason: str | None, pointer: str | None, ref: str | None
+    def add(
+        self,
+        item: Waiting,
+        id_: int | None,
+        verdict: str,
+        *,
+        sha256: str | None = None,
+        reason: str | None = None,
+        pointer: str | None = None,
+        customer_key: str | None = None,
+        changed: Sequence[str] = (),
+        refused_ref: str | None = None,
     ) -> None:
-        row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, None, item.http_status, self._load_id)
-        self._rows.append((*row, reason, pointer, None, (), ref, *_took(item.cost), *self._of_load))
-
-    def columns(self) -> list[Any] | None:
-        """Return the rows as columns; None when there are none."""
-        return [list(column) for column in zip(*self._rows, strict=True)] or None
+        """Add a body with its verdict, or an id without one."""
+        row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, sha256, item.http_status)
+        why = (self._load_id, reason, pointer, customer_key, changed, refused_ref)
+        self._rows.append((*row, *why, *_took(item.cost), *self._of_load))
 
 
 def _took(cost: Cost | None) -> tuple[Any, ...]:
