@@ -1,7 +1,8 @@
 """Write files so that neither a kill nor a loss of power leaves half of one: temporary name, sync, rename, sync.
 
 Every file that is not SQLite's, DuckDB's or Arrow's own is written by these functions, and Arrow's are put in their
-place by them. A file is its owner's alone, but for releases.
+place by them. A file is its owner's alone, but for releases. A full disk is recognised in an error of Python, DuckDB or
+SQLite, and said in one sentence with what to do.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import stat
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
 
 UNFINISHED = ".tmp"
 _PUBLISHED = "published"
@@ -116,3 +121,40 @@ def _set_mode(path: Path, mode: int) -> None:
     if stat.S_IMODE(path.stat().st_mode) != mode:
         with contextlib.suppress(PermissionError):
             path.chmod(mode)
+
+
+_SIGNS = ("no space left on device", "disk quota exceeded", "disk is full", "disk full")
+_MIB = 1 << 20
+
+
+class DiskFullError(Exception):
+    """The disk of the data folder is full; the message says what failed and what to free."""
+
+
+@contextmanager
+def naming_a_full_disk(data_dir: Path) -> Iterator[None]:
+    """Raise DiskFullError for any error of the block that comes of a full disk."""
+    try:
+        yield
+    except DiskFullError:
+        raise
+    except Exception as error:
+        if sentence := disk_full(str(error), data_dir):
+            raise DiskFullError(sentence) from None
+        raise
+
+
+def disk_full(text: str, data_dir: Path) -> str:
+    """Return the sentence for an error text that comes of a full disk; "" for any other."""
+    if not any(sign in text.lower() for sign in _SIGNS):
+        return ""
+    free = shutil.disk_usage(data_dir).free if data_dir.exists() else 0
+    warehouse = data_dir / "warehouse" / "warehouse.duckdb"
+    needed = 3 * (warehouse.stat().st_size if warehouse.exists() else 0)
+    wanted = f"a build and its release take about {needed // _MIB + 1:,} MiB" if needed else "more is needed"
+    first = " ".join(text.split())
+    return (
+        f"The disk of {data_dir} is full: {free // _MIB:,} MiB are free, {wanted}. What failed: {first[:200]}. Free "
+        f"some, such as {data_dir}/warehouse/*.damaged-*, or lower [warehouse] keep_releases and [release] "
+        "keep_nights, and run again: what was landed stays, and so does the last release"
+    )

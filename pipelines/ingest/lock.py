@@ -55,8 +55,8 @@ def run_lock(
             "host": socket.gethostname(),
             "since": utc_now().isoformat(timespec="seconds"),
         }
+        from pipelines.durable import naming_a_full_disk  # noqa: PLC0415 -- slow: a status only asks who holds it
         from pipelines.landing.data_folder import guard_format  # noqa: PLC0415 -- the same
-        from pipelines.landing.disk import naming_a_full_disk  # noqa: PLC0415 -- slow: a status only asks who holds it
 
         with naming_a_full_disk(data_dir):
             os.ftruncate(descriptor, 0)

@@ -16,7 +16,6 @@ from pipelines.landing.data_folder import (
     service_log,
     service_log_state,
 )
-from pipelines.landing.disk import DiskFullError, disk_full, naming_a_full_disk
 from pipelines.landing.documents_in_files import UNREADABLE, JsonStream, documents, open_file
 from pipelines.landing.index import clock_set_back
 from pipelines.landing.load import Load, open_load
@@ -50,7 +49,6 @@ __all__ = [
     "Asked",
     "Backfilled",
     "Cost",
-    "DiskFullError",
     "Field",
     "JsonStream",
     "LandingError",
@@ -73,7 +71,6 @@ __all__ = [
     "backfill",
     "check_raw",
     "clock_set_back",
-    "disk_full",
     "documented",
     "documents",
     "documents_schema",
@@ -85,7 +82,6 @@ __all__ = [
     "land_files",
     "merge_days",
     "migrate",
-    "naming_a_full_disk",
     "note_erasure",
     "note_formats",
     "open_file",

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import duckdb
 
 from pipelines.clock import utc_now
+from pipelines.durable import naming_a_full_disk
 from pipelines.ingest.lock import A_MOMENT, RunLockedError, lock_holder, run_lock
 from pipelines.ingest.session import PartnerSession, current_stop
 from pipelines.landing import guard_source
-from pipelines.landing.disk import naming_a_full_disk
 from pipelines.notify import notice_missing_nights
 from pipelines.record import (
     NIGHT,

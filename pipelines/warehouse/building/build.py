@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.clock import utc_now
+from pipelines.durable import DiskFullError, naming_a_full_disk
 from pipelines.engines import engine_of
 from pipelines.landing import guard_source, raw_files
 from pipelines.landing.checksums import check_files, check_raw
-from pipelines.landing.disk import DiskFullError, naming_a_full_disk
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS

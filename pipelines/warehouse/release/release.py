@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.clock import utc_now
-from pipelines.durable import make_folder, open_to_readers, sync
-from pipelines.landing.disk import naming_a_full_disk
+from pipelines.durable import make_folder, naming_a_full_disk, open_to_readers, sync
 from pipelines.literals import literal
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
