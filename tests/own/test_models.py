@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from pipelines.warehouse.verify import verify_all
 from tests.own.conftest import MODELS, write
 from tests.privacy.conftest import BOB, person
 
@@ -108,6 +109,18 @@ def test_wrong_model_costs_itself_alone(own: World) -> None:
     assert own.rows(query)[0][0].startswith("Rows of 20")
     assert own.rows("select sum(order_count) from own.daily") == [(4,)]
     assert own.rows("select count(*) from core.orders") == [(4,)]
+
+
+@pytest.mark.slow
+def test_verify_makes_own_tables_again(own: World) -> None:
+    """A row of the release that its model does not give is a difference."""
+    own.publish()
+    assert {"own.weekly", "own.daily"} <= verify_all(own.settings).tables
+    file = (own.data / "published" / "current" / "ordermart.duckdb").resolve()
+    file.chmod(0o644)
+    with duckdb.connect(str(file)) as con:
+        con.execute("update own.weekly set order_count = 4")
+    assert [each.table for each in verify_all(own.settings).differences] == ["own.weekly"]
 
 
 @pytest.mark.slow

@@ -24,13 +24,15 @@ from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, OF_OWN, REFERENCE
+from pipelines.warehouse.own.maker import differ
 from pipelines.warehouse.own.making import Parts, make_own
 from pipelines.warehouse.own.models import OWN, models_folder, read_models
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pipelines.settings import Settings
+    from pipelines.warehouse.own.making import OwnTable
     from pipelines.warehouse.own.models import Model
 
 
@@ -78,6 +80,21 @@ def check_models(settings: Settings) -> list[Tried]:
             said.append(", ".join(f"{c.name} {c.type}" for c in table.columns))
         found.append(Tried(name, made.wrong.get(name, ""), tuple(said)))
     return found
+
+
+def remade(settings: Settings, release: Path, own: Sequence[OwnTable]) -> Iterator[tuple[str, bool]]:
+    """Make the own tables of a release again, whole; yield each that could be made, and whether its rows are alike."""
+    parts: Parts = {name: {"": ""} for name in _types()}
+    with tempfile.TemporaryDirectory(dir=settings.data_dir / "warehouse") as folder:
+        state = Path(folder) / "own_tables.duckdb"
+        made = make_own(settings, read_models(settings), release / "ordermart.duckdb", parts, state=state)
+        right = {table.name for table in made.tables}
+        with duckdb.connect() as con:
+            con.execute(f"attach {literal(state)} as state (read_only)")
+            con.execute(f"attach {literal(release / 'ordermart.duckdb')} as release (read_only)")
+            for table in own:
+                if table.name in right and not table.problem:
+                    yield table.name, not differ(con, f"state.{table.name}", f"release.{table.name}")
 
 
 def run_tests(settings: Settings) -> list[Tried]:

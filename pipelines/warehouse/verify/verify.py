@@ -25,6 +25,8 @@ from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.increment.differences import OBSERVED
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications
+from pipelines.warehouse.own.models import read_models
+from pipelines.warehouse.own.trying import remade
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.rows.session import Memory, attached, attached_draft, fingerprint_of, remembered, session
@@ -123,6 +125,11 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
                 done.orders = int(row[0]) if row else 0
     finally:
         _remove(file)
+    if live.release and live.manifest and live.manifest.models == read_models(settings).digest:
+        for name, is_same in remade(settings, live.release, live.manifest.own):
+            done.tables.add(name)
+            if not is_same:
+                done.differences.append(Difference(f"{DATABASE} of the release", name, "its rows", "a value"))
     done.parts = 1
     _log(live, Part("all"), done.orders, len(done.tables), [each.sentence() for each in done.differences], started)
     return done
