@@ -4,11 +4,29 @@ Whatever the partner's interface does not show is a key here, with its default i
 key.
 """
 
-from pipelines.settings.reading import DEFAULT_FILE, given_keys, load_settings, settings_hash, without_secrets
-from pipelines.settings.tables import Notify, Partner, Planner, Secret, Settings, SettingsError, Webhooks
+from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
+from pipelines.settings.conditions import read_conditions
+from pipelines.settings.reading import DEFAULT_FILE, PREFIX, given_keys, load_settings, settings_hash, without_secrets
+from pipelines.settings.tables import (
+    Daypart,
+    FormulaComponent,
+    FormulaRule,
+    Notify,
+    Partner,
+    Planner,
+    Secret,
+    Settings,
+    SettingsError,
+    Webhooks,
+)
 
 __all__ = [
+    "ASSUMPTIONS",
     "DEFAULT_FILE",
+    "PREFIX",
+    "Daypart",
+    "FormulaComponent",
+    "FormulaRule",
     "Notify",
     "Partner",
     "Planner",
@@ -16,8 +34,10 @@ __all__ = [
     "Settings",
     "SettingsError",
     "Webhooks",
+    "assumptions",
     "given_keys",
     "load_settings",
+    "read_conditions",
     "settings_hash",
     "without_secrets",
 ]

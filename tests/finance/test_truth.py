@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.settings.conditions import read_conditions
+from pipelines.settings import read_conditions
 from pipelines.warehouse import catalogue
 from tests.finance.test_reconciled import RECONCILED
 

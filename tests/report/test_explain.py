@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.finance.currencies import money
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.literals import one_line as plain
-from pipelines.report.explain import NO_AMOUNT, receipt
+from pipelines.report.explain import NO_AMOUNT, money, receipt
 from pipelines.report.text import fitted, width
 
 if TYPE_CHECKING:

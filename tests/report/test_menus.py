@@ -6,7 +6,7 @@ import datetime as dt
 
 import duckdb
 
-from pipelines.report.order_history import menu_prices
+from pipelines.report.explain import menu_prices
 
 ORDER = {"order_id": 1, "store_id": 9, "created_at": dt.datetime(2026, 10, 6, 12, tzinfo=dt.UTC), "currency": "KWD"}
 # Line and modifier, product and modifier id, how it matches.

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance.currencies import money
 from pipelines.finance.reconciliation import accept_breaks
 from pipelines.ledger import User
 from pipelines.notify import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
+from pipelines.report.explain import money
 from pipelines.report.page.morning import Books, headline, write_morning_page
 from pipelines.report.page.template import scale
 from pipelines.settings import load_settings

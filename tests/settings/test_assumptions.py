@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pipelines.settings import load_settings
-from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
+from pipelines.settings import ASSUMPTIONS, assumptions, load_settings
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "ASSUMPTIONS.md"
 # Sections of the partner's interface document in which something is "not shown" or "not stated".

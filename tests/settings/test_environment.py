@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from pipelines.settings import Secret, Settings, load_settings
-from pipelines.settings.reading import PREFIX
-from pipelines.settings.tables import Daypart, FormulaComponent, FormulaRule
+from pipelines.settings import PREFIX, Daypart, FormulaComponent, FormulaRule, Secret, Settings, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

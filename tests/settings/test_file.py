@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from pipelines.settings import Secret, Settings, SettingsError, load_settings, settings_hash
-from pipelines.settings.reading import DEFAULT_FILE
+from pipelines.settings import DEFAULT_FILE, Secret, Settings, SettingsError, load_settings, settings_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

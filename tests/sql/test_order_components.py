@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.settings.conditions import read_conditions
+from pipelines.settings import read_conditions
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
