@@ -90,6 +90,8 @@ _OK, _CREATED, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY = 200, 201, 401, 404, 429
 _REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
 _REDIRECTS = range(300, 400)
 _SERVER_ERRORS = range(500, 600)
+_LASTING = {"certificate"}  # nothing that passes within minutes: it is not tried again
+_CERTIFICATE = "the service's certificate is not valid: expired, for another name, or of an unknown authority"
 _DRAIN = 65_536  # bytes read of an unused body, so that the connection can be reused
 
 
@@ -131,7 +133,8 @@ async def exchange(
         # A new one: the frames of the caught one hold the headers.
         raise asyncio.CancelledError
     code, reason = fault
-    return RequestError(code=code, reason=reason, status=None, ms=_since(clock, began), overload=code == "timeout")
+    ms, is_passing = _since(clock, began), code not in _LASTING
+    return RequestError(code=code, reason=reason, status=None, ms=ms, transient=is_passing, overload=code == "timeout")
 
 
 async def _send(
@@ -233,6 +236,8 @@ def _faults() -> tuple[tuple[type[BaseException], str, str], ...]:
         (aiohttp.ServerTimeoutError, "timeout", "no bytes came in time"),
         (httpx.ReadTimeout, "timeout", "no bytes came in time"),
         (TimeoutError, "timeout", "the whole answer did not come in time"),
+        (aiohttp.ClientConnectorCertificateError, "certificate", _CERTIFICATE),
+        (aiohttp.ClientConnectorDNSError, "no_address", "no address is known for the name in [partner] base_url"),
         (aiohttp.ClientConnectorError, "connect", "no connection could be made"),
         (httpx.ConnectError, "connect", "no connection could be made"),
         (aiohttp.ClientPayloadError, "truncated", "the body ended before its stated end"),

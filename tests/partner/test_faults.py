@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import ssl
 import time
 import zlib
 from contextlib import aclosing
@@ -11,10 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner import Failed, Fetched, PartnerClient, RequestFailed, fetch_all
+from pipelines.partner import (
+    AuthenticationFailed,
+    Failed,
+    Fetched,
+    PartnerClient,
+    RequestFailed,
+    ServiceDown,
+    fetch_all,
+)
+from tests.house.test_nginx import certificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from pathlib import Path
 
 BODY = b'{"id": 7, "user_phone": "+49 30 1234567"}'
 OK = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n"
@@ -263,6 +274,35 @@ def test_nobody_listens(partner: Any) -> None:
             await client.fetch("orders", 1)
 
     with pytest.raises(Exception, match="no connection could be made"):
+        asyncio.run(main())
+
+
+def test_a_certificate_that_is_not_valid_ends_the_run_at_once(partner: Any, tmp_path: Path) -> None:
+    """It does not pass within minutes: one request, and a sentence of its own."""
+    certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "fullchain.pem", tmp_path / "privkey.pem")
+
+    async def main() -> None:
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+        address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, PartnerClient(partner(address, outage_timeout_seconds=60)) as client:
+            await client.fetch("orders", 1)
+
+    began = time.monotonic()
+    with pytest.raises(AuthenticationFailed, match="certificate is not valid"):
+        asyncio.run(main())
+    assert time.monotonic() - began < 20
+
+
+def test_a_name_without_an_address_is_said(partner: Any) -> None:
+    """The resolver knows no address, which is not the same as nobody listening."""
+
+    async def main() -> None:
+        async with PartnerClient(partner("https://orders.invalid", outage_timeout_seconds=0.5)) as client:
+            await client.fetch("orders", 1)
+
+    with pytest.raises(ServiceDown, match="no address is known for the name in"):
         asyncio.run(main())
 
 
