@@ -142,10 +142,10 @@ HABITS: dict[str, Change] = {
     ),
 }
 CLASSES = {  # words of a message → what it is about; "Over: …" says that this is over
+    r"gave no usable answer|the outage of": "outage",  # first: it names kinds
     r"stores (are|that were) not up to date": "stores",
     r"menus (are|that were) not up to date": "menus",
     r"orders (are|that were) not up to date": "orders",
-    r"gave no usable answer|the outage of": "outage",
     r"The last night (failed|was)|the failed run": "failed night",
     r"The last run for webhooks|run_failed": "failed run for webhooks",
     r"No night was good|nights without a good one": "no good night",
@@ -211,6 +211,7 @@ class Mornings:
         listener, self.came = stack.enter_context(listening())
         self.data, self.no, self.wrong = folder / "data", 0, []  # type: ignore[var-annotated]
         self.messages: list[tuple[int, str, bool]] = []  # night, what it is about, whether it is over
+        self.announced: dict[str, int] = {}  # when a message said that others would not follow for a week
         self.believed: set[str] = set()  # of these, those of which somebody who reads messages knows that they last
         keys = folder / "keys.json"
         self.environ = {
@@ -267,7 +268,8 @@ class Mornings:
             self.wrong.append(f"{label}: a traceback: {text[-800:]}")
         self.wrong += [f"{label}: does not name {kind}" for kind in sorted(fault.kinds) if kind not in text]
         self._read_messages(label, is_good=is_good)
-        unknown = [kind for kind in sorted(fault.kinds) if not self.believed & {kind, *_COVERING}]
+        expected = {what for what, night in self.announced.items() if self.no - night < 7}
+        unknown = [kind for kind in sorted(fault.kinds) if not (self.believed | expected) & {kind, *_COVERING}]
         self.wrong += [f"{label}: nobody was told of {kind}" for kind in unknown]
 
     def due(self, name: str, hours: int) -> None:
@@ -283,6 +285,8 @@ class Mornings:
         for text in texts:
             what, is_over = about(text), "Over:" in text
             self.messages.append((self.no, what, is_over))
+            if "further changes are shown by `ordermart status` alone" in text:
+                self.announced[what] = self.no
             (self.believed.discard if is_over else self.believed.add)(what)
             if is_good and not is_over:
                 self.wrong.append(f"{label}: a false alarm: {text}")

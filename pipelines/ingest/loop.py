@@ -190,6 +190,7 @@ class _Ingestion:
         self.result.counts.update(summary.counts)
         self.result.refused.extend(summary.quarantined)
         self.result.loads.append(summary.load_id)
+        self.result.returned += summary.returned
 
     async def _list_stores(self, client: PartnerClient) -> None:
         """Put the listed stores on the work list; without a usable list the known ones, which name their menus."""

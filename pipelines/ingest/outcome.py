@@ -40,6 +40,7 @@ class Ingested:
     `due` ids were to be requested; `stopped` is why nothing more was; `shortfalls` name missing or doubtful answers.
     Of stores, `listed` are the ids of a whole list (None without one), `accepted` those of accepted records, and
     `of_menus` says which fields they lack for menus; of orders, `named_stores` counts the stores that new ones name.
+    `returned` documents came back to an earlier version.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Ingested:
     accepted: set[int] = field(default_factory=set)
     of_menus: list[str] = field(default_factory=list)
     named_stores: Counter[int] = field(default_factory=Counter)
+    returned: int = 0
 
     @property
     def requested(self) -> int:

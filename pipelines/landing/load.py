@@ -77,6 +77,7 @@ class Load:
         self._waiting_bytes = self._seq = 0
         self._counts = Counter(dict.fromkeys(VERDICTS, 0))
         self._refusals: list[Refusal] = []
+        self._returned = 0
         self._writers: tuple[TableWriter, TableWriter] | None = None
         self._lock = Lock(self._data_dir / "raw" / f"{kind}.lock", kind)
         try:
@@ -159,7 +160,7 @@ class Load:
             self._index.commit(self.load_id, self._last_live)
             self._vault.finish(self.load_id)
         self.abort()
-        return LoadSummary(self.load_id, self.kind, dict(self._counts), self._refusals)
+        return LoadSummary(self.load_id, self.kind, dict(self._counts), self._refusals, self._returned)
 
     def abort(self) -> None:
         """Leave no trace of uncommitted documents; after `commit` this does nothing."""
@@ -260,6 +261,7 @@ class Load:
                 own = Seen(document.sha256, rank(item.observed_at, item.source, load_id, item.seq))
                 verdict, is_new = place(known, document.id, own)
                 personal = encrypted[at]
+                self._returned += verdict == "accepted" and not is_new and item.source == "live"
                 if is_new:
                     documents.add(document, load_id, item.size, is_erased=personal.is_erased)
                 places.append((document.id, own))

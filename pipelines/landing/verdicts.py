@@ -63,12 +63,16 @@ class Cost(NamedTuple):
 
 
 class LoadSummary(NamedTuple):
-    """The outcome of one load; the counts of verdicts add up to the bodies received."""
+    """The outcome of one load; the counts of verdicts add up to the bodies received.
+
+    `returned` of the accepted ones are documents that came before, and another one since.
+    """
 
     load_id: str
     kind: str
     counts: dict[str, int]
     quarantined: list[Refusal]
+    returned: int = 0
 
 
 class Waiting(msgspec.Struct, gc=False):

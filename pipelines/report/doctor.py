@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import http.client
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -62,6 +63,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
     yield _settings(settings)
     yield from _secrets(settings)
     yield _disk(settings)
+    yield from _access(settings.data_dir)
     yield _erasure_log(settings)
     holder = lock_holder(settings.data_dir)
     yield Finding("lock", "ok", f"{holder}." if holder else "free: no run is under way.")
@@ -124,6 +126,17 @@ def _disk(settings: Settings) -> Finding:
     if free < settings.notify.min_free_gb * 10**9:
         return Finding("disk", "warning", f"{shown}; [notify] min_free_gb is {settings.notify.min_free_gb}.", fix)
     return Finding("disk", "ok", f"{shown}.")
+
+
+def _access(data_dir: Path) -> Iterator[Finding]:
+    """Look for files and folders that this user cannot change; files of releases never are."""
+    denied = []
+    for folder, _, names in os.walk(data_dir):
+        paths = [folder] if "/releases" in folder else [folder, *(f"{folder}/{name}" for name in names)]
+        denied += [path for path in paths if not os.access(path, os.R_OK | os.W_OK)]
+    if denied:
+        text = f"this user cannot change {len(denied):,} files or folders, such as {denied[0]}."
+        yield Finding("access", "failure", text, f"run as the user of {data_dir}, or `chown -R` it; is it mounted ro?")
 
 
 def _erasure_log(settings: Settings) -> Finding:

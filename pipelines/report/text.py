@@ -6,6 +6,8 @@ Uses no colours.
 from __future__ import annotations
 
 import datetime as dt
+import errno
+import sqlite3
 import textwrap
 import unicodedata
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = 80
 _SIGNS_A_COLUMN = 8
 _LONGEST = 10_000  # signs of a paragraph
+_ONE_USER = "The data folder belongs to one user: `ordermart doctor` names files of others"
 MISMATCH = "mismatch, please report it"
 
 
@@ -68,5 +71,14 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """Return what terminal and Dagster show of an error: the sentence of one of this project, None of any other."""
-    return str(error) if type(error).__module__.startswith("pipelines.") else None
+    """Return what terminal and Dagster show of an error: the sentence of one of this project, None of any other.
+
+    A file that this user may not read or write has one, too.
+    """
+    if type(error).__module__.startswith("pipelines."):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} and error.filename:
+        return f"{error.filename}: {error.strerror}. {_ONE_USER}"
+    if isinstance(error, sqlite3.OperationalError) and "readonly database" in str(error):
+        return f"the work list or the vault cannot be written. {_ONE_USER}"
+    return None

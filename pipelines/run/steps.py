@@ -79,6 +79,11 @@ def _fetch(way: UnderWay, step: Step) -> None:
     step.asked = ingested.due
     step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
     step.shortfalls = list(ingested.shortfalls)
+    if ingested.returned:
+        step.said.append(
+            f"{ingested.returned:,} {kind} came back to an earlier version: a change that was undone, or an old answer "
+            "of the service; the versions are in core.order_versions and its like."
+        )
     step.is_outage = isinstance(ingested.stopped, ServiceDown)
     if kind == "orders":
         with WorkList(inbox_path(way.settings.data_dir)) as work:

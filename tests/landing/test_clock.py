@@ -67,7 +67,8 @@ def test_verdict_is_that_of_the_last_document(land_at: Callable[..., LoadSummary
     land_at(TODAY, {"id": 7, "status": "new"})
     assert land_at(YESTERDAY, {"id": 7, "status": "done"}).counts["accepted"] == 1
     assert land_at(YESTERDAY, {"id": 7, "status": "done"}).counts["unchanged"] == 1
-    assert land_at(YESTERDAY, {"id": 7, "status": "new"}).counts["accepted"] == 1
+    back = land_at(YESTERDAY, {"id": 7, "status": "new"}, {"id": 8, "status": "new"})
+    assert (back.counts["accepted"], back.returned) == (2, 1)  # an earlier version again, and a new order
 
 
 @pytest.mark.slow
