@@ -87,6 +87,20 @@ def due_now(place: Place) -> None:
         work._write("update entries set due_at = 1 where due_at is not null", {})
 
 
+def test_an_earlier_version_that_is_served_again_is_counted(strange: Callable[[Change], Place]) -> None:
+    """A replica that lags behind: the order is as it was before, which is no new version."""
+    current = ["new"]
+
+    def change(path: str, status: int, body: Any) -> tuple[int, Any]:
+        return status, {**body, "status": current[0]} if "/orders/" in path and status == 200 else body
+
+    place, returned = strange(change), []
+    for current[0] in ("new", "done", "done", "new"):
+        place.ask(place.ids[:1])
+        returned.append(place.pull().returned)
+    assert returned == [0, 0, 0, 1]
+
+
 def test_a_few_rejected_orders_leave_the_kind_up_to_date_also_when_asked_again(
     strange: Callable[[Change], Place],
 ) -> None:

@@ -1,0 +1,71 @@
+"""Measure what the inventory adds to a commit of the webhook receiver: the same groups, with its triggers and without.
+
+    python benchmarks/inventory_commit.py [--commits 2000] [--group 8]
+
+Both files are written in turns, so that a busy machine slows both. Prints the median time and CPU of a commit, and the
+share that the triggers add (aim: at most 5%).
+"""
+
+# ruff: noqa: SLF001 -- a commit is timed alone, without the thread that gathers groups
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from pipelines.inbox.committer import Committer, Delivery
+from pipelines.inbox.notifications import Notification
+from pipelines.inventory import STORES, WORK_LIST
+
+
+def groups(commits: int, size: int) -> list[list[Delivery]]:
+    """Return groups of deliveries; ids come again."""
+    named = [Notification("orders.update", "orders", id_, str(id_), None) for id_ in range(20_000)]
+    return [
+        [Delivery(None, at, named[(at * 7_919 + n) % len(named)], 80, None) for n in range(size)]
+        for at in range(1, commits + 1)
+    ]
+
+
+def without_triggers(committer: Committer) -> None:
+    """Remove what notes changed parts."""
+    connection = committer._open()
+    for table in STORES[WORK_LIST]:
+        for event in ("insert", "update", "delete"):
+            connection.execute(f"drop trigger inventory_{table.name}_{event}")
+
+
+def main() -> None:
+    """Commit in turns, and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--commits", type=int, default=2_000)
+    parser.add_argument("--group", type=int, default=8)
+    parser.add_argument("--folder", default=None, help="a folder on the disk that is meant")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+        tracked, plain = (Committer(Path(folder) / name / "worklist.sqlite") for name in ("tracked", "plain"))
+        without_triggers(plain)
+        tracked._open()
+        spent: dict[str, list[tuple[float, float]]] = {"with": [], "without": []}
+        for no, group in enumerate(groups(asked.commits, asked.group)):
+            both = [("with", tracked), ("without", plain)]
+            for name, committer in both if no % 2 else reversed(both):
+                began, cpu = time.perf_counter(), time.thread_time()
+                if not committer._commit(group):
+                    raise SystemExit("a commit failed")
+                spent[name].append((time.perf_counter() - began, time.thread_time() - cpu))
+        for what, place in (("time", 0), ("CPU", 1)):
+            found = {name: statistics.median(each[place] for each in of) for name, of in spent.items()}
+            added = found["with"] / found["without"] - 1
+            print(f"{what}: {found['with'] * 1e3:.3f} ms with, {found['without'] * 1e3:.3f} ms without: {added:+.1%}")
+        tracked._close()
+        plain._close()
+
+
+if __name__ == "__main__":
+    main()
