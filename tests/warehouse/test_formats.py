@@ -47,7 +47,7 @@ def test_kept_folder_is_upgraded_by_run(archive: Path, tmp_path: Path) -> None:
     with Sandbox(orders=5, stores=2) as sandbox:
         environ |= partner | {"ORDERMART_PARTNER__BASE_URL": sandbox.base_url}
         for is_upgraded in (True, False):
-            command = ("run", "--config", str(settings.file))
+            command = ("run", "--verbose", "--config", str(settings.file))
             done = ordermart(command, {**os.environ, **environ}, timeout=120)
             assert done.returncode == 0, done.stderr + done.stdout
             assert ("formats migrated: vault from 1 to 2" in done.stdout) == is_upgraded
