@@ -9,7 +9,7 @@
 -- actual_order_count BIGINT
 -- ambiguous_line_count BIGINT >= 0: Of them, lines whose modifier is several entries of them: menu_entry_count of mart.price_variances.
 -- archive_count BIGINT >= 0: Known orders last observed in a file and not requested since.
--- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide the sums.
+-- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide sum(total_price) by sum(priced_order_count), never by sum(order_count).
 -- business_date DATE null: The business day in the store's time zone: the date of [business_day] time_field, less [business_day] day_start. Null for orders without that time: they are counted under no day, not dropped.
 -- change_seen_at TIMESTAMPTZ null: When the menu was first observed with something else in this place, or with nothing: the change lies between observed_to and this. Null while it is current, and for an archive of unknown time.
 -- changed_fields VARCHAR[] null
@@ -56,7 +56,7 @@
 -- form VARCHAR: The form's name.
 -- form_description VARCHAR: The form in plain words.
 -- form_no BIGINT >= 1: The form: audit.formula_forms.
--- formula_subtotal DECIMAL(38,4) null: The subtotal under that rule; null without a rule, or if a line has no amount.
+-- formula_subtotal DECIMAL(38,4) null: The subtotal under that rule; null without a rule, without lines (also of an order whose items are []), or if a line has no amount.
 -- formula_total DECIMAL(38,4) null: The total under that rule; null if a field that it needs is missing.
 -- group_no BIGINT >= 1: The price group's position in the document, from 1.
 -- has_instructions BOOLEAN null: Whether there is an instruction text; false for an empty text, null if the source gave null or nothing.
@@ -137,6 +137,7 @@
 -- price_variance DECIMAL(38,4) null
 -- prices DECIMAL(38,4)[]: The different prices in those places; those not stated are left out.
 -- prior_restated_amount DECIMAL(38,4)
+-- priced_order_count BIGINT >= 0: Number of orders that state a total_price: what total_price is the sum of.
 -- product_id BIGINT null: The product of the line, a key of a menu's products; null if it names none.
 -- product_name VARCHAR null
 -- promised_delivery_time TIMESTAMPTZ null: The promised delivery time.

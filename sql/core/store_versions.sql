@@ -12,7 +12,7 @@
 -- store_id not null: The store, as the service numbers it.
 -- version_no: The record's version, from 1, with which it was first observed so.
 -- name: The store's name, if [partner.store] name_pointer finds one.
--- currency: The currency of its amounts, as sent; null if the record has none or currency_pointer is empty.
+-- currency: The currency of its amounts, as sent; null if the record has none or '', or currency_pointer is empty.
 -- first_listed_at TIMESTAMPTZ null: When it was first observed so, not when it took effect: it may have been so before. Null for an archive of unknown time.
 -- last_listed_at TIMESTAMPTZ null: When it was last observed so: for the current row, when the store was last listed. Null for an archive of unknown time.
 -- is_current: Whether the latest record still says so.
@@ -24,7 +24,7 @@ versions as (
         store_id, version_no, is_new, first_seen_at, last_seen_at,
         document.name as name,
         document.timezone as timezone,
-        document.currency as currency,
+        nullif(document.currency, '') as currency,
         _load_id,
     from raw.store_versions
 ),

@@ -9,7 +9,7 @@
 --
 -- store_id not null: The store, as the service numbers it.
 -- name: The store's name, if [partner.store] name_pointer finds one.
--- currency: The currency of its amounts, as sent; null if the record has none or currency_pointer is empty.
+-- currency: The currency of its amounts, as sent; null if the record has none or '', or currency_pointer is empty.
 -- attributes VARCHAR null: JSON: the fields of the record that [partner.store] allowed_pointers declares free of personal data.
 select
     -- keys
@@ -17,7 +17,7 @@ select
     -- what it is
     document.name as name,
     document.timezone as timezone,
-    document.currency as currency,
+    nullif(document.currency, '') as currency,
     document.attributes as attributes,
     is_deleted,
     -- lineage

@@ -6,6 +6,7 @@ select
     dispatch_method,
     currency,
     order_count,
+    priced_order_count,
     average_order_value,
 from mart.daily_platform_sales
 where sale_class = 'counted'

@@ -32,6 +32,7 @@ select
     ) as last_order_id,
     -- quantities
     count(*) as order_count,
+    count(total_price) as priced_order_count,
     count(distinct store_id) as store_count,
     count(distinct business_date) as day_count,
     -- money

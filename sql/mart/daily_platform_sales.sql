@@ -6,6 +6,7 @@
 -- key: store_id, business_date, sale_class, platform, dispatch_method
 -- scope: day
 --
+-- unit_count: Sum of the orders' unit_count: an order without lines has 0 units, and one whose lines state no quantity adds nothing; null if all are such.
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 select
     -- keys
@@ -19,6 +20,7 @@ select
     currency,
     -- quantities
     count(*) as order_count,
+    count(total_price) as priced_order_count,
     cast(sum(line_count) as bigint) as line_count,
     cast(sum(unit_count) as decimal(38, 0)) as unit_count,
     -- money

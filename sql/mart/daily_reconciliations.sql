@@ -28,6 +28,7 @@ select
     sale_class,
     -- orders by verdict
     count(*) as order_count,
+    count(total_price) as priced_order_count,
     count(*) filter (where verdict = 'balanced') as balanced_count,
     count(*) filter (where verdict = 'total_break') as total_break_count,
     count(*) filter (where verdict = 'subtotal_break') as subtotal_break_count,

@@ -8,6 +8,7 @@
 -- scope: day
 --
 -- incomplete_order_count BIGINT >= 0: Number of orders that do not state all six price fields.
+-- unit_count: Sum of the orders' unit_count: an order without lines has 0 units, and one whose lines state no quantity adds nothing; null if all are such.
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 select
     -- keys
@@ -19,6 +20,7 @@ select
     currency,
     -- quantities
     count(*) as order_count,
+    count(total_price) as priced_order_count,
     count(*) filter (
         where subtotal_price is null
         or delivery_price is null

@@ -10,6 +10,7 @@
 -- join mart.calendar (store_id, business_date): an hour has its day; the day's amounts repeat: do not sum them
 --
 -- hour: The hour in which orders were created, 0 to 23, in the store's time zone; null without created_at.
+-- unit_count: Sum of the orders' unit_count: an order without lines has 0 units, and one whose lines state no quantity adds nothing; null if all are such.
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 select
     -- keys
@@ -23,6 +24,7 @@ select
     currency,
     -- quantities
     count(*) as order_count,
+    count(total_price) as priced_order_count,
     cast(sum(line_count) as bigint) as line_count,
     cast(sum(unit_count) as decimal(38, 0)) as unit_count,
     -- money

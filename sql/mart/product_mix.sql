@@ -16,7 +16,7 @@
 -- order_count: Number of orders with the product; do not add over products.
 -- line_count >= 1
 -- unvalued_line_count BIGINT >= 0: Number of lines without an amount; if above 0, line_amount is incomplete.
--- unit_share DOUBLE null: Its unit_count by that of the store's day and sale class, 0 to 1 unless quantities are negative; null if they come to nothing.
+-- unit_share DOUBLE null: Its unit_count by that of the store's day and sale class, 0 to 1 unless quantities are negative; null unless those come to more than zero.
 -- unit_rank BIGINT null >= 1: Its rank there by unit_count, 1 for most; equal ones share a rank. Null without units.
 -- sales_share DOUBLE null: Its line_amount by that of the store's day and sale class, of lines with an amount, 0 to 1 unless amounts are negative; null if they come to nothing.
 -- sales_rank BIGINT null >= 1: Its rank there by line_amount, 1 for most; equal ones share a rank. Null without an amount.

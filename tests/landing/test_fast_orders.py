@@ -214,3 +214,29 @@ def test_sums_are_exact(validator: Validator, order: dict[str, Any]) -> None:
     order["items"] = [order["items"][0] | {"price": 0.1, "modifiers": []}] * 3
     validated = validator.validate(json.dumps(order).encode())
     assert [str(each) for each in validated.sums] == ["51.00", "0.3", "0"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_real"),
+    [
+        ("0001-01-01T00:30:00+01:00", False),
+        ("0001-01-01T00:00:00Z", True),
+        ("0001-01-01T00:30:00-01:00", True),
+        ("9999-12-31T23:30:00-01:00", False),
+        ("9999-12-31T23:59:59Z", True),
+        ("9999-12-31T23:30:00+01:00", True),
+    ],
+)
+def test_times_at_both_edges_of_the_calendar(
+    validator: Validator, order: dict[str, Any], moment: str, is_real: bool
+) -> None:
+    """An offset can push a time of the first or last year out of it: the quick path leaves those to the walk."""
+    order["created_at"] = moment
+    body = json.dumps(order).encode()
+    assert validator._fast is not None
+    assert validator._fast.validate(body, 7) is None
+    if is_real:
+        assert validator.validate_by_walk(body, 7)
+    else:
+        with pytest.raises(InvalidDocumentError, match="bad_timestamp"):
+            validator.validate_by_walk(body, 7)

@@ -103,6 +103,11 @@ def test_average_order_value(run_table: Run, table: str) -> None:
     rows = run_table(f"mart.{table}", {"mart.orders": orders})
     averages = {row["sale_class"]: row["average_order_value"] for row in rows}
     assert averages == {"counted": Decimal("6.6667"), "excluded": Decimal(largest), "unmapped": None}
+    assert {row["sale_class"]: row["priced_order_count"] for row in rows} == {
+        "counted": 3,
+        "excluded": 3,
+        "unmapped": 0,
+    }
 
 
 def test_amounts_too_large_for_one_order(run_table: Run) -> None:
@@ -139,3 +144,20 @@ def test_everything_placed_is_there_once(run_table: Run, placed: list[dict[str, 
         for row in rows
     } == keys
     assert sum(row["total_price"] or 0 for row in rows) == sum(Decimal(each["total_price"] or 0) for each in placed)
+
+
+@pytest.mark.parametrize("table", ["daily_store_sales", "daily_platform_sales", "hourly_store_sales"])
+@pytest.mark.parametrize(
+    ("orders", "units"),
+    [
+        ([{"line_count": 0, "unit_count": 0}], 0),
+        ([{"unit_count": None}], None),
+        ([{"line_count": 0, "unit_count": 0}, {"unit_count": None}], 0),
+    ],
+)
+def test_units_of_orders_without_lines_or_quantities(
+    run_table: Run, table: str, orders: list[dict[str, Any]], units: int | None
+) -> None:
+    """An order without lines has 0 units, one whose lines state no quantity an unknown number, which adds nothing."""
+    rows = run_table(f"mart.{table}", {"mart.orders": [order(n, **each) for n, each in enumerate(orders)]})
+    assert [row["unit_count"] for row in rows] == [units]

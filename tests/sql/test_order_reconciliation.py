@@ -147,6 +147,8 @@ def test_indeterminate_orders_have_a_reason(run_table: Run, change: dict[str, An
     """Without a rule, lines or amounts an order is indeterminate, with a reason."""
     row = reconciled(run_table, *STATED, **change)
     assert (row["verdict"], row["reason"]) == ("indeterminate", reason)
+    unknown = "formula_total" if reason.startswith("total") else "formula_subtotal"
+    assert row[unknown] is None, "also of an order without lines under a rule: no lines, no sum"
 
 
 def test_break_wins_over_an_unknown_residual(run_table: Run) -> None:

@@ -151,3 +151,12 @@ def test_shares_and_ranks_are_of_a_stores_day_and_class(run_table: Run) -> None:
         (None, 1.0, 1, 1.0, 1),
         (None, None, 1, None, 1),
     ]
+
+
+@pytest.mark.parametrize(("returned", "shares"), [(-1, [1.5, -0.5]), (-3, [None, None]), (-4, [None, None])])
+def test_negative_quantities_have_shares_of_what_is_left(
+    run_table: Run, returned: int, shares: list[float | None]
+) -> None:
+    """Of three sold and some returned: without anything left there is nothing to have a share of."""
+    rows = mix(run_table, line(1, 1, 5, 3), line(1, 2, 6, returned))
+    assert [row["unit_share"] for row in rows] == shares

@@ -40,3 +40,10 @@ def test_absent_is_null(run_table: Run) -> None:
     """A record that gives nothing but its id is a row."""
     rows = run_table("core.stores", {"raw.latest_stores": [{"store_id": 3, "document": {"id": 3}, **LINEAGE}]})
     assert {name for name, value in rows[0].items() if value is not None} == {"store_id", *LINEAGE}
+
+
+def test_an_empty_currency_is_none(run_table: Run) -> None:
+    """It would keep amounts from the currency of [finance]."""
+    given = {"store_id": 3, "document": {"id": 3, "currency": ""}, **LINEAGE}
+    (row,) = run_table("core.stores", {"raw.latest_stores": [given]})
+    assert row["currency"] is None

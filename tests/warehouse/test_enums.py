@@ -24,6 +24,7 @@ GOOD = {
     "business_date": "2026-11-01",
     "sale_class": "counted",
     "order_count": 1,
+    "priced_order_count": 1,
     "incomplete_order_count": 0,
     "line_count": 1,
 }

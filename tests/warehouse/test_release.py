@@ -249,3 +249,23 @@ def test_an_end_in_the_middle_leaves_old_or_new(
 
 def _end(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_a_release_is_on_disk_before_it_is_current(landed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file and folder of it is synced, all before the link to it: a power cut leaves a whole one."""
+    synced: list[int] = []
+    sync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        sync(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    publish(landed.settings, landed.build())
+    folder = current(landed)
+    files = {path.stat().st_ino for path in (folder, *folder.rglob("*"))}
+    assert files <= {*synced}
+    last = max(synced.index(each) for each in files)
+    switched = (landed.data / "published").stat().st_ino
+    assert switched in synced[last:], "the folder of the link, after them"
