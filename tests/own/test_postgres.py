@@ -174,6 +174,16 @@ def test_password_is_no_argument_and_a_foreign_table_stays(first: World, url: st
     assert rows(url, "select count(*) from mart.orders") == [(0,)]
 
 
+def test_file_that_is_gone_is_named(own: World, url: str) -> None:
+    """Nothing waits for rows that do not come; PostgreSQL stays empty, and a file of its own is not left behind."""
+    own.publish()
+    next((own.data / "published" / "current" / "parquet" / "mart" / "orders").rglob("*.parquet")).unlink()
+    with pytest.raises(CopyError, match="cannot be read"):
+        copy_release(own.settings, url)
+    assert rows(url, "select to_regclass('core.orders')") == [(None,)]
+    assert list((own.data / "warehouse" / "spill").glob("copy-*")) == []
+
+
 def test_hostile_texts_arrive_as_they_are(own: World, url: str) -> None:
     """Quotes, backslashes, line breaks, the mark of null and lists of such texts."""
     texts = ["\\N", "", 'a"b', "a,b", "a\nb", "a\\b", "{x}", "null", "NULL", " "]

@@ -7,12 +7,17 @@ PostgreSQL keeps the release that it has. Roles and their rights stay as they ar
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
+import os
 import re
+import secrets
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+import duckdb
 import msgspec
 
 from pipelines.clock import utc_now
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import duckdb
     import psycopg
 
     from pipelines.settings import Settings
@@ -98,6 +102,8 @@ def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int
             copied = _Copying(con, pg, release, settings.data_dir / "warehouse" / "spill").all(progress)
             info = pg.info
             done = copied._replace(place=f"{info.host}:{info.port}/{info.dbname}")
+    except duckdb.Error as error:
+        raise CopyError(f"{release} cannot be read: {str(error).splitlines()[0]}") from None
     except psycopg.Error as error:
         raise CopyError(f"PostgreSQL has the release that it had: {str(error).splitlines()[0]}") from None
     manifest = read_manifest(release)
@@ -137,7 +143,7 @@ class _Copying:
         if manifest is None:
             raise CopyError(f"{release} has no manifest that can be read: run `ordermart build`")
         self._con, self._pg, self._release, self._manifest = con, pg, release, manifest
-        self._draft = spill / "copy.csv"
+        self._pipe = spill / f"copy-{secrets.token_hex(4)}"  # DuckDB writes into it while PostgreSQL reads
         self._rows = self._parts = 0
         self._written: set[str] = set()
 
@@ -209,16 +215,30 @@ class _Copying:
             values.append(literal(month))
             names.append(partition_of(table))
         source = f"read_parquet({literal(self._release / path)}, hive_partitioning = false)"
-        written = f"copy (select {', '.join(values)} from {source}) to {literal(self._draft)}"
-        row = self._con.execute(f"{written} (format csv, header false, nullstr '\\N')").fetchone()
+        written = f"copy (select {', '.join(values)} from {source}) to {literal(self._pipe)}"
         into = f"copy {target} ({', '.join(names)}) from stdin (format csv, null '\\N')"
-        with self._draft.open("rb") as lines, self._pg.cursor().copy(into) as copy:
-            while chunk := lines.read(_CHUNK):
-                copy.write(chunk)
-        self._draft.unlink()
-        self._rows += int(row[0]) if row else 0
+        csv = f"{written} (format csv, header false, nullstr '\\N', use_tmp_file false)"
+        os.mkfifo(self._pipe, 0o600)
+        try:
+            with ThreadPoolExecutor(1) as beside:
+                done = beside.submit(self._fill, csv)
+                with self._pipe.open("rb") as lines, self._pg.cursor().copy(into) as copy:
+                    while chunk := lines.read(_CHUNK):
+                        copy.write(chunk)
+                self._rows += done.result()
+        finally:
+            self._pipe.unlink()
         self._parts += 1
         self._written.add(table.name)
+
+    def _fill(self, csv: str) -> int:
+        """Have DuckDB write into the pipe; return how many rows. Whoever waits at its other end waits no more."""
+        try:
+            row = self._con.cursor().execute(csv).fetchone()
+            return int(row[0]) if row else 0
+        finally:
+            with contextlib.suppress(OSError):
+                os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
 
     def _create(self, table: Table, columns: str, partition: str) -> None:
         schema = table.name.partition(".")[0]
