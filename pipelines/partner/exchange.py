@@ -120,7 +120,9 @@ async def exchange(
     fault: tuple[str, str] | None = None
     try:
         async with asyncio.timeout(seconds):
-            outcome = await _send(network, request, limit, clock, began, recorder or Recorder(Behaviour(), ""))
+            response = await network.handle_async_request(request)
+            counted = recorder or Recorder(Behaviour(), "")
+            outcome = await _answer(response, request.method, limit, clock, began, counted)
     except asyncio.CancelledError:
         fault = None
     except BodyError as error:
@@ -137,21 +139,15 @@ async def exchange(
     return RequestError(code=code, reason=reason, status=None, ms=ms, transient=is_passing, overload=code == "timeout")
 
 
-async def _send(
-    network: httpx.AsyncBaseTransport,
-    request: httpx.Request,
-    limit: int,
-    clock: Clock,
-    began: float,
-    recorder: Recorder,
+async def _answer(
+    response: httpx.Response, method: str, limit: int, clock: Clock, began: float, recorder: Recorder
 ) -> Answer | RequestError:
-    response = await network.handle_async_request(request)
     try:
         status = response.status_code
         headers = _read(response.headers)
         recorder.behaviour.record_response(clock.now(), recorder.operation, status, headers.items())
         # A token may be answered with 201; a document is 200.
-        if status != _OK and not (status == _CREATED and request.method == "POST"):
+        if status != _OK and not (status == _CREATED and method == "POST"):
             return await _not_ok(response, headers, clock, began, recorder)
         if not _is_json_type(headers.get("content-type")):
             reason = "the content type is not JSON"

@@ -97,7 +97,7 @@ def dbt(settings: Settings) -> str:
     with released(settings) as release:
         own = [each.table() for each in release.manifest.own]
         parquet = settings.data_dir / "published" / "current" / "parquet"
-        return dbt_sources(str(parquet), settings.notify.max_age_hours, own)
+        return dbt_sources(str(parquet), round(settings.notify.max_age_hours), own)
 
 
 def fields(settings: Settings) -> str:

@@ -108,7 +108,7 @@ GENERATED = {"COMMANDS.md", "DICTIONARY.md", "QUESTIONS.md"}
 
 
 def test_documents_can_be_read_in_an_afternoon(project: Path) -> None:
-    """README and docs that people wrote have 20,000 words at most, the changelog included."""
+    """README and docs that people wrote have 21,000 words at most, the changelog included."""
     written = [project / "README.md", *(each for each in (project / "docs").glob("*.md") if each.name not in GENERATED)]
     assert len(written) > 10
-    assert sum(len(each.read_text("utf-8").split()) for each in written) <= 20_000
+    assert sum(len(each.read_text("utf-8").split()) for each in written) <= 21_000

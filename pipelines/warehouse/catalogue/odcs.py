@@ -113,7 +113,7 @@ def logical_type(kind: str) -> str:
     return "string" if kind.startswith("ENUM(") else _LOGICAL.get(kind, "object" if "(" in kind else "number")
 
 
-def dbt_sources(parquet: str, max_age_hours: float, own: Iterable[Table] = ()) -> str:
+def dbt_sources(parquet: str, max_age_hours: int, own: Iterable[Table] = ()) -> str:
     """Return sources.yml for dbt: tables, columns, meanings, freshness, and as tests what every release holds.
 
     `ordermart` is the release's file, attached by dbt-duckdb; other adapters take the Parquet files below `parquet`.
@@ -128,7 +128,7 @@ def dbt_sources(parquet: str, max_age_hours: float, own: Iterable[Table] = ()) -
             "schema": schema,
             "description": ABOUT[schema],
             "config": {
-                "freshness": {"warn_after": {"count": round(max_age_hours), "period": "hour"}},
+                "freshness": {"warn_after": {"count": max_age_hours, "period": "hour"}},
                 "loaded_at_query": "select max(as_of) from ordermart.meta.release",
             },
             "tables": [_as_source(table, parquet) for table in tables],
