@@ -162,8 +162,8 @@ def _total_forms() -> Iterator[Row]:
             "complexity": len(differences),
             "is_found": True,
         }
-    for form_no, (form, description, signs) in enumerate(_NAMED_ALONE, len(turns) + 1):
-        terms = [f"{'-' if sign < 0 else '+'} {part[0]}" for sign, part in zip(signs, _PARTS_OF_TOTAL, strict=True)]
+    for form_no, (form, description, counted) in enumerate(_NAMED_ALONE, len(turns) + 1):
+        terms = [f"{'-' if sign < 0 else '+'} {part[0]}" for sign, part in zip(counted, _PARTS_OF_TOTAL, strict=True)]
         yield {
             "rule_target": "total",
             "form_no": form_no,
@@ -171,8 +171,8 @@ def _total_forms() -> Iterator[Row]:
             "form_description": description,
             "line_expression": None,
             "unit_expression": None,
-            "rest_expression": " ".join(terms) if any(signs) else "0",
-            "rule_parameters": [*signs],
+            "rest_expression": " ".join(terms) if any(counted) else "0",
+            "rule_parameters": [*counted],
             "complexity": len(_PARTS_OF_TOTAL),
             "is_found": False,
         }

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from pipelines.warehouse.evidence.verdicts import Floats, Forms, Patterns
+    from pipelines.warehouse.evidence.verdicts import Floats, Forms, Ints, Patterns
 
 _SIMPLE = 2  # of forms that are tried: how many parts they count another way
 _BLOCKS = 24  # of orders of one dimension that are looked at
@@ -68,8 +68,8 @@ def _division(forms: Forms, orders: dict[str, Any], asked: Asked) -> tuple[str, 
     best: tuple[float, str, Division] | None = None
     for dimension in DIMENSIONS:
         values, cell = np.unique(orders[f"at_{dimension}"], return_inverse=True)
-        counts = np.bincount(cell, minlength=len(values)).astype(np.int64)
-        sums = np.stack([np.bincount(cell, weights=fit, minlength=len(values)) for fit in fits.T], axis=1)
+        counts: Ints = np.bincount(cell, minlength=len(values)).astype(np.int64)
+        sums: Floats = np.stack([np.bincount(cell, weights=fit, minlength=len(values)) for fit in fits.T], axis=1)
         shares = Shares.of(asked.noise, is_closed=False)
         division = (divide_by_days if dimension == DAYS else divide_by_values)(sums, counts, shares)
         if division and _is_exact(division, sums, counts, asked) and (best is None or division.saved > best[0]):
@@ -105,5 +105,5 @@ def _some(orders: dict[str, Any], places: Any) -> dict[str, Any]:
 
 
 def _explained(forms: Forms, orders: dict[str, Any], pattern: Pattern) -> Any:
-    form, *rest = pattern
-    return explained(orders | {"residual": residual_by(forms, form, orders)}, *rest)
+    form, kind, value, base = pattern
+    return explained(orders | {"residual": residual_by(forms, form, orders)}, kind, value, base)

@@ -221,12 +221,13 @@ def residual_by(forms: Forms, form: int, sample: dict[str, Any]) -> Any:
 
 def simplest(forms: Forms, sample: dict[str, Any], most: int = 9) -> tuple[int, str, int, str] | None:
     """Return the simplest total form, and how nearly all orders differ from it."""
-    for form in sorted(np.flatnonzero(forms.is_found), key=lambda place: (forms.complexity[place], place)):
+    found_forms = map(int, np.flatnonzero(forms.is_found))
+    for form in sorted(found_forms, key=lambda place: (forms.complexity[place], place)):
         if forms.complexity[form] > most:
             break
         found = _pattern(sample | {"residual": residual_by(forms, form, sample)})
         if found and found[0] != "step":
-            return int(form), *found
+            return form, *found
     return None
 
 
