@@ -23,7 +23,7 @@ from pipelines.partner.client import PartnerClient, fetch_all
 from pipelines.partner.last_page import sign_of_more
 from pipelines.partner.listing import LinkError, Listing, targets, value_at
 from pipelines.partner.pacing import LONGEST_SECONDS, Clock, RetryBudget, full_jitter, seconds_to_wait
-from pipelines.partner.token import authenticate_request
+from pipelines.partner.token import authenticate_request, read_token
 
 __all__ = [
     "LONGEST_SECONDS",
@@ -51,6 +51,7 @@ __all__ = [
     "fetch_all",
     "full_jitter",
     "has_a_field",
+    "read_token",
     "seconds_to_wait",
     "shape",
     "sign_of_more",

@@ -23,8 +23,8 @@ from pipelines.partner import (
     ServiceDown,
     TokenRefused,
     fetch_all,
+    read_token,
 )
-from pipelines.partner.token import read_token
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.vault import Answer
-from pipelines.vault.bodies import Spool
+from pipelines.vault import Answer, Spool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.vault.keys import Keys
+    from pipelines.vault import Keys
 
 NOW = dt.datetime(2026, 10, 1, tzinfo=dt.UTC)
 
