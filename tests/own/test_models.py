@@ -65,6 +65,7 @@ _HEAD = "-- One row.\n"
 _KEYLESS = f"{_HEAD}--\n-- key: none\n--\n-- a BIGINT: It.\n"
 WRONG = {
     "audit": (f"{_HEAD}select * from audit.loads", "reads audit.loads, which is no table"),
+    "capitals": (f"{_HEAD}select order_id from Mart.Orders", "reads Mart.Orders, which is no table"),
     "file": (f"{_HEAD}select * from read_text('/etc/hostname')", "calls read_text"),
     "path": (f"{_HEAD}select * from '/etc/hostname'", "reads /etc/hostname: write its schema"),
     "engine": (f"{_HEAD}select current_setting('memory_limit') as a", "is about the engine or files"),
@@ -82,7 +83,7 @@ WRONG = {
     "null": (f"{_KEYLESS}select null::bigint as a", "a is null or out of its"),
     "type": (f"{_KEYLESS}select 1 as a", "a is INTEGER, and the head says BIGINT"),
     "scope": (f"{_HEAD}--\n-- scope: day\nselect count(*) as a from mart.orders", "does not give business_date"),
-    "fact": (f"{_HEAD}--\n-- released: no\nselect 1 as a", "is no fact of a model"),
+    "fact": (f"{_HEAD}--\n-- released: no\nselect 1 as a", "is no fact of a model|head names released"),
 }  # fmt: skip
 
 

@@ -201,10 +201,10 @@ def _allowed(sql: str) -> Reads:
     ctes = {str(each["key"]).lower() for n in nodes for each in (n.get("cte_map") or {}).get("map", [])}
     for node in nodes:
         if node.get("type") == "BASE_TABLE":
-            name = f"{node['schema_name']}.{node['table_name']}".lower()
+            name = f"{node['schema_name']}.{node['table_name']}"  # as it is written: inputs are noted by it
             if node.get("catalog_name") or not (name in readable() or name.startswith((f"{OWN}.", "."))):
                 raise CatalogueError(f"reads {name.strip('.')}, which is no table of core, mart, meta, ref or own")
-            if name.startswith(".") and name[1:] not in ctes:
+            if name.startswith(".") and name[1:].lower() not in ctes:
                 raise CatalogueError(f"reads {name[1:]}: write its schema, such as mart.{name[1:]}")
         elif node.get("type") in ("TABLE_FUNCTION", "SHOW_REF"):
             called = node.get("function", {}).get("function_name", "show").lower()
