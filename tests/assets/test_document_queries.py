@@ -48,8 +48,7 @@ def test_python_keeps_decimals(published: Any, monkeypatch: pytest.MonkeyPatch) 
     rows = published.all(_of_every_class(blocks("sql", "README.md")[0]))
     assert [tuple(row) for row in best.itertuples(index=False)] == rows
     assert all(isinstance(amount, Decimal) for amount in best["total_price"])
-    (code,) = blocks("python", "docs/BI.md")
     names: dict[str, Any] = {}
-    exec(code, names)  # noqa: S102 -- our own document
+    exec(blocks("python", "docs/BI.md")[0], names)  # noqa: S102 -- our own document
     assert pa.types.is_decimal(names["frame"]["total_price"].dtype.pyarrow_dtype)
     names["con"].close()

@@ -160,7 +160,8 @@ def test_status_shows_verification_backup_next_tick_and_reasons(tmp_path: Path) 
         part = Verified(number, NOW, "orders", 5, 3, differing, 1, first_order_id=1, last_order_id=5)
         append_verification(tmp_path, part)
         shown = status(settings, NOW)["verification"]
-        assert shown == {"verified_at": "2026-11-20T04:00:00Z", "differing": int(differing > 0)}
+        looked = {"orders": 5, "tables": 3, "differing": int(differing > 0)}
+        assert shown == {"verified_at": "2026-11-20T04:00:00Z", **looked}
         assert any("PARTS DIFFER" in line for line in status_lines(status(settings, NOW))) == (differing > 0)
     (tmp_path / "notify").mkdir()
     (tmp_path / "notify" / "last_backup.json").write_text(
