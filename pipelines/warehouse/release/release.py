@@ -269,6 +269,8 @@ def _describe(
         create_meta(released, rows)
         released.execute("create view main.start_here as from meta.schemas")
         released.execute(f"comment on view main.start_here is {literal(SCHEMAS.description)}")
+        for name, _, meaning in SCHEMAS.columns:
+            released.execute(f"comment on column main.start_here.{name} is {literal(meaning)}")
         for meta, facts in about:
             create_table(released, meta, facts)
         of_reference, notes = write_reference(released, draft, reference)
