@@ -36,6 +36,7 @@
 -- residual_value DECIMAL(18,4) null: That amount, share or step.
 -- residual_base VARCHAR null: The base of a share.
 -- residual_condition VARCHAR null: The condition that all orders which are off in this way meet, and no other.
+-- is_pattern_open BOOLEAN: Whether orders that are off in this way are indeterminate: settings name no rule here, or one that most orders follow.
 -- settlement VARCHAR null: Settings that would settle it, ready to paste; in force only where a person sets them.
 select
     -- keys
@@ -68,6 +69,11 @@ select
     populations.residual_value,
     populations.residual_base,
     populations.residual_condition,
+    populations.residual_kind is not null
+    and (
+        populations.rule_setting_no is null
+        or 2 * populations.fit_count > populations.order_count
+    ) as is_pattern_open,
     populations.settlement,
 from raw.formula_populations as populations
 inner join audit.formula_rules as rules using (rule_target, form_no, rounding_no)

@@ -30,12 +30,7 @@ populations as (
         and populations.form_no = forms.form_no
     where
         populations.rule_target = 'total'
-        -- a rule of the settings, too, if most follow it
-        and (
-            populations.rule_setting_no is null
-            or 2 * populations.fit_count > populations.order_count
-        )
-        and populations.residual_kind is not null
+        and populations.is_pattern_open
 ),
 
 differing as (

@@ -68,6 +68,7 @@ def test_population_names_its_rule_and_rival(run_table: Run) -> None:
     assert row == {name: value for name, value in FOUND.items() if name != "rival_form_no"} | {
         "rule": "without_tip/half_up_2_per_order",
         "nearest_rival": "observed",
+        "is_pattern_open": True,
     }
 
 
@@ -85,3 +86,20 @@ def test_population_without_a_rival_is_a_row(run_table: Run) -> None:
     """A form without any rival, and a configured one, stay."""
     (row,) = populations(run_table, FOUND | {"population_no": -1, "rival_form_no": None, "rule_setting_no": 1})
     assert (row["population_no"], row["nearest_rival"], row["rule_setting_no"]) == (-1, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "is_open"),
+    [
+        ({}, True),
+        ({"residual_kind": None}, False),
+        ({"rule_setting_no": 1, "fit_count": 21}, True),
+        ({"rule_setting_no": 1, "fit_count": 20}, False),
+    ],
+)
+def test_a_pattern_is_open_unless_most_break_a_configured_rule(
+    found: dict[str, Any], is_open: bool, run_table: Run
+) -> None:
+    """Where settings name a rule that half of the orders break, whatever differs from it is a break."""
+    (row,) = populations(run_table, FOUND | found)
+    assert row["is_pattern_open"] is is_open

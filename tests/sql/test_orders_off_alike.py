@@ -17,7 +17,7 @@ ORDER = {
     "discount": "0",
     "loyalty_discount": "0",
 }
-POPULATION = {"rule_target": "total", "population_no": 0, "form_no": 1, "order_count": 100, "fit_count": 60}
+POPULATION = {"rule_target": "total", "population_no": 0, "form_no": 1}
 FORM = {"rule_target": "total", "form_no": 1, "rule_parameters": [1, 1, 1, -1, -1]}
 
 
@@ -54,16 +54,12 @@ def test_orders_follow_the_pattern_of_their_population(
 ) -> None:
     """What fits the rule, and what is off by something else, does not."""
     totals = {1: "23", 2: follows, 3: differs}
-    assert alike(run_table, totals, residual_kind=kind, residual_value=value, residual_base=base) == [2]
+    found = {"residual_kind": kind, "residual_value": value, "residual_base": base, "is_pattern_open": True}
+    assert alike(run_table, totals, **found) == [2]
 
 
-def test_a_population_without_a_pattern_has_none(run_table: Run) -> None:
+@pytest.mark.parametrize(("is_open", "ids"), [(True, [1]), (False, [])])
+def test_a_pattern_that_is_not_open_has_no_orders(is_open: bool, ids: list[int], run_table: Run) -> None:
     """An order that is off is a break then."""
-    assert alike(run_table, {1: "24.50"}) == []
-
-
-def test_a_configured_rule_is_one_that_most_follow(run_table: Run) -> None:
-    """Where settings name a rule that most orders break, whatever differs from it is a break."""
-    found = {"residual_kind": "constant", "residual_value": "1.5", "rule_setting_no": 1}
-    assert alike(run_table, {1: "24.50"}, **found) == [1]
-    assert alike(run_table, {1: "24.50"}, **found, fit_count=50) == []
+    found = {"residual_kind": "constant", "residual_value": "1.5", "is_pattern_open": is_open}
+    assert alike(run_table, {1: "24.50"}, **found) == ids
