@@ -176,8 +176,16 @@ def forget_old(data_dir: Path) -> None:
 
 
 def runs(data_dir: Path) -> list[Run]:
-    """Return the runs that are remembered, oldest first; one whose record cannot be read is said to be unknown."""
-    found = [_read(file) for file in sorted(_folder(data_dir).glob("*.json"))]
+    """Return the runs that are remembered, oldest first; one whose record cannot be read is said to be unknown.
+
+    Raise PermissionError, with the name of the folder, where this user may not list it.
+    """
+    folder = _folder(data_dir)
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))  # noqa: PTH208 -- glob hides errors
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = [_read(folder / name) for name in names]
     return [run for run in found if run is not None]
 
 

@@ -95,11 +95,12 @@ def _take(descriptor: int, wait: timedelta, say: Callable[[str], None]) -> None:
 def lock_holder(data_dir: Path) -> str | None:
     """Return a sentence that names the lock's holder; None if it is free. Writes nothing.
 
-    The kernel tells, not the note: a free lock is taken for a moment, shared with others who look.
+    The kernel tells, not the note: a free lock is taken for a moment, shared with others who look. Raise
+    PermissionError where this user may not look.
     """
     try:
         descriptor = os.open(data_dir / "run.lock", os.O_RDONLY)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -34,7 +34,7 @@ from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.building.build import SPACE_OF_FULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pipelines.settings import Settings
 
@@ -60,20 +60,26 @@ class Finding(NamedTuple):
 def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Finding]:
     """Yield a finding for each part, the service last."""
     now = now or utc_now()
-    yield _settings(settings)
-    yield from _secrets(settings)
-    yield _disk(settings)
-    yield from _access(settings.data_dir)
-    yield _erasure_log(settings)
-    holder = lock_holder(settings.data_dir)
-    yield Finding("lock", "ok", f"{holder}." if holder else "free: no run is under way.")
-    yield _daemon(settings, now)
-    yield _last_run(settings, now, is_any_alive=holder is not None)
-    yield from _data(settings)
-    for alarm in standing(settings.data_dir):
-        yield Finding("alarm", "warning", alarm.text, "see docs/OPERATIONS.md, Alarms")
-    yield _channels(settings)
-    yield _receiver(settings)
+    parts: tuple[tuple[str, Callable[[], Iterable[Finding]]], ...] = (
+        ("settings", lambda: [_settings(settings)]),
+        ("secrets", lambda: _secrets(settings)),
+        ("disk", lambda: [_disk(settings)]),
+        ("access", lambda: _access(settings.data_dir)),
+        ("erasure log", lambda: [_erasure_log(settings)]),
+        ("lock", lambda: [_lock(settings)]),
+        ("daemon", lambda: [_daemon(settings, now)]),
+        ("last run", lambda: [_last_run(settings, now)]),
+        ("data", lambda: _data(settings)),
+        ("alarm", lambda: _alarms(settings)),
+        ("alarms", lambda: [_channels(settings)]),
+        ("receiver", lambda: [_receiver(settings)]),
+    )
+    for part, look in parts:
+        try:
+            yield from look()
+        except PermissionError as error:
+            text = f"cannot be looked at by this user: {error.filename or settings.data_dir}."
+            yield Finding(part, "failure", text, "see access")
     yield from (Finding(*each) for each in asyncio.run(examine_service(settings)).findings)
 
 
@@ -130,8 +136,13 @@ def _disk(settings: Settings) -> Finding:
 
 def _access(data_dir: Path) -> Iterator[Finding]:
     """Look for files and folders that this user cannot change; files of releases never are."""
-    denied = []
-    for folder, _, names in os.walk(data_dir):
+    denied: list[str] = []
+
+    def unlisted(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            denied.append(str(error.filename))
+
+    for folder, _, names in os.walk(data_dir, onerror=unlisted):
         paths = [folder] if "/releases" in folder else [folder, *(f"{folder}/{name}" for name in names)]
         denied += [path for path in paths if not os.access(path, os.R_OK | os.W_OK)]
     if denied:
@@ -171,6 +182,16 @@ def _data(settings: Settings) -> Iterator[Finding]:
         yield Finding("data", "ok", f"{found.sentence()}.")
 
 
+def _lock(settings: Settings) -> Finding:
+    holder = lock_holder(settings.data_dir)
+    return Finding("lock", "ok", f"{holder}." if holder else "free: no run is under way.")
+
+
+def _alarms(settings: Settings) -> Iterator[Finding]:
+    for alarm in standing(settings.data_dir):
+        yield Finding("alarm", "warning", alarm.text, "see docs/OPERATIONS.md, Alarms")
+
+
 def _daemon(settings: Settings, now: dt.datetime) -> Finding:
     """Look when Dagster's scheduler last said that it is alive."""
     if not settings.schedule.is_on:
@@ -191,7 +212,8 @@ def _daemon(settings: Settings, now: dt.datetime) -> Finding:
     return Finding("daemon", "ok", "Dagster's scheduler is alive.")
 
 
-def _last_run(settings: Settings, now: dt.datetime, *, is_any_alive: bool) -> Finding:
+def _last_run(settings: Settings, now: dt.datetime) -> Finding:
+    is_any_alive = lock_holder(settings.data_dir) is not None
     last, hours = last_runs(settings.data_dir, is_any_alive=is_any_alive), settings.notify.max_age_hours
     if last.run is None:
         return Finding("last run", "warning", "there was none.", "`ordermart run`")
