@@ -93,10 +93,11 @@ def _parsed(sql: str) -> Reads:
 def _given(node: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the columns that a select gives; () where its text does not name each."""
     while node["type"] == "SET_OPERATION_NODE":
-        node = node["left"]
+        node = node["left"] or node["children"][0]  # children: from DuckDB 2.0 on
     items = node.get("select_list", [])
     if len(items) == 1 and items[0]["class"] == "STAR" and node["from_table"]["type"] == "SUBQUERY":
-        return _given(node["from_table"]["subquery"]["node"])
+        subquery = node["from_table"]["subquery"]
+        return _given(subquery.get("node") or subquery)
     names = [each["alias"] or (each["column_names"][-1] if each["class"] == "COLUMN_REF" else "") for each in items]
     return tuple(names) if all(names) else ()
 
