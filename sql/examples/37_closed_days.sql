@@ -9,4 +9,4 @@ select
     unposted_amount,
     current_amount,
 from mart.closed_days
-order by business_date desc, store_id, sale_class, measure
+order by business_date desc, store_id, sale_class, measure, currency
