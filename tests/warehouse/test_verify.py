@@ -162,6 +162,8 @@ def test_a_release_of_another_build_is_not_compared(published: Any, make_order: 
 @pytest.mark.slow
 def test_release_of_before_a_quiet_night_is_compared(published: Any, make_order: Any) -> None:
     """Nothing was published, since readers would see the same: that is compared, and an alteration named."""
+    published.build()
+    publish(published.settings)
     published.land("orders", [{"id": 8, "document": make_order(8, status="done"), "at": 9}])
     published.build()
     assert publish(published.settings, run="night").why_kept

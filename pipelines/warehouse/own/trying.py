@@ -84,6 +84,8 @@ def check_models(settings: Settings) -> list[Tried]:
 
 def remade(settings: Settings, release: Path, own: Sequence[OwnTable]) -> Iterator[tuple[str, bool]]:
     """Make the own tables of a release again, whole; yield each that could be made, and whether its rows are alike."""
+    if not own:
+        return
     parts: Parts = {name: {"": ""} for name in _types()}
     with tempfile.TemporaryDirectory(dir=settings.data_dir / "warehouse") as folder:
         state = Path(folder) / "own_tables.duckdb"
