@@ -60,6 +60,7 @@ def _environ(folder: Path, base_url: str) -> dict[str, str]:
         "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
         "ORDERMART_VAULT__KEY_FILE": str(keys),
         "ORDERMART_DATA__DIR": str(folder / "data"),
+        "ORDERMART_MODELS__DIR": str(folder / "models"),  # not the checkout's
     }
 
 
