@@ -2,7 +2,7 @@
 """Set ordermart up in a fresh clone, then run the demo or the tests.
 
 Needs git, Python 3.11 or later and pip, and nothing that is installed by pip: only the standard library.
-Knows nothing of orders or settings: after the set-up it becomes `ordermart` or pytest.
+After the set-up it becomes `ordermart` or pytest.
 
     python3 bootstrap.py run [ARGUMENTS of ordermart demo]
     python3 bootstrap.py test [--all | --long] [ARGUMENTS of pytest]

@@ -4,7 +4,7 @@
 
 The sandbox answers 429 above its capacity. Printed per capacity: after how long the concurrent requests, as the sandbox
 counts them, stay within 25% of it in every ten-second mean (aim: 30 s), and the share of requests rejected from 30 s on
-(aim: under 2%). Knows nothing of landing.
+(aim: under 2%).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python benchmarks/partner_fetch.py [--ids 10000] [--in-flight 16] [--bytes 1500] [--rounds 3]
 
 The server is another process that returns the same bytes to every request, so that the client's work dominates.
-Rounds alternate; the best of each is compared. Knows nothing of landing.
+Rounds alternate; the best of each is compared.
 """
 
 from __future__ import annotations
