@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.own.trying import Tried
 
-app = group("Try tables of your own: models/<name>.sql becomes own.<name>.")
+app = group("Write and try tables of your own: own.<name>.")
 
 
 @app.command("new", short_help="Write a model to begin with.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.warehouse.evidence.populations import DAYS, DIMENSIONS
 from pipelines.warehouse.evidence.residuals import COMMON
 from pipelines.warehouse.evidence.verdicts import NONE
+from pipelines.warehouse.evidence.wording import runs_of_days
 
 if TYPE_CHECKING:
     from pipelines.warehouse.evidence.populations import Population
@@ -103,16 +104,9 @@ def _value(value: Any) -> str:
 
 def _spans(places: tuple[int, ...], days: list[Any]) -> Limits | None:
     """Return the first and last day of each run of days; what is before or after all days has no limit."""
-    dated = [place for place in sorted(places) if days[place] is not None]
     last = len(days) - 1 - (days[-1] is None)
-    spans: list[list[int]] = []
-    for place in dated:
-        if spans and place == spans[-1][1] + 1:
-            spans[-1][1] = place
-        else:
-            spans.append([place, place])
     first_last = [
         ({} if first == 0 else {"from": days[first]}) | ({} if end == last else {"to": days[end]})
-        for first, end in spans
+        for first, end in runs_of_days(places, days)
     ]
     return [{"conditions": [], **limits} for limits in first_last] or None

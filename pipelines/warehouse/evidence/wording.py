@@ -57,17 +57,23 @@ def _listed(values: list[Any]) -> str:
     return shown + (f" and {len(values) - _LISTED} more" if len(values) > _LISTED else "")
 
 
-def _days(places: tuple[int, ...], days: list[Any]) -> str:
-    dated = [place for place in sorted(places) if days[place] is not None]
-    last = len(days) - 1 - (days[-1] is None)
-    spans: list[list[int]] = []
-    for place in dated:
-        if spans and place == spans[-1][1] + 1:
-            spans[-1][1] = place
+def runs_of_days(places: tuple[int, ...], days: list[Any]) -> list[list[int]]:
+    """Return the first and last place of each run of days; a place without a day is in none."""
+    runs: list[list[int]] = []
+    for place in sorted(places):
+        if days[place] is None:
+            continue
+        if runs and place == runs[-1][1] + 1:
+            runs[-1][1] = place
         else:
-            spans.append([place, place])
+            runs.append([place, place])
+    return runs
+
+
+def _days(places: tuple[int, ...], days: list[Any]) -> str:
+    last = len(days) - 1 - (days[-1] is None)
     texts = []
-    for first, end in spans:
+    for first, end in runs_of_days(places, days):
         if first == 0:
             texts.append(f"until {days[end]}")
         elif end == last:
