@@ -75,7 +75,7 @@ class Copied(NamedTuple):
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """A copy of a release in PostgreSQL: where, which, and of which time."""
+    """A copy of a release in PostgreSQL: where, which, and of which time; "" while the first one goes there."""
 
     place: str
     release_id: str
@@ -99,9 +99,11 @@ def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int
         raise CopyError("there is no release to copy: run `ordermart run` first")
     try:
         with plain_session(settings) as con, psycopg.connect(url, application_name="ordermart copy") as pg:
-            copied = _Copying(con, pg, release, settings.data_dir / "warehouse" / "spill").all(progress)
-            info = pg.info
-            done = copied._replace(place=f"{info.host}:{info.port}/{info.dbname}")
+            place = f"{pg.info.host}:{pg.info.port}/{pg.info.dbname}"
+            if place not in {each.place for each in copies(settings.data_dir)}:
+                _remember(settings.data_dir, Copy(place, "", ""))  # a kill after the commit must not hide it
+            copying = _Copying(con, pg, release, settings.data_dir / "warehouse" / "spill")
+            done = copying.all(progress)._replace(place=place)
     except duckdb.Error as error:
         raise CopyError(f"{release} cannot be read: {str(error).splitlines()[0]}") from None
     except psycopg.Error as error:
@@ -112,18 +114,20 @@ def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int
 
 
 def copies(data_dir: Path) -> list[Copy]:
-    """Return which copies there are."""
+    """Return which copies there are; if the list cannot be read, one of which nothing is known."""
     try:
         return msgspec.json.decode(_file(data_dir).read_bytes(), type=list[Copy])
-    except (OSError, msgspec.DecodeError):
+    except FileNotFoundError:
         return []
+    except (OSError, msgspec.DecodeError):
+        return [Copy(f"whatever {_file(data_dir)} named, which cannot be read", "", "")]
 
 
 def copies_holding(data_dir: Path, erased_at: dt.datetime | None) -> list[Copy]:
     """Return the copies of releases from before an erasure."""
     if erased_at is None:
         return []
-    return [each for each in copies(data_dir) if dt.datetime.fromisoformat(each.as_of) < erased_at]
+    return [each for each in copies(data_dir) if not each.as_of or dt.datetime.fromisoformat(each.as_of) < erased_at]
 
 
 def _remember(data_dir: Path, copy: Copy) -> None:
@@ -132,7 +136,7 @@ def _remember(data_dir: Path, copy: Copy) -> None:
 
 
 def _file(data_dir: Path) -> Path:
-    return data_dir / "published" / "copies.json"
+    return data_dir / "copies.json"  # not below published/, which people may remove
 
 
 class _Copying:
