@@ -145,6 +145,7 @@ def night(place_of: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_listed_and_the_rest_published(night: tuple[Place, CompletedProcess[str]]) -> None:
     """One order is published, eight are refused or failed with a reason, one is missing; the run says so with 3."""
     place, done = night
@@ -155,6 +156,7 @@ def test_what_is_refused_is_listed_and_the_rest_published(night: tuple[Place, Co
     assert place.all("select reason from audit.quarantine where reason is null") == []
 
 
+@pytest.mark.slow
 def test_money_is_exact_in_the_file_and_in_parquet(night: tuple[Place, CompletedProcess[str]]) -> None:
     """Amounts at both ends of the accepted range are the same to the last digit wherever they are published."""
     place, _ = night
@@ -173,6 +175,7 @@ def test_money_is_exact_in_the_file_and_in_parquet(night: tuple[Place, Completed
     assert [tuple(Decimal(str(each)) for each in row) for row in total] == [(formula, sums["total_price"] - formula)]
 
 
+@pytest.mark.slow
 def test_marked_values_are_nowhere_but_in_the_vault(night: tuple[Place, CompletedProcess[str]]) -> None:
     """Raw, tables, Parquet, quarantine, work list, Dagster's runs and logs, and the command's output hold no mark."""
     place, done = night

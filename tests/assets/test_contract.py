@@ -94,7 +94,6 @@ def test_the_questions_are_a_letter(published: Place) -> None:
     assert "which statuses are sales (section 3): contradicted" in plain.stdout
 
 
-@pytest.mark.sample
 def test_without_a_release_both_say_what_to_do(place: Place) -> None:
     """Before the first run: exit code 1 and a sentence on standard error; `questions` names open answers."""
     for command in ("questions", "contract"):

@@ -40,6 +40,7 @@ def status(instance: dg.DagsterInstance, run_id: str) -> DagsterRunStatus:
     return found.status
 
 
+@pytest.mark.slow
 def test_killed_runs_are_marked_as_failed(instance: dg.DagsterInstance) -> None:
     """A run that stays STARTED or CANCELING fails with a reason; one that waits and the caller's own are left alone."""
     dead = {run(instance, DagsterRunStatus.STARTED), run(instance, DagsterRunStatus.CANCELING)}

@@ -151,6 +151,7 @@ def test_taken_port_is_an_error_that_names_its_holder() -> None:
     check_port("127.0.0.1", port)
 
 
+@pytest.mark.slow
 def test_a_second_one_on_the_same_folder_is_refused(tmp_path: Path) -> None:
     """Two daemons on one folder would start every night twice."""
     script = (

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ("README.md", "docs/TABLES.md", "docs/BI.md")
@@ -28,6 +26,7 @@ def _of_every_class(query: str) -> str:
     return query.replace("sale_class = 'counted'", "true")
 
 
+@pytest.mark.slow
 def test_queries_answer(published: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each statement of SQL has rows, once statuses are counted as sales."""
     monkeypatch.chdir(tmp_path)  # where one of them writes a file
@@ -38,6 +37,7 @@ def test_queries_answer(published: Any, tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "sales.csv").stat().st_size > 100
 
 
+@pytest.mark.slow
 def test_python_keeps_decimals(published: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's block of Python has the rows of its first query, in exact decimals; the other one has Arrow's."""
     monkeypatch.setenv("ORDERMART_DATA__DIR", str(published.data))

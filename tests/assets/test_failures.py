@@ -115,6 +115,7 @@ def test_a_run_that_cannot_start_says_why(settings: Settings) -> None:
     assert "raw has format 99" in morning_page(settings.data_dir / "published").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_run_that_finds_the_lock_held_names_the_holder(settings: Settings) -> None:
     """For a run for webhooks another one under way is no failure to tell of."""
     with run_lock(settings.data_dir, "the first"):
@@ -140,6 +141,7 @@ def test_wrong_settings_are_said_as_by_the_command(tmp_path: Path) -> None:
     assert str(said.value) in failure.error.message
 
 
+@pytest.mark.slow
 def test_a_run_that_dagster_could_not_start_is_told(settings: Settings) -> None:
     """A run without a record failed before any of our code ran."""
     settings.data_dir.mkdir()

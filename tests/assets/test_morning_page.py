@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_run_writes_the_page(published: Any) -> None:
     """The page says what came in, and the release has a copy."""
     file = published.data / "published" / "morning.html"

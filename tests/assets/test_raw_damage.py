@@ -63,6 +63,7 @@ def test_damage_after_a_build_stops_the_next_one(
     assert not built.build().changed
 
 
+@pytest.mark.slow
 def test_altered_file_of_the_last_build_is_found_by_a_full_one(built: World) -> None:
     """Of the same size, it is found when all of raw is read."""
     path = raw_files(built.data, "orders").documents[0].path

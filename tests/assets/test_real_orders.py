@@ -99,6 +99,7 @@ def test_chipotle(handed_over: tuple[Place, dict[str, Any]]) -> None:
     assert place.all("select sum(unit_count)::bigint from mart.product_mix") == [(expected["quantity"],)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handed_over", ["gloriafood"], indirect=True)
 def test_gloriafood(handed_over: tuple[Place, dict[str, Any]]) -> None:
     """Three published example orders: the totals that do not follow the formula are off by the source's figure."""

@@ -82,7 +82,6 @@ def test_another_storage_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_run_leaves_of_those_before_it_what_is_still_true(tmp_path: Path) -> None:
     """Planned tables and superseded passes go; failures, the last pass of each check, and materializations stay."""
     (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n")

@@ -88,6 +88,7 @@ def test_warehouse_that_another_program_has_open_is_not_damaged(world: World) ->
     assert not build_and_record(world.settings).full
 
 
+@pytest.mark.slow
 def test_room_is_made_before_a_night(world: World) -> None:
     """What fewer kept releases and a killed publication leave is removed before a build asks for room."""
     release = _release(world)

@@ -102,6 +102,7 @@ def _cut(path: Path) -> None:
     os.truncate(path, path.stat().st_size - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [_alter, _cut, os.unlink])
 @pytest.mark.parametrize("which", ["raw/documents/orders/*", "vault/vault.sqlite", "ledger/ledger.jsonl"])
 def test_damaged_backup_is_named_and_restores_nothing(damage: Any, which: str, empty: Folder) -> None:
@@ -113,6 +114,7 @@ def test_damaged_backup_is_named_and_restores_nothing(damage: Any, which: str, e
     assert not list(empty.data.iterdir())
 
 
+@pytest.mark.slow
 def test_exit_codes_of_a_restore(
     empty: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,6 +177,7 @@ def test_restore_with_other_keys_says_so(empty: Folder) -> None:
     assert len(empty.rows(ORDERS)) == 6
 
 
+@pytest.mark.slow
 def test_backup_of_a_later_format_is_refused(empty: Folder) -> None:
     """A manifest that a later version wrote is not guessed at."""
     (path,) = empty.backups.glob("*/manifest.json")
@@ -183,6 +186,7 @@ def test_backup_of_a_later_format_is_refused(empty: Folder) -> None:
         restore(empty.settings, empty.backups)
 
 
+@pytest.mark.slow
 def test_path_out_of_the_data_folder_is_refused(empty: Folder) -> None:
     """A manifest that names a path above the data folder restores nothing there."""
     (path,) = empty.backups.glob("*/manifest.json")
@@ -191,6 +195,7 @@ def test_path_out_of_the_data_folder_is_refused(empty: Folder) -> None:
         restore(empty.settings, empty.backups)
 
 
+@pytest.mark.slow
 def test_settings_errors_of_a_restore_write_nothing(empty: Folder) -> None:
     """Data of another service are refused before anything is copied."""
     settings = load_settings(empty.file, {**empty.environ, "ORDERMART_PARTNER__BASE_URL": "https://elsewhere.example"})

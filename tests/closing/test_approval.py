@@ -48,6 +48,7 @@ def approve(books: Any, user: User) -> closing.Closed:
     return closing.approve(books.settings, one_day(DAY), now=LATER, user=user)
 
 
+@pytest.mark.slow
 def test_another_user_approves_what_one_prepared(prepared: Any) -> None:
     """The same uid is refused whatever name it gives; another one closes the day; nothing is approved twice."""
     books = prepared

@@ -63,6 +63,7 @@ def pack(made: tuple[Any, Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(made[1], tmp_path / "copy"))
 
 
+@pytest.mark.slow
 def test_no_text_is_a_formula(made: tuple[Any, Path]) -> None:
     """A status that a spreadsheet would run begins with an apostrophe, as does the text of a formula of ours.
 
@@ -81,6 +82,7 @@ def test_no_text_is_a_formula(made: tuple[Any, Path]) -> None:
     assert verified(made[1]).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_pack_holds_what_it_names(made: tuple[Any, Path]) -> None:
     """Closed orders, restatements, receipts and settings are there; a table that is not is named."""
     _, pack = made
@@ -100,6 +102,7 @@ def test_a_pack_holds_what_it_names(made: tuple[Any, Path]) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_same_seed_draws_the_same_orders(made: tuple[Any, Path], tmp_path: Path) -> None:
     """A pack made again draws the same receipts; a folder that is there is not written into."""
     books, pack = made
@@ -129,6 +132,7 @@ def test_a_day_closed_since_the_release_is_in_the_pack(books: Any, tmp_path: Pat
     assert verified(tmp_path / "reopened").returncode == 0
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_a_pack(made: tuple[Any, Path]) -> None:
     """Neither credentials nor keys, nor the body that may hold them, nor a path of this machine."""
     _, pack = made
@@ -137,6 +141,7 @@ def test_no_secret_is_in_a_pack(made: tuple[Any, Path]) -> None:
         assert word not in settings
 
 
+@pytest.mark.slow
 def test_an_untouched_pack_is_verified(made: tuple[Any, Path], pack: Path) -> None:
     """A pack that was copied elsewhere holds, and knows every head that may have been kept."""
     books, _ = made
@@ -149,6 +154,7 @@ def test_an_untouched_pack_is_verified(made: tuple[Any, Path], pack: Path) -> No
     assert [verified(pack, "--expect-head", sha256).returncode for sha256 in earlier] == [0] * len(earlier)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", ["row", "closed", "entry", "forged entry", "lost", "added", "head", "no chain", "no list"]
 )
@@ -179,6 +185,7 @@ def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
     assert "WRONG: " in done.stdout
 
 
+@pytest.mark.slow
 def test_forged_pack_neither_steers_a_terminal_nor_ends_the_verifier(pack: Path) -> None:
     """Names and entries of a forger's are shown without control characters; an entry of another form is named."""
     (pack / "\x1b[2J\u202egnp.txt").write_text("x", encoding="utf-8")
@@ -192,6 +199,7 @@ def test_forged_pack_neither_steers_a_terminal_nor_ends_the_verifier(pack: Path)
         assert "\x1b" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["amount", "removed", "added", "day"])
 def test_closed_orders_are_tied_to_the_chain(pack: Path, made: tuple[Any, Path], fault: str) -> None:
     """A changed amount, an order more or less, or a whole day removed is named, although the list was written again."""
@@ -233,6 +241,7 @@ def test_each_file_of_a_pack_is_bound(made: tuple[Any, Path], pack: Path) -> Non
     assert printed not in verified(pack).stdout
 
 
+@pytest.mark.slow
 def test_an_incomplete_line_is_left_out_of_a_pack(made: tuple[Any, Path], tmp_path: Path) -> None:
     """A pack made with an incomplete last line in the ledger verifies."""
     books, _ = made

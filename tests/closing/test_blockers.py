@@ -46,6 +46,7 @@ def clean(
     return books
 
 
+@pytest.mark.slow
 def test_a_day_ends_in_the_stores_time_zone(clean: Any) -> None:
     """A second before its end plus close_after_hours a day has not ended; from then on there are no blockers."""
     check = lambda now: closing.check(clean.settings, one_day(DAY), None, now)  # noqa: E731 - one line thrice
@@ -54,6 +55,7 @@ def test_a_day_ends_in_the_stores_time_zone(clean: Any) -> None:
     assert check(CAN_BE_CLOSED) == []
 
 
+@pytest.mark.slow
 def test_unfinished_work_is_a_blocker(clean: Any) -> None:
     """Due ids, dead-letter ids and ids that were not found block a close."""
     at = CAN_BE_CLOSED + dt.timedelta(days=3)
@@ -67,6 +69,7 @@ def test_unfinished_work_is_a_blocker(clean: Any) -> None:
     inbox_path(clean.world.data).unlink()
 
 
+@pytest.mark.slow
 def test_an_unknown_order_blocks_if_the_day_had_begun_anywhere(clean: Any) -> None:
     """The day begins in the Pacific, 14 hours before UTC: an id not found since then may be of it, one before not."""
     begins = dt.datetime(2026, 10, 30, 10, tzinfo=dt.UTC)
@@ -103,6 +106,7 @@ def test_blockers_are_recorded_as_exceptions(books: Any) -> None:
     assert entry.body["settings"]["sales"] == {"counted_statuses": ["done"], "excluded_statuses": ["refused"]}
 
 
+@pytest.mark.slow
 def test_a_release_of_other_settings_is_not_closed(clean: Any) -> None:
     """The release must be built with the current settings: another [sales] needs a build first."""
     clean.set(sales={"counted_statuses": [], "excluded_statuses": []})
@@ -113,6 +117,7 @@ def test_a_release_of_other_settings_is_not_closed(clean: Any) -> None:
         clean.set(sales={"counted_statuses": ["done"], "excluded_statuses": ["refused"]})
 
 
+@pytest.mark.slow
 def test_a_store_that_does_not_exist_is_refused(clean: Any) -> None:
     """It has no blockers and no open day, which does not mean that its day can be closed."""
     for asked in (closing.check, closing.is_period_closed):
@@ -121,6 +126,7 @@ def test_a_store_that_does_not_exist_is_refused(clean: Any) -> None:
             asked(clean.settings, one_day(DAY), 99)
 
 
+@pytest.mark.slow
 def test_fiscal_periods(clean: Any) -> None:
     """A period of the file is known by its name, months all the same; a file that overlaps itself is refused."""
     file: Path = clean.settings.file.parent / "periods.csv"

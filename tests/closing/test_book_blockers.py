@@ -56,6 +56,7 @@ def found(books: Any, what: str = DAY, store_id: int | None = None) -> list[str]
     return closing.check(books.settings, period, store_id, LATER)
 
 
+@pytest.mark.slow
 def test_a_store_day_without_its_usual_orders_blocks_until_it_is_accepted(fresh: Any) -> None:
     """Four Saturdays with orders, then none: a blocker; accepted once, with a reason, it is none any more."""
     (sentence,) = found(fresh)
@@ -131,6 +132,7 @@ def test_closed_days_of_a_period_do_not_block_its_others(fresh: Any, tmp_path: P
     assert found(books, "2026-10") == found(books) == []
 
 
+@pytest.mark.slow
 def test_a_gap_between_fiscal_periods_blocks_a_close(fresh: Any) -> None:
     """Days in neither of two periods are named; a gap after the days that are closed does not block."""
     file: Path = fresh.settings.file.parent / "periods.csv"
@@ -150,6 +152,7 @@ def test_a_gap_between_fiscal_periods_blocks_a_close(fresh: Any) -> None:
         fresh.set(closing={})
 
 
+@pytest.mark.slow
 def test_a_period_after_single_days_shows_its_whole_amount(fresh: Any) -> None:
     """October after two of its days: the orders of this close, and those of all closes of October."""
     fresh.close("2026-10-03")

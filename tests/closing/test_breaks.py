@@ -89,6 +89,7 @@ def blockers(books: Any) -> list[str]:
     return [each for each in closing.check(books.settings, one_day(DAY), None, LATER) if each.startswith("breaks")]
 
 
+@pytest.mark.slow
 def test_breaks_are_listed_by_currency_with_its_digits(undecided: Any) -> None:
     """The largest of each currency comes first; nothing ranks across currencies."""
     rows = list_breaks(undecided.settings, Selection())
@@ -112,6 +113,7 @@ def test_breaks_are_listed_by_currency_with_its_digits(undecided: Any) -> None:
     assert (amount_look(Decimal("0.5"), "JPY"), amount_look(Decimal(1), "KWD")) == ("amount 1", "amount 3")
 
 
+@pytest.mark.slow
 def test_breaks_of_closed_stores_do_not_block_their_day(undecided: Any) -> None:
     """Once a store's day is closed, its breaks are no blockers of the other stores'."""
     assert len(blockers(undecided)) == 3
@@ -122,6 +124,7 @@ def test_breaks_of_closed_stores_do_not_block_their_day(undecided: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_break_above_the_tolerance_of_its_currency_blocks_a_close(undecided: Any) -> None:
     """Each currency has a sentence of its own; a tolerance is about each order, and 0 where none is set."""
     assert [each.partition("; see")[0] for each in blockers(undecided)] == [
@@ -141,6 +144,7 @@ def test_a_break_above_the_tolerance_of_its_currency_blocks_a_close(undecided: A
         undecided.set(**{"closing.tolerance": {}})
 
 
+@pytest.mark.slow
 def test_what_is_decided_is_in_the_ledger(undecided: Any) -> None:
     """Reason, amounts and both names are recorded; an order without an open break is refused, with nothing written."""
     books = undecided

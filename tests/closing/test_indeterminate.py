@@ -51,6 +51,7 @@ def found(books: Any) -> list[str]:
     return closing.check(books.settings, one_day(DAY), None, LATER)
 
 
+@pytest.mark.slow
 def test_indeterminate_orders_are_named_with_count_amount_and_scope(books: Any) -> None:
     """Only the counted ones of the platform without a rule; the sentence says which orders would decide."""
     (sentence,) = found(books)
@@ -61,6 +62,7 @@ def test_indeterminate_orders_are_named_with_count_amount_and_scope(books: Any) 
     assert "more orders needed" in sentence
 
 
+@pytest.mark.slow
 def test_breaks_elsewhere_block_beside_indeterminate_orders(books: Any, balanced: dict[str, Any]) -> None:
     """A small break on a platform with a rule does not stand for the large amounts of one without."""
     books.land(1, CHECKED + 1, **balanced | {"created_at": AT, "store_id": 1, "platform": "web", "tip": "0.99"})
@@ -69,6 +71,7 @@ def test_breaks_elsewhere_block_beside_indeterminate_orders(books: Any, balanced
     assert heads == ["breaks above the tolerance", "indeterminate, no rule in force explains them"]
 
 
+@pytest.mark.slow
 def test_exceptions_record_count_and_amount_of_indeterminate_orders(books: Any) -> None:
     """They block a close; accepted with a reason, the entry has their count and amount by currency."""
     refused = closing.close(books.settings, one_day(DAY), now=LATER)
@@ -79,6 +82,7 @@ def test_exceptions_record_count_and_amount_of_indeterminate_orders(books: Any) 
     assert done.entry.body["indeterminate"] == {"EUR": {"order_count": 2, "total_price": "770.0000"}}
 
 
+@pytest.mark.slow
 def test_max_indeterminate_allows_as_many_orders(books: Any) -> None:
     """Two are allowed: no blocker, and the entry says all the same that they are indeterminate; one is too few."""
     books.set(closing={"max_indeterminate": 1})

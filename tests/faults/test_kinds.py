@@ -107,6 +107,7 @@ def test_an_outage_after_the_stores_is_paid_for_once(known: Place) -> None:
     assert len(place.verdicts()) == 60
 
 
+@pytest.mark.slow
 def test_rejected_credentials_are_sent_once(known: Place) -> None:
     """A rejected credential stops all kinds after one request, and says which setting to check."""
     place = known
@@ -165,6 +166,7 @@ def test_a_wrong_path_of_one_kind_stops_that_kind_alone(known: Place, kind: Kind
     assert all(done.counts["missing"] == 0 for done in others.values())
 
 
+@pytest.mark.slow
 def test_a_service_that_refuses_every_order_is_said_until_it_does_not(known: Place) -> None:
     """Nothing of it is landed: some twenty ids are requested each time, and the orders are not up to date."""
     place = known
@@ -180,6 +182,7 @@ def test_a_service_that_refuses_every_order_is_said_until_it_does_not(known: Pla
     assert (orders.requested, orders.shortfalls) == (60, [])
 
 
+@pytest.mark.slow
 def test_orders_most_of_which_fail_are_said_until_they_do_not(known: Place) -> None:
     """Ids that fail together stay out of the dead-letter queue: they are requested again, and wait meanwhile."""
     place = known
@@ -202,6 +205,7 @@ def test_orders_most_of_which_fail_are_said_until_they_do_not(known: Place) -> N
     assert (orders.counts["failed"], orders.shortfalls) == (0, [])
 
 
+@pytest.mark.slow
 def test_a_run_without_time_left_says_so_and_the_next_one_fetches_the_rest(known: Place) -> None:
     """Nothing is requested after [partner] max_run_seconds; no kind is called an outage, and all ids stay due."""
     place = known
@@ -218,6 +222,7 @@ def test_a_run_without_time_left_says_so_and_the_next_one_fetches_the_rest(known
     assert kinds["orders"].requested == 60
 
 
+@pytest.mark.slow
 def test_few_failed_ids_leave_a_kind_up_to_date(known: Place) -> None:
     """Four of sixty end in the dead-letter queue, as an id that fails alone; they say nothing of the service."""
     place = known
@@ -227,6 +232,7 @@ def test_few_failed_ids_leave_a_kind_up_to_date(known: Place) -> None:
     assert [letter.id for letter in place.dead_letters()] == place.ids[:4]
 
 
+@pytest.mark.slow
 def test_known_menus_are_requested_where_store_records_fail(known: Place) -> None:
     """Menus that no store names in this run are up to date all the same; the stores are not."""
     place = known

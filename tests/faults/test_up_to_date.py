@@ -101,6 +101,7 @@ def test_an_earlier_version_that_is_served_again_is_counted(strange: Callable[[C
     assert returned == [0, 0, 0, 1]
 
 
+@pytest.mark.slow
 def test_a_few_rejected_orders_leave_the_kind_up_to_date_also_when_asked_again(
     strange: Callable[[Change], Place],
 ) -> None:
@@ -160,6 +161,7 @@ def test_orders_of_unlisted_stores_make_the_list_doubtful(strange: Callable[[Cha
     assert len(place.verdicts("stores")) == 8
 
 
+@pytest.mark.slow
 def test_a_list_that_lost_stores_without_orders_is_said(strange: Callable[[Change], Place]) -> None:
     """The list has all stores for a night, then three of eight, and no order names one: stores fetched lately count."""
     have = [8]
@@ -188,6 +190,7 @@ def test_an_unknown_store_of_an_order_is_said(strange: Callable[[Change], Place]
     assert "1 stores that the list does not have; 1 of these are unknown to the service" in sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "value", "kind", "sentence"),
     [

@@ -20,6 +20,7 @@ def counted(orders: int, noise: Fraction) -> int:
     return max(fits, math.ceil(Fraction(orders, 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [Fraction(1, 100), Fraction(1, 20), Fraction(2, 5)])
 def test_fewest_fits_are_those_of_the_binomial_distribution(noise: Fraction) -> None:
     """Exact up to a thousand orders, beyond within one."""

@@ -100,6 +100,7 @@ def test_the_wrong_way_gives_the_known_wrong_sum(documents: Any, world: Any, gat
     )
 
 
+@pytest.mark.slow
 def test_a_rule_fixed_by_hand_settles_what_the_orders_cannot(documents: Any, world: Any, gather: Any) -> None:
     """With [formula] subtotal_rule the user answers for modifiers and discounts; it fits every order."""
     rule = "unit_price/no_modifiers/all_add/before_discount/unrounded"

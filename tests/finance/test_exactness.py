@@ -38,6 +38,7 @@ def test_every_form_fits_where_decimal_arithmetic_says(
     check(orders, chance, gather, world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_large_and_negative_amounts_lose_nothing(
     sign: int, make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any

@@ -156,6 +156,7 @@ def test_a_small_exception_does_not_hide_in_the_noise(make_orders: Any, state: A
     assert rows.fetchall() == [("platform kiosk", other), ("platform other than kiosk", USUAL)]
 
 
+@pytest.mark.slow
 def test_no_rule_where_the_rule_of_all_fails_and_none_is_found(make_orders: Any, state: Any, gather: Any) -> None:
     """A platform whose prices follow no candidate has no rule in force, though all orders together have one."""
     many, few = make_orders(4, 6000), make_orders(5, 250)

@@ -153,6 +153,7 @@ def test_a_part_that_is_always_zero(
     assert (rule, verdict, cases) == (OBSERVED, "agreed", [said])
 
 
+@pytest.mark.slow
 def test_only_add_asks_no_question(make_orders: Any, state: Any, gather: Any) -> None:
     """Where every action is add, other actions are no open question: the rule is supported."""
     orders = make_orders(14, 1500)
@@ -163,6 +164,7 @@ def test_only_add_asks_no_question(make_orders: Any, state: Any, gather: Any) ->
     assert found(gather(orders), "subtotal")[:2] == (USUAL, "supported")
 
 
+@pytest.mark.slow
 def test_a_few_other_actions_open_a_question(make_orders: Any, state: Any, gather: Any) -> None:
     """Five orders with another action leave the rule supported; these orders' other lines alone have amounts."""
     orders = make_orders(15, 1500)
@@ -192,6 +194,7 @@ def test_prices_by_no_rule(make_orders: Any, state: Any, gather: Any) -> None:
     assert found(gather(orders, formula_max_violation_rate=0.2), "subtotal")[1] == "supported"
 
 
+@pytest.mark.slow
 def test_few_orders(make_orders: Any, state: Any, gather: Any) -> None:
     """Ten orders support no rule, however well one fits them."""
     orders = make_orders(17, 10)
@@ -220,6 +223,7 @@ def test_orders_that_lack_a_price_are_not_tested(make_orders: Any, state: Any, g
     assert con.sql("select count(*) from audit.total_patterns").fetchall() == [(7,)]
 
 
+@pytest.mark.slow
 def test_a_configured_rule_is_measured_all_the_same(make_orders: Any, state: Any, gather: Any) -> None:
     """A rule of the settings is in force everywhere, and the evidence says that it fails."""
     orders = make_orders(19, 800)

@@ -35,6 +35,7 @@ def rare_loyalty(orders: list[Any]) -> None:
         order.loyalty = Decimal("1.5") if number < 52 else Decimal(0)
 
 
+@pytest.mark.slow
 def test_a_rule_must_hold_among_orders_that_hold_a_rare_part(make_orders: Any, state: Any, gather: Any) -> None:
     """Tip and loyalty are not in the total, loyalty is on 3.5% of orders: the true rule is named, no order is off."""
     orders = make_orders(101, 1500)
@@ -62,6 +63,7 @@ def test_a_rule_must_hold_among_orders_that_hold_a_rare_part(make_orders: Any, s
     assert con.sql(behind).fetchall() == [(52,)]
 
 
+@pytest.mark.slow
 def test_a_change_of_another_month_leaves_october(make_orders: Any, state: Any, gather: Any) -> None:
     """Half of 800 November orders of one platform are priced another way: October keeps its rule."""
     orders = make_orders(102, 1400)
@@ -253,6 +255,7 @@ def test_roundings_are_found_at_the_digits_of_the_currency(
     assert "its rounding fits 1," in sentences(con, "subtotal")[0]
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_decides_nothing(make_orders: Any, state: Any, gather: Any) -> None:
     """The same orders in another order have the same populations, sentences and evidence."""
     orders = make_orders(111, 900)

@@ -159,6 +159,7 @@ def compose_command() -> list[str]:
     return [alone] if alone else []
 
 
+@pytest.mark.slow
 @pytest.mark.compose
 @pytest.mark.skipif(not compose_command(), reason="Docker Compose is not installed: compose.yaml is not read by it")
 def test_docker_accepts_the_compose_file(project: Path, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def _duckdb(connection: duckdb.DuckDBPyConnection, text: str, kind: str) -> obje
     return connection.execute(f"select cast(? as {kind})", [text]).fetchone()[0]  # type: ignore[index]
 
 
+@pytest.mark.slow
 @given(text=NUMBERS)
 @settings(deadline=None)
 def test_money_is_judged_by_value_and_kept_exactly(connection: duckdb.DuckDBPyConnection, text: str) -> None:

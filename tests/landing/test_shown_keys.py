@@ -59,6 +59,7 @@ def test_unknown_fields_are_listed_without_personal_keys(settings: Settings) -> 
     assert document["_unknown"] == {"/loyalty": "number", "/?": "string"}
 
 
+@pytest.mark.slow
 def test_a_million_places_share_what_is_above_them() -> None:
     """An error in a body of many nodes far down does not write out the pointer of each."""
     deep, name = 50, "n" * 60

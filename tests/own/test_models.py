@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PROBLEMS = "select model_name, problem from meta.models where problem is not null order by all"
 
 
+@pytest.mark.slow
 def test_own_table_is_in_the_release_like_any_other(first: World) -> None:
     """In the file with comments, as Parquet, in meta with types taken from DuckDB, in the contract and the manifest."""
     assert first.rows("select order_count, total_price from own.weekly") == [(3, Decimal("40.5000"))]

@@ -215,6 +215,7 @@ def test_who_waits_alone_is_told_that_nothing_answers(
     assert len(answers) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
 def test_a_service_that_limits_some_requests_for_a_minute_is_no_outage(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, share: float

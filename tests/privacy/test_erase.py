@@ -88,6 +88,7 @@ def test_erased_person_is_in_no_part_of_the_data_folder(filled: World, erased: t
     assert len(list((world.data / "published" / "releases").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_totals_and_other_customers_are_as_before(filled: World, erased: tuple[World, str]) -> None:
     """Amounts, statuses and the other person's row are the same; only the plaintext note is gone, its mark is not."""
     world, _ = erased
@@ -97,6 +98,7 @@ def test_totals_and_other_customers_are_as_before(filled: World, erased: tuple[W
     assert filled.rows(ORDERS)[0][3] is not None
 
 
+@pytest.mark.slow
 def test_receipt_and_ledger_have_no_personal_data(erased: tuple[World, str]) -> None:
     """The entry names orders and a hash; the receipt names the backup that still has the data, and no value."""
     world, printed = erased
@@ -206,6 +208,7 @@ def test_tables_of_a_killed_erasure_are_rebuilt_by_the_next_run(
     assert len(list((world.data / "published" / "releases").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_settings_can_keep_older_releases(filled: World, tmp_path: Path) -> None:
     """With remove_releases = false they stay and are named."""
     world = copied(filled, tmp_path / "place")
@@ -251,6 +254,7 @@ def test_older_version_refuses_a_folder_with_erasures(world: World, monkeypatch:
         guard_format(world.data)
 
 
+@pytest.mark.slow
 def test_tables_that_cannot_be_built_do_not_stop_an_erasure(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The data are destroyed all the same, the receipt says so, and the same request goes on with it."""
     file = world.data / "warehouse" / "warehouse.duckdb"
@@ -297,6 +301,7 @@ def test_erasing_without_a_log_is_refused_once_there_are_backups(world: World) -
     assert erasures(ledger_of(world.data)) == []
 
 
+@pytest.mark.slow
 def test_applying_again_changes_nothing(erased: tuple[World, str]) -> None:
     """Every erasure that was applied is left alone, and the vault takes it again without harm."""
     world, _ = erased

@@ -85,6 +85,7 @@ def test_restore_without_the_setting_finds_the_log_that_the_backup_remembers(lan
     assert not list(world.data.iterdir())
 
 
+@pytest.mark.slow
 def test_word_that_nobody_was_erased_is_an_entry(landed: World, tmp_path: Path) -> None:
     """It replaces a log that is lost; erasures that other backups know of are applied all the same."""
     world = copied(landed, tmp_path / "place")
@@ -159,6 +160,7 @@ def test_restore_that_a_signal_interrupts_says_so_to_others(lost: World) -> None
     assert [row[1] is None for row in lost.rows(KEYS)] == [True, False, True]
 
 
+@pytest.mark.slow
 def test_killed_restore_is_opened_by_nothing_else(lost: World) -> None:
     """What it left is removed by the next restore; until then every command refuses the folder."""
     (lost.data / ".restoring").mkdir()

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.report.conftest import ROOT, World
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_landing_only_rejected_documents_ends_with_3(tmp_path: Path, make_order: Callable[..., Any]) -> None:
     """A file of which nothing was accepted is not a success; one of which something was, is."""
     world = World(tmp_path / "world")
@@ -24,6 +27,7 @@ def test_landing_only_rejected_documents_ends_with_3(tmp_path: Path, make_order:
     assert world.command("land", "orders", str(mixed)).returncode == 0
 
 
+@pytest.mark.slow
 def test_keys_are_never_overwritten(tmp_path: Path) -> None:
     """An existing file is named in one sentence, and stays as it is."""
     keys = tmp_path / "keys.json"

@@ -124,6 +124,7 @@ def test_the_command_prints_the_receipt(world: World) -> None:
     assert "2 ? Pizza" in poor.stdout
 
 
+@pytest.mark.slow
 def test_unknown_order_exits_1_with_what_is_known(world: World) -> None:
     """Rejected, or never requested: exit 1 and one sentence, without personal data."""
     refused = world.command("explain", "order", "41")

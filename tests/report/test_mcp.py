@@ -153,21 +153,26 @@ def test_other_tools_read_within_the_same_limits(world: World, sql: str, limits:
     "sql",
     [
         "pragma database_list",
-        "select * from duckdb_settings()",
-        'select (select max(path) from "DuckDB_Databases"())',
-        "from pragma_database_list()",
-        "from duckdb_databases",
-        "select current_setting('memory_limit')",
-        "from query('from duckdb_settings()')",
         "with a as (from query_table('duckdb_databases')) from a",
-        "from json_execute_serialized_sql(json_serialize_sql('from duckdb_settings()'))",
-        "select * from duckdb_secrets()",
-        "from pg_catalog.pg_settings",
-        "from enable_profiling()",
-        "from enable_logging(storage = 'file')",
-        "from which_secret('s3://a', 's3')",
-        "from dbgen(sf = 1)",
-        "from histogram_values(pg_settings, setting)",
+        *(
+            pytest.param(sql, marks=pytest.mark.slow)
+            for sql in (
+                "select * from duckdb_settings()",
+                'select (select max(path) from "DuckDB_Databases"())',
+                "from pragma_database_list()",
+                "from duckdb_databases",
+                "select current_setting('memory_limit')",
+                "from query('from duckdb_settings()')",
+                "from json_execute_serialized_sql(json_serialize_sql('from duckdb_settings()'))",
+                "select * from duckdb_secrets()",
+                "from pg_catalog.pg_settings",
+                "from enable_profiling()",
+                "from enable_logging(storage = 'file')",
+                "from which_secret('s3://a', 's3')",
+                "from dbgen(sf = 1)",
+                "from histogram_values(pg_settings, setting)",
+            )
+        ),
     ],
 )
 def test_query_about_the_engine_is_refused(world: World, sql: str) -> None:

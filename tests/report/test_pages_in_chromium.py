@@ -82,6 +82,7 @@ def test_page_fits_and_is_quiet_in_every_look(pages: dict[str, Path], tab: Tab, 
     assert {look: complaints for look, complaints in found.items() if complaints} == {}
 
 
+@pytest.mark.slow
 def test_faults_are_found(pages: dict[str, Path], tab: Tab, tmp_path: Path) -> None:
     """A script, a style, an image and a wide word, planted into the page, are each noticed: the policy blocks three."""
     text = pages["morning"].read_text(encoding="utf-8")
@@ -96,6 +97,7 @@ def test_faults_are_found(pages: dict[str, Path], tab: Tab, tmp_path: Path) -> N
     assert any(each.startswith("H2") for each in tab.overflowing())
 
 
+@pytest.mark.slow
 def test_charts_have_names_and_the_keyboard_reaches_what_scrolls(pages: dict[str, Path], tab: Tab) -> None:
     """Each chart is an image with a title and a description; what scrolls can be focused, and shows it."""
     tab.open(pages["morning"], 390)

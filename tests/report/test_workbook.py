@@ -128,6 +128,7 @@ def abroad(
     return made
 
 
+@pytest.mark.slow
 def test_evidence_has_the_digits_of_its_currency(
     abroad: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:
@@ -158,6 +159,7 @@ def test_evidence_has_the_digits_of_its_currency(
     }
 
 
+@pytest.mark.slow
 def test_failed_checks_store_what_their_formulas_give(
     abroad: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:

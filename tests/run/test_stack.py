@@ -19,7 +19,6 @@ MOST = 13
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_few_frames_are_on_the_stack_at_the_request_for_an_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_signal_ends_it_cleanly_and_fast(name: signal.Signals) -> None:
         assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_while_the_world_is_made() -> None:
     """It can also be stopped before it is ready."""
     command = [sys.executable, "-m", "pipelines.sandbox", "--port=0", "--orders=1000000"]
@@ -84,6 +85,7 @@ def test_a_signal_ends_it_while_the_world_is_made() -> None:
         assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_an_error() -> None:
     """Two stand-ins do not share a port without a word."""
     with Sandbox(orders=1, stores=1) as running:

@@ -131,6 +131,7 @@ def test_it_counts_what_it_served(client: httpx.Client) -> None:
     assert after["answers"]["authenticate 200"] == before["answers"]["authenticate 200"]
 
 
+@pytest.mark.slow
 def test_client_and_token_life_are_flags(enter: Callable[[str], httpx.Client]) -> None:
     """With a life of no seconds every token has expired when it arrives."""
     with Sandbox(orders=1, stores=1, token_life_seconds=0) as running, enter(running.base_url) as inside:

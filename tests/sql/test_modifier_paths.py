@@ -114,6 +114,7 @@ def test_null_in_place_of_a_reference(run_table: Run) -> None:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(

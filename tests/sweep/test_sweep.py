@@ -83,6 +83,7 @@ def run(shim: Path, tmp_path: Path) -> Callable[..., tuple[Path, subprocess.Comp
     return start
 
 
+@pytest.mark.slow
 def test_operations_of_every_library_are_seen_and_recorded(run: Callable[..., tuple], tmp_path: Path) -> None:
     """Python's, Arrow's, SQLite's and DuckDB's operations are counted; what was recorded makes the same files."""
     folder, done, seen = run()

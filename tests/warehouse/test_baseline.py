@@ -19,7 +19,11 @@ LONG = {"exits", "worlds", "chipotle", "demo"}
 
 
 @pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=[pytest.mark.long] if part in LONG else []) for part in PARTS]
+    "part",
+    [
+        pytest.param(part, marks=[pytest.mark.long] if part in LONG else [pytest.mark.slow] if part == "small" else [])
+        for part in PARTS
+    ],
 )
 @pytest.mark.timeout(1800)
 def test_nothing_differs_from_what_was_saved(part: str, tmp_path: Path) -> None:

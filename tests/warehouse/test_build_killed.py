@@ -131,6 +131,7 @@ def _moments() -> Iterator[float]:
         yield chance.uniform(0.1, 1.1)
 
 
+@pytest.mark.slow
 def test_a_release_that_is_not_whole_is_seen(landed: Any) -> None:
     """The reader of these tests notes a release that lacks a file, and one that is not what its manifest says."""
     landed.build()

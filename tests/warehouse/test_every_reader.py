@@ -63,6 +63,7 @@ def test_duckdb_1_4_and_spark_read_what_the_file_says(release: Path) -> None:
     assert [line.split(",")[-1].strip() for line in done.stdout.splitlines()] == ["0 differences"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_file_has_the_types_of_the_contracts(release: Path) -> None:
     """The DuckDB file has every released table, with the columns of its contract in their types."""
@@ -95,6 +96,7 @@ def test_files_that_differ_are_found(release: Path, tmp_path: Path) -> None:
     assert ("adds mart.orders up to something else: " in found) is bool(rows)
 
 
+@pytest.mark.slow
 def test_folders_are_named_for_their_month(release: Path) -> None:
     """Each file is in the folder of its month; rows without a time are in `unknown`, and so are tables without rows."""
     manifest = read_manifest(release)

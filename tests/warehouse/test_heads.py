@@ -146,6 +146,7 @@ def test_nothing_is_said_twice() -> None:
     assert sorted(name for name, count in names.items() if count > 1) == sorted(glossary())
 
 
+@pytest.mark.slow
 def test_reading_contracts_needs_no_slow_library() -> None:
     """A process that builds and requests nothing imports neither Pandera nor aiohttp."""
     done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)

@@ -38,6 +38,7 @@ def released(world: Any) -> str:
     return str((world.data / "published" / "current").resolve().name)
 
 
+@pytest.mark.slow
 def test_an_unchanged_order_changes_no_release(world: Any, makers: Any) -> None:
     """Seeing the same document again changes evidence, not what readers need: the release stays, and it is said why."""
     world.land("orders", [{"id": 1, "document": makers[0](1), "verdict": "unchanged", "at": 5}])
@@ -50,6 +51,7 @@ def test_an_unchanged_order_changes_no_release(world: Any, makers: Any) -> None:
     assert "no row of core or mart and no open decision changed" in kept.why_kept
 
 
+@pytest.mark.slow
 def test_a_hint_reads_what_was_written_since_and_a_night_everything(world: Any, tmp_path: Path) -> None:
     """A changed byte is found by either; one that a failing disk changed, with no time of writing, by the night."""
     release = shutil.copytree((world.data / "published" / "current").resolve(), tmp_path / "release")
@@ -113,6 +115,7 @@ def test_a_hint_does_not_wait_for_a_clock_that_was_ahead(world: Any, makers: Any
     assert publish(world.settings, run=WEBHOOKS).id != before.name
 
 
+@pytest.mark.slow
 def test_nightly_releases_outlive_those_of_hints(tmp_path: Path, world: Any) -> None:
     """Releases of hints push out older ones of hints; the last nights stay besides the newest releases."""
     for number in range(40):
