@@ -124,7 +124,7 @@ def _work(data: Path) -> None:
     """Build and publish, then print seconds and the peak memory of this process."""
     from pipelines.settings import load_settings  # noqa: PLC0415 - imports are not what is measured
     from pipelines.warehouse import build, publish, tables  # noqa: PLC0415
-    from pipelines.warehouse.rows.making import Making  # noqa: PLC0415
+    from pipelines.warehouse.rows.fresh_rows import Making  # noqa: PLC0415
 
     tables()
     settings = load_settings(data.parent / "ordermart.toml", {})

@@ -21,8 +21,8 @@ from benchmarks.raw_world import make_raw  # noqa: E402 -- found by then
 from pipelines.settings import load_settings  # noqa: E402
 from pipelines.warehouse import build, warehouse_file  # noqa: E402
 from pipelines.warehouse.catalogue import ties  # noqa: E402
+from pipelines.warehouse.rows.fresh_rows import violations  # noqa: E402
 from pipelines.warehouse.rows.session import attached, session  # noqa: E402
-from pipelines.warehouse.rows.verdicts import violations  # noqa: E402
 
 
 def measure(data: Path, times: int, threads: int) -> None:

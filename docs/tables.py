@@ -9,8 +9,7 @@ from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.macros import examples, macros
 from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, NOT_AVAILABLE, OF_OWN, REFERENCE
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
-from pipelines.warehouse.catalogue.partitions import partition_of
-from pipelines.warehouse.catalogue.tables import joins
+from pipelines.warehouse.catalogue.tables import joins, partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

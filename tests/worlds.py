@@ -33,8 +33,8 @@ from pipelines.warehouse.evidence import (
     create_candidates,
     gather_target,
 )
+from pipelines.warehouse.rows.fresh_rows import typed
 from pipelines.warehouse.rows.session import create_functions
-from pipelines.warehouse.rows.verdicts import typed
 
 if TYPE_CHECKING:
     from pipelines.warehouse.evidence import Gathered

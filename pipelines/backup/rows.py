@@ -20,8 +20,8 @@ from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
-from pipelines.warehouse.rows.verdicts import BuildBlocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

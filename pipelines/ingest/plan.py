@@ -17,7 +17,7 @@ from pipelines.inbox.planner import SAMPLE, KnownOrder, add_plan, keep_plan, kee
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing import raw_files
-from pipelines.landing.checksums import naming_damage
+from pipelines.landing.raw_files import naming_damage
 from pipelines.settings import SettingsError
 from pipelines.warehouse.building.order_lookup import histories, known_orders, never_found
 

@@ -3,7 +3,6 @@
 from pipelines.landing.archives import Asked, Backfilled, ObservedMenus, backfill, land_files, time_in
 from pipelines.landing.budget import paths_of_products
 from pipelines.landing.charges import CHARGES, PRICES, expanded, read_sql
-from pipelines.landing.checksums import RawDamageError, check_raw
 from pipelines.landing.data_folder import (
     FORMATS,
     applied_erasures,
@@ -24,18 +23,19 @@ from pipelines.landing.raw_files import (
     LandingError,
     Lock,
     Manifest,
+    RawDamageError,
     RawFile,
     RawFiles,
+    check_raw,
     raw_files,
     read_manifest,
     write_manifest,
 )
+from pipelines.landing.raw_rows import OBSERVATIONS, Cost, LoadSummary, Refusal, ValidatedDocument, documents_schema
 from pipelines.landing.reprocess import Rekeeper, reprocess_quarantine
 from pipelines.landing.shape import ORDER, SHAPES, ArrayField, Field, MapField, ObjectField, Shape
-from pipelines.landing.tables import OBSERVATIONS, documents_schema
 from pipelines.landing.unknown_fields import without_plaintext
 from pipelines.landing.validate import Validator, documented
-from pipelines.landing.verdicts import Cost, LoadSummary, Refusal, ValidatedDocument
 
 __all__ = [
     "CHARGES",

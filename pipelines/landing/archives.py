@@ -19,19 +19,18 @@ import msgspec
 import pyarrow.parquet as pq
 
 from pipelines.durable import append, make_folder
-from pipelines.landing.checksums import naming_damage
 from pipelines.landing.data_folder import note_formats
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError, instant
 from pipelines.landing.load import open_load
-from pipelines.landing.raw_files import LandingError, raw_files
+from pipelines.landing.raw_files import LandingError, naming_damage, raw_files
 from pipelines.partner.pointer import PointerError, parse, raw_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pipelines.landing.load import Load
-    from pipelines.landing.verdicts import LoadSummary, Refusal
+    from pipelines.landing.raw_rows import LoadSummary, Refusal
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

@@ -18,8 +18,8 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pipelines.landing.exact import MONEY_LIMIT
+from pipelines.landing.raw_rows import EMPTY, ValidatedDocument
 from pipelines.landing.shape import COUNTS, ORDER, SUMS, ArrayField, Field, Shape
-from pipelines.landing.verdicts import EMPTY, ValidatedDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

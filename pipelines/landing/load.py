@@ -14,13 +14,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from pipelines.inventory import note_files
-from pipelines.landing.checksums import noted_files
 from pipelines.landing.exact import EXACT, InvalidDocumentError
 from pipelines.landing.index import Clock, Index, Seen, load_id_at, now_in_utc, rank
-from pipelines.landing.raw_files import LandingError, Lock, pair, raw_files, sweep
-from pipelines.landing.tables import OBSERVATIONS, DocumentRows, ObservationRows, TableWriter, documents_schema
+from pipelines.landing.raw_files import LandingError, Lock, noted_files, pair, raw_files, sweep
+from pipelines.landing.raw_rows import (
+    FAILED,
+    OBSERVATIONS,
+    VERDICTS,
+    DocumentRows,
+    LoadSummary,
+    ObservationRows,
+    Refusal,
+    Source,
+    TableWriter,
+    Waiting,
+    documents_schema,
+    place,
+)
 from pipelines.landing.validate import Validator
-from pipelines.landing.verdicts import FAILED, VERDICTS, LoadSummary, Refusal, Source, Waiting, place
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import PersonalData
 
@@ -30,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.landing.index import Now
-    from pipelines.landing.verdicts import Cost, ValidatedDocument
+    from pipelines.landing.raw_rows import Cost, ValidatedDocument
     from pipelines.settings import Settings
     from pipelines.vault import Encrypted, Vault
 

@@ -17,19 +17,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.inventory import note_files
-from pipelines.landing.checksums import check_files, noted_files
 from pipelines.landing.raw_files import (
     Lock,
     Manifest,
     Merged,
+    check_files,
     folder,
+    noted_files,
     pair,
     raw_files,
     read_manifest,
     sweep,
     write_manifest,
 )
-from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
+from pipelines.landing.raw_rows import OBSERVATIONS, TableWriter, documents_schema
 from pipelines.landing.unknown_fields import without_plaintext
 
 if TYPE_CHECKING:

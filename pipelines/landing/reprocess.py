@@ -11,15 +11,14 @@ import msgspec
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.landing.checksums import naming_damage
 from pipelines.landing.exact import InvalidDocumentError, parsed, plain, shown
 from pipelines.landing.index import rank
 from pipelines.landing.load import open_load
-from pipelines.landing.raw_files import raw_files
+from pipelines.landing.raw_files import naming_damage, raw_files
+from pipelines.landing.raw_rows import ValidatedDocument, digest
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, SUMS, Field, ObjectField, Shape
 from pipelines.landing.unknown_fields import Sorted, attributes, pointer_order, trie, within
 from pipelines.landing.validate import Validator
-from pipelines.landing.verdicts import ValidatedDocument, digest
 from pipelines.partner.pointer import parse
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.landing.index import Rank
-    from pipelines.landing.verdicts import LoadSummary, Source
+    from pipelines.landing.raw_rows import LoadSummary, Source
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

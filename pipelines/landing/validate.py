@@ -11,6 +11,7 @@ import msgspec
 from pipelines.landing.budget import Budget, check_menu
 from pipelines.landing.exact import LEAVES, InvalidDocumentError, integer, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
+from pipelines.landing.raw_rows import EMPTY, ValidatedDocument, digest
 from pipelines.landing.shape import (
     COUNTS,
     ID_POINTERS,
@@ -24,7 +25,6 @@ from pipelines.landing.shape import (
     Shape,
 )
 from pipelines.landing.unknown_fields import Trie, attributes, trie
-from pipelines.landing.verdicts import EMPTY, ValidatedDocument, digest
 from pipelines.landing.walk import Walk
 
 if TYPE_CHECKING:

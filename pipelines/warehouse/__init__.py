@@ -4,7 +4,7 @@ from pipelines.warehouse.building.build import MemoryLimitError, build, warehous
 from pipelines.warehouse.catalogue.tables import Check, Table, checks, tables
 from pipelines.warehouse.contracts import CatalogueError
 from pipelines.warehouse.release.release import Release, publish
-from pipelines.warehouse.rows.verdicts import BuildBlocked, BuildResult, CheckResult
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked, BuildResult, CheckResult
 
 __all__ = [
     "BuildBlocked",

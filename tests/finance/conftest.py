@@ -15,8 +15,8 @@ import pytest
 
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.evidence import create_candidates, gather_evidence
+from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed
 from pipelines.warehouse.rows.session import create_functions
-from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -15,8 +15,8 @@ from pipelines.warehouse.evidence import GATHERED, create_candidates
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.inputs.sentences import sentences
+from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed
 from pipelines.warehouse.rows.session import create_functions
-from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,14 +11,14 @@ import pytest
 from pandera.errors import SchemaError, SchemaErrors
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.rows.judging import schema_of
-from pipelines.warehouse.rows.verdicts import (
+from pipelines.warehouse.rows.fresh_rows import (
     as_texts,
     columns_as_declared,
     has_declared_columns,
     is_enum_type,
     rows_as_declared,
 )
+from pipelines.warehouse.rows.judging import schema_of
 
 VALUES = {
     "VARCHAR": "'text'",

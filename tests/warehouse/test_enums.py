@@ -12,8 +12,7 @@ import pytest
 
 from pipelines.inventory import accept
 from pipelines.warehouse import BuildBlocked, catalogue, publish, warehouse_file
-from pipelines.warehouse.rows.making import Making
-from pipelines.warehouse.rows.verdicts import is_enum_type
+from pipelines.warehouse.rows.fresh_rows import Making, is_enum_type
 
 if TYPE_CHECKING:
     from pipelines.warehouse import CheckResult

@@ -16,8 +16,8 @@ from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.contracts import Column, Contract, contract_of, glossary, head_of
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
+from pipelines.warehouse.rows.fresh_rows import has_declared_columns
 from pipelines.warehouse.rows.session import create_functions
-from pipelines.warehouse.rows.verdicts import has_declared_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import pytest
 from pipelines.warehouse import BuildBlocked, catalogue, publish
 from pipelines.warehouse.release import release
 from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.rows.verdicts import as_texts
+from pipelines.warehouse.rows.fresh_rows import as_texts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.catalogue import ties
-from pipelines.warehouse.rows.making import tie_out
+from pipelines.warehouse.rows.fresh_rows import tie_out
 from pipelines.warehouse.rows.session import attached, session
 
 # A fault in rows that no later build touches, and the tie that finds it.

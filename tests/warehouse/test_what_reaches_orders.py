@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.rows.making import Making
+from pipelines.warehouse.rows.fresh_rows import Making
 
 if TYPE_CHECKING:
     from collections.abc import Callable

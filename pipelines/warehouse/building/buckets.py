@@ -24,10 +24,9 @@ from pipelines.literals import literal, literals
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.history.versions import RUNS, create_all_versions
 from pipelines.warehouse.inputs.landed import create_documents
-from pipelines.warehouse.rows.making import FINDINGS, Making
+from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckResult, Making
 from pipelines.warehouse.rows.profile import DOCUMENTS, Profile, add_costs, measured, profiled
 from pipelines.warehouse.rows.session import close_draft, code_fingerprint, in_memory, open_draft, reopen_draft
-from pipelines.warehouse.rows.verdicts import BuildBlocked, CheckResult
 from pipelines.warehouse.rows.views import STATES
 
 if TYPE_CHECKING:

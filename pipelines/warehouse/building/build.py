@@ -16,7 +16,7 @@ from pipelines.clock import utc_now
 from pipelines.durable import DiskFullError, naming_a_full_disk
 from pipelines.engines import engine_of
 from pipelines.landing import guard_source, raw_files
-from pipelines.landing.checksums import check_files, check_raw
+from pipelines.landing.raw_files import check_files, check_raw
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
@@ -25,7 +25,7 @@ from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import create_sources, states
-from pipelines.warehouse.rows.making import TiesBroken, results_as_stored
+from pipelines.warehouse.rows.fresh_rows import BuildResult, TiesBroken, results_as_stored
 from pipelines.warehouse.rows.session import (
     READ_ONLY,
     Memory,
@@ -36,7 +36,6 @@ from pipelines.warehouse.rows.session import (
     use_all_threads,
     use_few_threads,
 )
-from pipelines.warehouse.rows.verdicts import BuildResult
 from pipelines.warehouse.storage import memory_limit, why_not_opened
 
 if TYPE_CHECKING:

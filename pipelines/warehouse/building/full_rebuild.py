@@ -21,9 +21,8 @@ from pipelines.durable import sync
 from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages
-from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
-from pipelines.warehouse.history.states import create_states, fold
-from pipelines.warehouse.history.versions import create_versions, find_all_runs
+from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
+from pipelines.warehouse.history.versions import create_states, create_versions, find_all_runs, fold
 from pipelines.warehouse.inputs.landed import (
     create_documents,
     create_notes,
@@ -31,7 +30,7 @@ from pipelines.warehouse.inputs.landed import (
     present,
     rows_per_order,
 )
-from pipelines.warehouse.rows.making import FINDINGS, Making, tie_out
+from pipelines.warehouse.rows.fresh_rows import FINDINGS, Making, tie_out
 from pipelines.warehouse.rows.profile import OBSERVATIONS, measured
 from pipelines.warehouse.rows.session import attached_draft, lay_out, memory_bytes, remember, reopen_draft
 from pipelines.warehouse.rows.views import STATES
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
     from pipelines.engines import Engine
     from pipelines.landing import RawFiles
     from pipelines.warehouse.building.buckets import Spread
+    from pipelines.warehouse.rows.fresh_rows import CheckResult
     from pipelines.warehouse.rows.session import Memory
-    from pipelines.warehouse.rows.verdicts import CheckResult
 
 ROW_GROUP = 122_880  # rows that DuckDB writes together
 ORDERS_PER_BUCKET = 2 * ROW_GROUP  # at most: two threads write one each

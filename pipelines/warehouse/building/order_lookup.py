@@ -15,14 +15,14 @@ from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.inputs import ENTITY
-from pipelines.warehouse.rows.making import results_as_stored
+from pipelines.warehouse.rows.fresh_rows import results_as_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.rows.verdicts import CheckResult
+    from pipelines.warehouse.rows.fresh_rows import CheckResult
 
 _BATCH = 10_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

@@ -2,7 +2,6 @@
 
 from pipelines.warehouse.catalogue.macros import Example, create_macros, examples, macros
 from pipelines.warehouse.catalogue.meta_tables import ALWAYS, NOT_AVAILABLE
-from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.catalogue.reads import Reads, reads
 from pipelines.warehouse.catalogue.tables import (
     SCHEMAS,
@@ -15,6 +14,7 @@ from pipelines.warehouse.catalogue.tables import (
     downstream_of_orders,
     joins,
     key_check,
+    partition_of,
     released,
     stages,
     table,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.warehouse.catalogue.macros import examples, macros
-from pipelines.warehouse.catalogue.partitions import partition_of
-from pipelines.warehouse.catalogue.tables import released
+from pipelines.warehouse.catalogue.tables import partition_of, released
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from pipelines.warehouse.catalogue.meta_tables import ABOUT
-from pipelines.warehouse.catalogue.partitions import partition_of
-from pipelines.warehouse.catalogue.tables import checks, released
+from pipelines.warehouse.catalogue.tables import checks, partition_of, released
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.contracts import SCOPE_KEYS
-from pipelines.warehouse.rows.making import FINDINGS, differ
+from pipelines.warehouse.rows.fresh_rows import FINDINGS, differ
 from pipelines.warehouse.rows.views import ENTITIES, changed_rows, columns_read, key_of, of_fresh_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipelines.warehouse.catalogue.tables import Check, Table
-    from pipelines.warehouse.rows.making import Making
+    from pipelines.warehouse.rows.fresh_rows import Making
     from pipelines.warehouse.rows.views import Staged
 
 _LONE = "stands on one side alone"

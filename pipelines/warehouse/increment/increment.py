@@ -8,13 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.warehouse import catalogue, inputs
-from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
-from pipelines.warehouse.history.states import STATE, create_late, create_states, fold
-from pipelines.warehouse.history.versions import create_new_versions, find_new_runs
+from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
+from pipelines.warehouse.history.versions import (
+    STATE,
+    create_late,
+    create_new_versions,
+    create_states,
+    find_new_runs,
+    fold,
+)
 from pipelines.warehouse.increment.affected import has_keys, is_stale, touched
 from pipelines.warehouse.increment.differences import changed_checks, concerns_readers, findings_of, note_differences
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
-from pipelines.warehouse.rows.making import FINDINGS, Making, require_increment_ties
+from pipelines.warehouse.rows.fresh_rows import FINDINGS, Making, require_increment_ties
 from pipelines.warehouse.rows.session import remember
 from pipelines.warehouse.rows.views import STATES, between, within
 
@@ -24,8 +30,8 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.landing import RawFiles
+    from pipelines.warehouse.rows.fresh_rows import CheckResult
     from pipelines.warehouse.rows.session import Memory
-    from pipelines.warehouse.rows.verdicts import CheckResult
 
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000

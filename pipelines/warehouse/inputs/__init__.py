@@ -3,8 +3,20 @@
 Knows which columns each relation has and where its rows come from, not which tables read it.
 """
 
-from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
-from pipelines.warehouse.inputs.relations import IS_DELETED, LANDED_KINDS, OBSERVATION, RAW, VALIDATED
+from pipelines.warehouse.inputs.relations import (
+    CONTENT,
+    DOCUMENTS,
+    ENTITY,
+    INSTANT,
+    IS_DELETED,
+    LANDED_KINDS,
+    OBSERVATION,
+    RAW,
+    VALIDATED,
+    changes,
+    sql_type,
+    structure,
+)
 
 __all__ = [
     "CONTENT",

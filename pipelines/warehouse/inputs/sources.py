@@ -26,7 +26,7 @@ from pipelines.ledger import Closes, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse.inputs import ledger_entries as entries
-from pipelines.warehouse.inputs.reference import categories
+from pipelines.warehouse.inputs.reference_files import categories
 from pipelines.warehouse.inputs.relations import create, fill
 from pipelines.warehouse.inputs.sentences import sentences
 

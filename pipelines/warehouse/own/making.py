@@ -20,11 +20,10 @@ from pipelines.clock import utc_now
 from pipelines.landing.data_folder import erasures_state
 from pipelines.literals import literals
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.partitions import BUSINESS, NO_MONTH, month_of, partition_of
+from pipelines.warehouse.catalogue.tables import BUSINESS, NO_MONTH, month_of, partition_of
 from pipelines.warehouse.contracts import SCOPE_KEYS, Column, Contract, glossary
 from pipelines.warehouse.own import maker
-from pipelines.warehouse.own.models import OWN, Model, Models
-from pipelines.warehouse.own.scopes import is_scoped
+from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

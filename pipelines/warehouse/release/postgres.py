@@ -27,7 +27,7 @@ from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import ABOUT
-from pipelines.warehouse.catalogue.partitions import partition_of
+from pipelines.warehouse.catalogue.tables import partition_of
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.rows.session import plain_session
 

@@ -37,7 +37,7 @@ from pipelines.warehouse.catalogue.meta_tables import (
     of_meta_and_ref,
 )
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
-from pipelines.warehouse.inputs.reference import read_reference
+from pipelines.warehouse.inputs.reference_files import read_reference
 from pipelines.warehouse.own.making import Parts, make_own
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import (
@@ -48,19 +48,21 @@ from pipelines.warehouse.release.manifest import (
     read_manifest,
     write_manifest,
 )
-from pipelines.warehouse.release.meta_and_ref import (
+from pipelines.warehouse.release.release_diff import Side, are_comparable, compare, differing_bytes
+from pipelines.warehouse.release.released_tables import (
     add_rows,
     count_rows,
     create_meta,
     create_table,
+    linked,
+    of_own,
     write_file,
+    write_own,
+    write_parquet,
     write_reference,
 )
-from pipelines.warehouse.release.own_tables import of_own, write_own
-from pipelines.warehouse.release.parquet import linked, write_parquet
-from pipelines.warehouse.release.release_diff import Side, are_comparable, compare, differing_bytes
 from pipelines.warehouse.release.retention import UNFINISHED, defer, is_published, prune, remove_release, sweep
-from pipelines.warehouse.rows.making import results_as_stored
+from pipelines.warehouse.rows.fresh_rows import results_as_stored
 from pipelines.warehouse.rows.session import READ_ONLY, attached, plain_session, remembered, use_few_threads
 
 if TYPE_CHECKING:
@@ -69,12 +71,12 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.meta_tables import MetaTable
-    from pipelines.warehouse.inputs.reference import Reference
+    from pipelines.warehouse.inputs.reference_files import Reference
     from pipelines.warehouse.own.making import Made
     from pipelines.warehouse.own.models import Models
     from pipelines.warehouse.release.manifest import File
+    from pipelines.warehouse.rows.fresh_rows import BuildResult
     from pipelines.warehouse.rows.session import Memory
-    from pipelines.warehouse.rows.verdicts import BuildResult
 
 DATABASE = "ordermart.duckdb"
 # Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.

@@ -15,7 +15,7 @@ from pandera.errors import SchemaErrors
 
 from pipelines.warehouse.catalogue.tables import contract_check
 from pipelines.warehouse.contracts import ARROW_TYPES
-from pipelines.warehouse.rows.verdicts import SAMPLE, CheckResult, as_texts, plain
+from pipelines.warehouse.rows.fresh_rows import SAMPLE, CheckResult, as_texts, plain
 
 if TYPE_CHECKING:
     import duckdb

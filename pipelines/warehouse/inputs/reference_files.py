@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.meta_tables import MetaTable
 
+
 _MAX_BYTES = 32 * 2**20
 
 

@@ -1,0 +1,336 @@
+"""Write the tables of a release that nobody reads yet: Parquet of all, and schemas `meta`, `ref` and `own` in its file.
+
+Parquet is partitioned by month as the catalogue says, other tables are one file each. Every table has at least one
+file, if need be one without rows: readers take the columns from it. A file is named by a hash of its content, so a
+reader that lists at the wrong moment may miss a file and never mixes two releases. A part of a table that no commit has
+touched since the last release is that release's file, by a hard link.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from pipelines.literals import literal
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.meta_tables import (
+    ALWAYS,
+    COLUMNS,
+    EXAMPLES,
+    FILES,
+    MODELS,
+    TABLES,
+    UNMATCHED,
+    rows_of,
+)
+from pipelines.warehouse.catalogue.tables import (
+    CREATED,
+    NO_MONTH,
+    WHOLE,
+    is_in_business_month,
+    month_of,
+    partition_of,
+)
+from pipelines.warehouse.contracts import ARROW_TYPES
+from pipelines.warehouse.own.making import state_file
+from pipelines.warehouse.release.manifest import File, described
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from pipelines.settings import Settings
+    from pipelines.warehouse.catalogue.meta_tables import MetaTable
+    from pipelines.warehouse.catalogue.tables import Table
+    from pipelines.warehouse.inputs.reference_files import Reference
+    from pipelines.warehouse.own.making import Made
+    from pipelines.warehouse.own.models import Models
+
+
+_MONTHS = "touched.months_of_orders"
+_MONTH = "touched.orders_of_month"
+_FORMAT = "format parquet, compression zstd"
+
+
+class _Part(NamedTuple):
+    """A table's rows of a month, or all of them, and the commit that last changed them."""
+
+    table: Table
+    month: str
+    changed_in: str
+
+
+def write_parquet(
+    con: duckdb.DuckDBPyConnection, release: Path, last: Path | None, known: Sequence[File]
+) -> list[File]:
+    """Write `parquet/<schema>/<table>/` below `release` from the attached database, and return its files.
+
+    `last` is the folder of the release before, `known` its files.
+    """
+    before = {(file.table, file.month, file.changed_in): file for file in known if file.table}
+    files = []
+    wanted: dict[tuple[str, str], list[_Part]] = {}
+    months: dict[str, list[tuple[str, str]]] = {}
+    for name, *part in con.execute("select table_name, month, changed_in from warehouse.build.months").fetchall():
+        months.setdefault(name, []).append((part[0], part[1]))
+    for table in catalogue.released():
+        _folder(release, table).mkdir(parents=True)
+        for month, changed_in in months.get(table.name, ()):
+            same = before.get((table.name, month, changed_in))
+            if same and last and linked(last / same.path, release / same.path):
+                files.append(same)
+            else:
+                wanted.setdefault((partition_of(table), month), []).append(_Part(table, month, changed_in))
+    con.execute(
+        f"create table {_MONTHS} as select order_id, {month_of('created_at')} as month from warehouse.core.orders"
+    )
+    # A file at a time: DuckDB's own partitioning sorts all rows into parts first, which takes half as long again. Two
+    # at once: a month is but a row group or two, which is all that DuckDB shares out.
+    with ThreadPoolExecutor(2) as pool:
+        for (partition, month), parts in sorted(wanted.items()):
+            condition = _condition(con, partition, month)
+            written = [pool.submit(_write, con.cursor(), release, part, condition) for part in parts]
+            files += [file for each in written if (file := each.result())]
+    filled = {file.table for file in files}
+    for table in catalogue.released():
+        if table.name not in filled:
+            month = NO_MONTH if partition_of(table) else WHOLE
+            empty = _write(con, release, _Part(table, month, ""), "false", is_needed=True)
+            files += [empty] if empty else []
+    return sorted(files, key=lambda file: file.path)
+
+
+def _condition(con: duckdb.DuckDBPyConnection, partition: str, month: str) -> str:
+    """Return the condition that a row `t` is in a part of a table."""
+    if not partition:
+        return "true"
+    return _of_month(con, month) if partition == CREATED else is_in_business_month(month)
+
+
+def _folder(release: Path, table: Table) -> Path:
+    schema, _, name = table.name.partition(".")
+    return release / "parquet" / schema / name
+
+
+def _of_month(con: duckdb.DuckDBPyConnection, month: str) -> str:
+    """Return the condition that a row `t` is about an order of a month."""
+    con.execute(f"create or replace table {_MONTH} as select order_id from {_MONTHS} where month = '{month}'")
+    # rows lie roughly in the order of their ids: most of a table is not looked at
+    row = con.execute(f"select min(order_id), max(order_id) from {_MONTH}").fetchone()
+    if row is None or row[0] is None:
+        return "false"
+    return f"t.order_id between {row[0]} and {row[1]} and t.order_id in (select order_id from {_MONTH})"
+
+
+def linked(source: Path, target: Path) -> bool:
+    """Make a file of a release the same as another release's; tell whether that is there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        return False
+    except OSError:  # a file system without hard links
+        shutil.copyfile(source, target)
+    return True
+
+
+def _write(
+    con: duckdb.DuckDBPyConnection, release: Path, part: _Part, condition: str, *, is_needed: bool = False
+) -> File | None:
+    """Write the rows of a part, those under a condition about `t`; nothing if there are none, unless needed."""
+    folder = _folder(release, part.table)
+    draft = folder / f"draft{part.month}.parquet"
+    columns = ", ".join(f't."{column.name}"' for column in part.table.columns)
+    select = f"select {columns} from warehouse.{part.table.name} as t where {condition}"
+    row = con.execute(f"copy ({select}) to {literal(draft)} ({_FORMAT})").fetchone()
+    if not is_needed and not (row and row[0]):
+        draft.unlink()
+        return None
+    file = described(release, draft, table=part.table.name, month=part.month, changed_in=part.changed_in)
+    partition = partition_of(part.table)
+    target = (folder / f"{partition}={part.month}" if partition else folder) / f"{file.sha256[:16]}.parquet"
+    target.parent.mkdir(exist_ok=True)
+    draft.rename(target)
+    target.chmod(0o444)
+    return msgspec.structs.replace(file, path=str(target.relative_to(release)))
+
+
+def create_meta(con: duckdb.DuckDBPyConnection, row_counts: Mapping[str, int]) -> None:
+    """Create schema meta in the release's own file, opened itself, with the catalogue's facts."""
+    con.execute("create schema meta")
+    for meta in ALWAYS:
+        create_table(con, meta, rows_of(meta, row_counts))
+
+
+def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable, rows: list[dict[str, Any]]) -> File:
+    """Create one table of schema meta or ref with these rows, and its Parquet; return the file."""
+    create_table(con, meta, rows)
+    return write_file(con, release, meta)
+
+
+def create_table(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[str, Any]]) -> None:
+    """Create one table with these rows."""
+    columns = ", ".join(f"{name} {kind}" for name, kind, _ in meta.columns)
+    con.execute(f"create table {meta.name} ({columns})")
+    add_rows(con, meta, rows)
+    con.execute(f"comment on table {meta.name} is {literal(meta.description)}")
+    for name, _, meaning in meta.columns:
+        con.execute(f"comment on column {meta.name}.{name} is {literal(meaning)}")
+
+
+def add_rows(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[str, Any]]) -> None:
+    """Add rows to a table."""
+    schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind, _ in meta.columns])
+    con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(meta.name)
+
+
+def count_rows(con: duckdb.DuckDBPyConnection) -> None:
+    """Count in meta.tables the rows of the tables of meta and ref, once they have them."""
+    for (name,) in con.execute("select table_name from meta.tables where row_count is null").fetchall():
+        con.execute(f"update meta.tables set row_count = (select count(*) from {name}) where table_name = '{name}'")
+
+
+def write_file(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable) -> File:
+    """Write the Parquet of one table, and return the file."""
+    folder = release / "parquet" / meta.name.replace(".", "/")
+    folder.mkdir(parents=True)
+    draft = folder / "draft.parquet"
+    con.execute(f"copy {meta.name} to {literal(draft)} (format parquet, compression zstd)")
+    file = described(release, draft)
+    target = folder / f"{file.sha256[:16]}.parquet"
+    draft.rename(target)
+    target.chmod(0o444)
+    return described(release, target)
+
+
+_IDS = {
+    "ref.stores": "select store_id from core.stores union select store_id from core.orders",
+    "ref.products": "select product_id from mart.products",
+    "ref.platforms": "select platform from core.orders",
+}
+
+
+def write_reference(
+    con: duckdb.DuckDBPyConnection, release: Path, reference: Reference
+) -> tuple[list[File], list[str]]:
+    """Create schema ref in the release's own file, opened itself, and its Parquet; return files and sentences.
+
+    A sentence says how many ids do not match; ref.unmatched lists them. No row of another table depends on it.
+    """
+    con.execute("create schema ref")
+    files = [write_table(con, release, table, reference.rows.get(table.name, [])) for table in FILES.values()]
+    unmatched, notes = [], []
+    for name, table in FILES.items():
+        if table.name in reference.rows:
+            found = _unmatched(con, table)
+            unmatched += found
+            counts = [sum(row["problem"] == problem for row in found) for problem in ("not_in_data", "not_in_file")]
+            if any(counts):
+                notes.append(
+                    f"[reference] {name}: {counts[0]:,} ids are not in the data, {counts[1]:,} of the data are not in "
+                    "the file; see ref.unmatched."
+                )
+    return [*files, write_table(con, release, UNMATCHED, unmatched)], notes
+
+
+def _unmatched(con: duckdb.DuckDBPyConnection, table: MetaTable) -> list[dict[str, Any]]:
+    (key,) = table.key
+    ids = f"select distinct {key} from ({_IDS[table.name]}) where {key} is not null"
+    found = con.execute(
+        f"""
+        select f.{key} is null as is_missing, coalesce(f.{key}, d.{key})::varchar as id
+        from {table.name} as f full join ({ids}) as d on f.{key} = d.{key}
+        where f.{key} is null or d.{key} is null
+        order by all
+        """
+    ).fetchall()
+    problems = {True: "not_in_file", False: "not_in_data"}
+    return [{"reference_table": table.name, "id": text, "problem": problems[missing]} for missing, text in found]
+
+
+Facts = dict[str, list[dict[str, Any]]]
+
+
+def write_own(
+    con: duckdb.DuckDBPyConnection,
+    settings: Settings,
+    made: Made,
+    release: Path,
+    last: Path | None,
+    known: Sequence[File],
+) -> list[File]:
+    """Create schema own in the release's own file, opened itself, and its Parquet; return the files.
+
+    Rows that are those of the last release are its file.
+    """
+    if not made.tables:
+        return []
+    before = {(file.table, file.changed_in): file for file in known}
+    con.execute(f"attach {literal(state_file(settings.data_dir))} as state (read_only)")
+    con.execute("begin")
+    con.execute("create schema own")
+    files = []
+    for table in made.tables:
+        con.execute(f"create table {table.name} as from state.{table.name}")
+        con.execute(f"comment on table {table.name} is {literal(table.description)}")
+        for column in table.columns:
+            con.execute(f'comment on column {table.name}."{column.name}" is {literal(column.description)}')
+        same = before.get((table.name, table.version))
+        if same and last and linked(last / same.path, release / same.path):
+            files.append(same)
+            continue
+        folder = release / "parquet" / table.name.replace(".", "/")
+        folder.mkdir(parents=True)
+        draft = folder / "draft.parquet"
+        con.execute(f"copy {table.name} to {literal(draft)} (format parquet, compression zstd)")
+        target = folder / f"{described(release, draft).sha256[:16]}.parquet"
+        draft.rename(target)
+        target.chmod(0o444)
+        files.append(described(release, target, table=table.name, changed_in=table.version))
+    con.execute("commit")
+    con.execute("detach state")
+    return files
+
+
+def of_own(made: Made, models: Models, examples: int) -> Facts:
+    """Return the rows of tables of meta that are about own tables; `examples` are there already."""
+    facts: Facts = {meta.name: [] for meta in (TABLES, COLUMNS, EXAMPLES, MODELS)}
+    for table in made.tables:
+        grain = " ".join(table.about.split("\n\n")[0].split())
+        row: tuple[Any, ...] = (table.name, grain, table.description, list(table.key), None, table.rows)
+        facts[TABLES.name].append(_row(TABLES, row))
+        for number, column in enumerate(table.columns, 1):
+            is_key = column.name in table.key
+            said: tuple[Any, ...] = (
+                table.name,
+                number,
+                column.name,
+                column.type,
+                column.nullable,
+                is_key,
+                column.description,
+            )
+            facts[COLUMNS.name].append(_row(COLUMNS, said))
+    for number, example in enumerate(models.examples, examples + 1):
+        row = (number, example.name, example.question, example.sql, list(example.tables))
+        facts[EXAMPLES.name].append(_row(EXAMPLES, row))
+    names = {each.name: each for each in made.tables}
+    for name in sorted(names.keys() | made.wrong.keys()):
+        found = names.get(name)
+        warnings = [f"{check}: {count}" for check, count in sorted(found.warnings.items())] if found else []
+        made_at = dt.datetime.fromisoformat(found.made_at) if found else None
+        said = (name, made_at, made.wrong.get(name), warnings)
+        facts[MODELS.name].append(_row(MODELS, said))
+    return facts
+
+
+def _row(meta: MetaTable, values: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip([name for name, _, _ in meta.columns], values, strict=True))
