@@ -89,11 +89,29 @@ def land_files(
     note_formats(settings.data_dir)
     with open_load(settings, vault, kind, "archive") as load:
         failed = "read: {}; nothing was landed"
-        bodies = (body for path in asked.paths for body in _read(path, settings, kind, asked, failed))
+        starts: list[tuple[int, str]] = []  # how many documents stand before each file
+        files = ((path.name, _read(path, settings, kind, asked, failed)) for path in asked.paths)
+        bodies = _numbered(files, starts)
         done = _take(load, bodies, asked, lambda count: tell(kind, count, 0), ": nothing was landed")
         summary = load.commit()
     tell(kind, done, 0)
-    return summary
+    return summary._replace(quarantined=[_placed(each, starts) for each in summary.quarantined])
+
+
+def _numbered(files: Iterable[tuple[str, Iterator[bytes]]], starts: list[tuple[int, str]]) -> Iterator[bytes]:
+    """Yield the documents of files, and note how many stand before each file."""
+    count = 0
+    for name, bodies in files:
+        starts.append((count, name))
+        for body in bodies:
+            count += 1
+            yield body
+
+
+def _placed(refusal: Refusal, starts: list[tuple[int, str]]) -> Refusal:
+    """Return a refusal with its file and its number there."""
+    before, name = next(start for start in reversed(starts) if start[0] <= (refusal.seq or 0))
+    return refusal._replace(file=f"{name}, document {(refusal.seq or 0) - before + 1:,}")
 
 
 def _read(path: Path, settings: Settings, kind: str, asked: Asked, failed: str) -> Iterator[bytes]:

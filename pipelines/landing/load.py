@@ -288,7 +288,7 @@ class Load:
                 verdict = "quarantined"
                 reason, pointer = refusal.reason, refusal.pointer
                 observations.add(item, refusal.id, verdict, reason=reason, pointer=pointer, refused_ref=refs[at])
-                self._refusals.append(refusal)
+                self._refusals.append(refusal._replace(seq=item.seq))
             else:
                 verdict = FAILED if item.failure is not None else "missing"
                 observations.add(item, item.asked, verdict, reason=item.failure)

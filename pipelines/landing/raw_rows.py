@@ -53,11 +53,13 @@ FAILED = "failed"  # no usable answer
 
 
 class Refusal(NamedTuple):
-    """A rejected body: its id, the reason, and where in it; never a value."""
+    """A rejected body: its id, the reason, and where in it; never a value. `seq` counts the load's bodies from 0."""
 
     id: int | None
     reason: str
     pointer: str | None
+    seq: int | None = None
+    file: str = ""  # that it came from, with its number there
 
 
 class Cost(NamedTuple):

@@ -188,7 +188,8 @@ def _rejections(rejections: list[Refusal]) -> Iterator[str]:
         why = f"{rejection.reason} {rejection.pointer or ''}".rstrip()
         if rejection.reason == "no_id" and rejection.id is None:
             why = f"no id at {rejection.pointer}"
-        yield f"  rejected, {why}" if rejection.id is None else f"  rejected {rejection.id}: {why}"
+        which = "without id" if rejection.id is None else str(rejection.id)
+        yield f"  {rejection.file + ': ' if rejection.file else ''}rejected {which}: {why}"
     if len(rejections) > _SHOWN:
         yield f"  and {len(rejections) - _SHOWN:,} more; audit.quarantine lists all after the next build"
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = 80
 _SIGNS_A_COLUMN = 8
 _LONGEST = 10_000  # signs of a paragraph
+_NO_SUCH_PLACE = {errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENOSPC, errno.ENAMETOOLONG}
 _ONE_USER = "The data folder belongs to one user: `ordermart doctor` names files of others"
 MISMATCH = "mismatch, please report it"
 
@@ -73,12 +74,14 @@ def counted(number: int, one: str, many: str) -> str:
 def sentence_of(error: BaseException) -> str | None:
     """Return what terminal and Dagster show of an error: the sentence of one of this project, None of any other.
 
-    A file that this user may not read or write has one, too.
+    A file that cannot be read or written has one, too.
     """
     if type(error).__module__.startswith("pipelines."):
         return str(error)
     if isinstance(error, OSError) and error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} and error.filename:
         return f"{error.filename}: {error.strerror}. {_ONE_USER}"
+    if isinstance(error, OSError) and error.errno in _NO_SUCH_PLACE and error.filename:
+        return f"{error.filename}: {error.strerror}. Correct the path, or free some disk"
     if isinstance(error, sqlite3.OperationalError) and "readonly database" in str(error):
         return f"the work list or the vault cannot be written. {_ONE_USER}"
     return None

@@ -118,3 +118,14 @@ def test_a_lock_that_cannot_be_looked_at_is_not_free(data: Path) -> None:
 
     settings = load_settings(environ={"ORDERMART_DATA__DIR": str(data)})
     assert as_nobody(look) == 0
+
+
+@pytest.mark.parametrize("wrong", ["missing/place", "file/below", "file"])
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path, wrong: str) -> None:
+    """The path, why, and what to do: no traceback, whichever command wanted to write there."""
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match=wrong.partition("/")[0]) as raised:
+        (tmp_path / wrong).mkdir()
+    said = sentence_of(raised.value) or ""
+    assert said.startswith(f"{tmp_path / wrong}: ")
+    assert said.endswith(". Correct the path, or free some disk")

@@ -68,6 +68,7 @@ def test_an_invalid_byte_costs_its_own_line(
     summary = land_files(settings, vault, "orders", [lines, array])
     assert [row["id"] for row in raw("observations", "orders") if row["verdict"] == "accepted"] == [1, 3, 4, 6]
     assert [refusal.reason for refusal in summary.quarantined] == ["invalid_utf8", "invalid_utf8"]
+    assert [refusal.file for refusal in summary.quarantined] == ["a.ndjson, document 2", "b.json, document 2"]
 
 
 def test_menus_come_one_a_file(settings: Settings, vault: Vault, menu: dict[str, Any], tmp_path: Path) -> None:
