@@ -57,7 +57,6 @@ residuals as (
 )
 
 select
-    -- keys
     breaks.order_id,
     breaks.rule_target,
     breaks.store_id,

@@ -36,7 +36,6 @@ places as (
 )
 
 select
-    -- keys
     places.business_date,
     places.store_id,
     places.sale_class,

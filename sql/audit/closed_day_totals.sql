@@ -28,7 +28,6 @@ closed as not materialized (
 )
 
 select
-    -- keys
     store_id,
     business_date,
     sale_class,

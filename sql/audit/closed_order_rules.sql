@@ -115,7 +115,6 @@ found as (
 )
 
 select
-    -- keys
     order_id,
     -- the rules
     if(has_subtotal, population_line_rule, line_rules.line_rule) as line_rule,

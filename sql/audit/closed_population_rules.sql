@@ -101,16 +101,13 @@ found as (
         ) as held_open_parts,
     from candidates
     anti join (from conditions where is_among = is_other) as unmet
-        on candidates.order_id = unmet.order_id
-        and candidates.rule_target = unmet.rule_target
-        and candidates.rule_no = unmet.rule_no
+        using (order_id, rule_target, rule_no)
     qualify row_number() over (
         partition by candidates.order_id, candidates.rule_target order by candidates.rule_no
     ) = 1
 )
 
 select
-    -- keys
     order_id,
     rule_target,
     -- the rule; where candidates differ on something that the order holds, none gives its

@@ -92,7 +92,6 @@ compared as (
 )
 
 select
-    -- keys
     business_date,
     store_id,
     amount_field,
@@ -117,7 +116,6 @@ select
     control_amount,
     actual_amount,
     actual_amount - control_amount as amount_variance,
-    -- lineage
     entry_no,
     imported_at,
 from compared

@@ -107,7 +107,6 @@ totals as (
 )
 
 select
-    -- keys
     coalesce(ids.store_id, totals.store_id) as store_id,
     coalesce(ids.business_date, totals.business_date) as business_date,
     -- ids; a day without any has zero of each

@@ -9,7 +9,6 @@
 -- customer_key not null
 -- customer_order_no not null: Which of the customer's orders it is, from 1, by created_at, then id.
 select
-    -- keys
     customer_key,
     order_id,
     -- place

@@ -19,7 +19,6 @@ checks as (
 )
 
 select
-    -- keys
     orders.store_id,
     orders.business_date,
     -- orders

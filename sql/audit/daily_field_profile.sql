@@ -22,7 +22,6 @@ noted as (
 )
 
 select
-    -- keys
     business_date,
     note,
     -- how often

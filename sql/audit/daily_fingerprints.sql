@@ -8,7 +8,6 @@
 --
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 select
-    -- keys
     store_id,
     business_date,
     sale_class,

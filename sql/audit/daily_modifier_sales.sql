@@ -44,7 +44,6 @@ items as not materialized (
 )
 
 select
-    -- keys
     business_date,
     sale_class,
     currency,

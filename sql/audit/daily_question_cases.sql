@@ -69,7 +69,6 @@ answers as (
 )
 
 select
-    -- keys
     business_date,
     question,
     against as is_against,

@@ -32,7 +32,6 @@ changes as (
 )
 
 select
-    -- keys
     orders.business_date,
     changes.entity_type,
     changes.previous_status,

@@ -45,7 +45,6 @@ orders as (
 )
 
 select
-    -- keys
     business_date,
     status,
     currency,

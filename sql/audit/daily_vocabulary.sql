@@ -143,7 +143,6 @@ used as (
 )
 
 select
-    -- keys
     business_date,
     path,
     value,

@@ -27,7 +27,6 @@ states as (
 )
 
 select
-    -- keys
     notifications.received_date,
     notifications.topic,
     -- what it is about

@@ -46,7 +46,6 @@ earlier as (
 )
 
 select
-    -- keys
     load_id,
     seq,
     attempt_count as attempt_no,

@@ -154,7 +154,6 @@ totals as (
 )
 
 select
-    -- keys
     kind,
     path,
     coalesce(not notes.is_unknown, true) as is_documented,

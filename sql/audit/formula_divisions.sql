@@ -12,7 +12,6 @@
 -- part_no: The part; null for a column.
 -- child_no BIGINT: The node or population that the orders belong to.
 select
-    -- keys
     rule_target,
     node_no,
     is_rest,

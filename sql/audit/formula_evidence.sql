@@ -18,7 +18,6 @@
 -- The orders behind a figure are those of audit.order_rules of the population that hold
 -- the part, if any; character form_no of their fits says whether the form fits them.
 select
-    -- keys
     evidence.rule_target,
     evidence.population_no,
     evidence.form_no,

@@ -13,7 +13,6 @@
 
 -- form_no is a form's place in fits of audit.subtotal_patterns and audit.total_patterns.
 select
-    -- keys
     rule_target,
     form_no,
     -- the form

@@ -14,7 +14,6 @@
 -- is_tested refutes forms; the others only divide orders. parameter_no is the place in
 -- rule_parameters of audit.formula_forms that says what a form does with it.
 select
-    -- keys
     rule_target,
     part_no,
     -- what it is

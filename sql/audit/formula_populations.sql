@@ -39,7 +39,6 @@
 -- is_pattern_open BOOLEAN: Whether orders that are off in this way are indeterminate: settings name no rule here, or one that most orders follow.
 -- settlement VARCHAR null: Settings that would settle it, ready to paste; in force only where a person sets them.
 select
-    -- keys
     populations.rule_target,
     populations.population_no,
     -- which orders, and what they show

@@ -14,7 +14,6 @@
 -- rounding_mode ENUM('down', 'half_even', 'half_up') null: How: half_up, half_even or down; null for not at all.
 -- rounded_per ENUM('line', 'order', 'unit') null: What is rounded: each unit, each line, or the order's sum.
 select
-    -- keys
     rule_target,
     form_no,
     rounding_no,

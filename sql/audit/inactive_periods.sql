@@ -91,7 +91,6 @@ runs as (
 )
 
 select
-    -- keys
     runs.store_id,
     runs.inactive_from_date,
     -- how long

@@ -10,7 +10,6 @@
 -- document_count: New documents with this note.
 -- example_ids: The three lowest ids of such documents.
 select
-    -- keys
     load_id,
     note,
     -- how often

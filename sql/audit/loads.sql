@@ -22,7 +22,6 @@
 -- first_observed_at TIMESTAMPTZ null: When the first was observed; null for an archive of unknown time.
 -- last_observed_at TIMESTAMPTZ null: When the last was observed; null for an archive of unknown time.
 select
-    -- keys
     load_id,
     -- what it is
     any_value(kind) as kind, -- a load is of one kind and one source

@@ -96,7 +96,6 @@ intervals as (
 )
 
 select
-    -- keys
     intervals.menu_id,
     intervals.product_id,
     intervals.modifier_id,

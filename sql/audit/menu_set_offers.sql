@@ -48,7 +48,6 @@ intervals as (
 )
 
 select
-    -- keys
     intervals.menu_set_no,
     intervals.product_id,
     intervals.modifier_id,

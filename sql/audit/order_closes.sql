@@ -13,7 +13,6 @@
 -- A store with a close of its own, or that was reopened alone, does not have the close of
 -- every other store.
 select
-    -- keys
     orders.order_id,
     orders.store_id,
     orders.business_date,

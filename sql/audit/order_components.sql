@@ -21,7 +21,6 @@ components as (
 )
 
 select
-    -- keys
     orders.order_id,
     components.component_no,
     -- what it is

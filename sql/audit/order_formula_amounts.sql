@@ -92,7 +92,6 @@ parts as (
 )
 
 select
-    -- keys
     order_id,
     -- the rules
     subtotal_rule,

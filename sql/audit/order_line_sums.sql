@@ -91,7 +91,6 @@ lines as (
 )
 
 select
-    -- keys
     lines.order_id,
     lines.line_no,
     -- what it is

@@ -23,8 +23,7 @@ zoned as (
     from core.orders as orders
     cross join raw.settings as settings
     left join core.stores as stores using (store_id)
-    left join (select distinct timezone from raw.zone_offsets) as zones
-        on stores.timezone = zones.timezone
+    left join (select distinct timezone from raw.zone_offsets) as zones using (timezone)
 ),
 
 -- for speed: other zones need not be sorted
@@ -40,7 +39,6 @@ offsets as (
 )
 
 select
-    -- keys
     zoned.order_id,
     -- zone
     zoned.timezone,

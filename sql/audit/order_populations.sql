@@ -68,7 +68,6 @@ leaves as (
 )
 
 select
-    -- keys
     order_id,
     -- its populations
     subtotal_population_no,

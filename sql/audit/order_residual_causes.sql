@@ -66,8 +66,7 @@ patterns as (
         end as cause,
     from audit.order_residuals as breaks
     inner join audit.formula_populations as populations
-        on breaks.rule_target = populations.rule_target
-        and breaks.population_no = populations.population_no
+        using (rule_target, population_no)
 ),
 
 explained as (
@@ -129,7 +128,6 @@ explained as (
 )
 
 select
-    -- keys
     explained.order_id,
     explained.rule_target,
     -- the cause

@@ -36,7 +36,6 @@ residuals as (
 )
 
 select
-    -- keys
     residuals.order_id,
     residuals.rule_target,
     -- its rule

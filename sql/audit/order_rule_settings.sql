@@ -41,7 +41,6 @@ named as (
 )
 
 select
-    -- keys
     orders.order_id,
     -- the settings
     named.subtotal_setting_no,

@@ -91,7 +91,6 @@ decided as (
 )
 
 select
-    -- keys
     order_id,
     -- of the lines
     if(subtotal_basis is null, null, line_rule) as subtotal_rule,

@@ -25,9 +25,7 @@ populations as (
         populations.residual_base,
         forms.rule_parameters as signs,
     from audit.formula_populations as populations
-    inner join audit.formula_forms as forms
-        on populations.rule_target = forms.rule_target
-        and populations.form_no = forms.form_no
+    inner join audit.formula_forms as forms using (rule_target, form_no)
     where
         populations.rule_target = 'total'
         and populations.is_pattern_open
@@ -54,7 +52,6 @@ differing as (
 )
 
 select
-    -- keys
     order_id,
 from differing
 where

@@ -86,7 +86,6 @@ added as (
 )
 
 select
-    -- keys
     order_id,
     store_id,
     business_date,

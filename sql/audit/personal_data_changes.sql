@@ -13,7 +13,6 @@
 -- changed_fields not null: The names of the personal fields that changed.
 -- observed_at TIMESTAMPTZ null: When it was observed; null for an archive of unknown time.
 select
-    -- keys
     load_id,
     seq,
     -- what changed

@@ -25,7 +25,6 @@
 -- gap_found_count BIGINT null >= 0: Requested gap ids that exist.
 -- gap_unnotified_count BIGINT null >= 0: Found gap ids that no webhook had named.
 select
-    -- keys
     plan_no,
     -- what was planned
     planned_at,

@@ -82,7 +82,6 @@ contents as (
 )
 
 select
-    -- keys
     later.order_id,
     earlier.order_id as original_order_id,
     -- where

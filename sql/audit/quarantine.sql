@@ -42,7 +42,6 @@ ranked as (
 )
 
 select
-    -- keys
     ranked.kind,
     ranked.entity_id,
     ranked.reason,

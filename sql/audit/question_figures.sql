@@ -171,7 +171,6 @@ figures as (
 )
 
 select
-    -- keys
     question,
     code,
     place,

@@ -127,7 +127,6 @@ answered as (
 )
 
 select
-    -- keys
     question,
     row_number() over (
         order by

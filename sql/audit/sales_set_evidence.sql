@@ -22,7 +22,6 @@
 -- distinguishing_day_count BIGINT >= 0: Store-days on which its figures differ from the best set's.
 -- distinguishing_tied_count BIGINT >= 0: Distinguishing store-days that it ties.
 select
-    -- keys
     statuses,
     -- the verdict
     is_configured,

@@ -126,7 +126,6 @@ met as (
 )
 
 select
-    -- keys
     met.kind,
     met.path,
     met.change_type,

@@ -149,7 +149,6 @@ everything as (
 )
 
 select
-    -- keys
     operation,
     aspect,
     name,

@@ -102,7 +102,6 @@ met as (
 )
 
 select
-    -- keys
     met.met_status as status,
     met.currency,
     -- its class in [sales]

@@ -11,7 +11,6 @@
 -- last_seen_at: When such a change was last seen; null likewise.
 -- example_id: An order in which it was seen.
 select
-    -- keys
     entity_type,
     previous_status,
     status,

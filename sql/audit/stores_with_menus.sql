@@ -56,7 +56,6 @@ numbered as (
 
 -- before any menu was seen, each counts as it was when first seen
 select
-    -- keys
     store_id,
     cast(null as timestamptz) as known_from,
     some_from as known_until,
@@ -71,7 +70,6 @@ where some_from > cast('-infinity' as timestamptz)
 union all
 
 select
-    -- keys
     store_id,
     nullif(some_from, cast('-infinity' as timestamptz)) as known_from,
     if(lacks_a_menu, null, all_from) as known_until,
@@ -86,7 +84,6 @@ where lacks_a_menu or some_from < all_from
 union all
 
 select
-    -- keys
     store_id,
     nullif(all_from, cast('-infinity' as timestamptz)) as known_from,
     null as known_until,

@@ -21,7 +21,6 @@
 -- duration_ms: Milliseconds that it took.
 -- release_id VARCHAR null: The release that was compared too; null where only the warehouse was.
 select
-    -- keys
     verification_no,
     -- what was compared
     part,

@@ -67,7 +67,6 @@ used as (
 )
 
 select
-    -- keys
     kind,
     path,
     value,

@@ -53,7 +53,5 @@ select
     'not in both tables' as detail,
 from core.order_line_modifiers as core_modifiers
 full join mart.order_line_modifiers as mart_modifiers
-    on core_modifiers.order_id = mart_modifiers.order_id
-    and core_modifiers.line_no = mart_modifiers.line_no
-    and core_modifiers.modifier_no = mart_modifiers.modifier_no
+    using (order_id, line_no, modifier_no)
 where core_modifiers.order_id is null or mart_modifiers.order_id is null

@@ -61,7 +61,6 @@ runs as (
 )
 
 select
-    -- keys
     order_id,
     delivery_no,
     1 as observation_no,

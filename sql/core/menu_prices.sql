@@ -33,7 +33,6 @@ prices as (
 )
 
 select
-    -- keys
     menu_id,
     group_no,
     price_no,
@@ -45,6 +44,5 @@ select
     -- money
     item.price as price,
     item.delivery_price as delivery_price,
-    -- lineage
     _load_id,
 from prices

@@ -8,12 +8,10 @@
 --
 -- name: The menu's name.
 select
-    -- keys
     menu_id,
     -- what it is
     document.menu.name as name,
     is_deleted,
-    -- lineage
     _fetched_at,
     _load_id,
     _payload_sha256,

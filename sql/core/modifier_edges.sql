@@ -51,7 +51,6 @@ edges as (
 )
 
 select
-    -- keys
     menu_id,
     parent_type,
     parent_id,
@@ -61,6 +60,5 @@ select
     reference.position as position,
     -- money
     reference.price as price,
-    -- lineage
     _load_id,
 from edges

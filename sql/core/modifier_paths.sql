@@ -123,7 +123,6 @@ walk as (
 )
 
 select
-    -- keys
     walk.menu_id,
     walk.product_id,
     walk.edge_nos,
@@ -135,7 +134,6 @@ select
     walk.is_cycle,
     -- money
     walk.price,
-    -- lineage
     walk._load_id,
 from walk
 left join children using (menu_id, modifier_id)

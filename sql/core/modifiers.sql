@@ -21,13 +21,11 @@ entries as (
 )
 
 select
-    -- keys
     menu_id,
     -- the gate lets only canonical integers through
     cast(entry.key as bigint) as modifier_id,
     -- what it is
     entry.value.name as name,
     entry.value.description as description,
-    -- lineage
     _load_id,
 from entries

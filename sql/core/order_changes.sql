@@ -23,7 +23,6 @@ changed as (
 )
 
 select
-    -- keys
     order_id,
     version_no,
     change.field as field,

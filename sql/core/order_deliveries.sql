@@ -29,7 +29,6 @@ deliveries as (
 )
 
 select
-    -- keys
     order_id,
     delivery_no,
     delivery.id as delivery_id,
@@ -41,6 +40,5 @@ select
     delivery.confirmation_code as confirmation_code,
     delivery.has_tracking_url as has_tracking_url,
     delivery.tracking_url as tracking_url,
-    -- lineage
     _load_id,
 from deliveries

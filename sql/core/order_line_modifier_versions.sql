@@ -22,7 +22,6 @@ modifiers as (
 )
 
 select
-    -- keys
     order_id,
     lines_version_no,
     line_no,

@@ -40,7 +40,6 @@ modifiers as (
 )
 
 select
-    -- keys
     order_id,
     line_no,
     modifier_no,
@@ -52,6 +51,5 @@ select
     modifier.quantity as quantity,
     -- money
     modifier.price as price,
-    -- lineage
     _load_id,
 from modifiers

@@ -11,7 +11,6 @@
 -- name: The product's name when ordered.
 -- price: The price of the line's product, as sent.
 select
-    -- keys
     order_id,
     lines_version_no,
     line_no,

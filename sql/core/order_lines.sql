@@ -29,7 +29,6 @@ lines as (
 )
 
 select
-    -- keys
     order_id,
     line_no,
     item.id as line_id,
@@ -42,6 +41,5 @@ select
     -- in the vault
     item.has_instructions as has_instructions,
     item.instructions as instructions,
-    -- lineage
     _load_id,
 from lines

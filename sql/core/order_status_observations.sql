@@ -51,7 +51,6 @@ runs as (
 )
 
 select
-    -- keys
     order_id,
     observation_no,
     -- what was seen

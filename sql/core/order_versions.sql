@@ -56,7 +56,6 @@ versions as (
 )
 
 select
-    -- keys
     versions.order_id,
     versions.version_no,
     versions.lines_version_no,
@@ -72,7 +71,6 @@ select
     versions.delivery_types,
     -- money
     versions.$price,
-    -- lineage
     versions._load_id,
     versions._payload_sha256,
 from versions

@@ -18,7 +18,6 @@
 -- dispatch_note VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 -- _payload_sha256: SHA-256 of the document without personal data.
 select
-    -- keys
     order_id,
     document.store_id as store_id,
     customer_key,
@@ -47,7 +46,6 @@ select
     document.dispatch_note as dispatch_note,
     -- state
     is_deleted,
-    -- lineage
     _fetched_at,
     _load_id,
     _payload_sha256,

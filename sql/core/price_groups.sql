@@ -21,13 +21,11 @@ groups as (
 )
 
 select
-    -- keys
     menu_id,
     group_no,
     price_group.id as price_group_id,
     -- what it is
     price_group.name as name,
     price_group.position as position,
-    -- lineage
     _load_id,
 from groups

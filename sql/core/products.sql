@@ -23,7 +23,6 @@ entries as (
 )
 
 select
-    -- keys
     menu_id,
     -- the gate lets only canonical integers through
     cast(entry.key as bigint) as product_id,
@@ -31,6 +30,5 @@ select
     entry.value.name as name,
     entry.value.description as description,
     entry.value.dispatch_method as dispatch_method,
-    -- lineage
     _load_id,
 from entries

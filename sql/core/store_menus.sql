@@ -22,12 +22,10 @@ named as (
 )
 
 select
-    -- keys
     store_id,
     menu_id,
     -- how it is named
     count(*) as mention_count,
-    -- lineage
     any_value(_load_id) as _load_id, -- one record per store: all are equal
 from named
 where menu_id is not null

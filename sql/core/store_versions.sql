@@ -89,7 +89,6 @@ runs as (
 )
 
 select
-    -- keys
     store_id,
     version_no,
     -- what it was
@@ -100,7 +99,6 @@ select
     first_listed_at,
     last_listed_at,
     is_current,
-    -- lineage
     _load_id,
 from runs
 

@@ -12,7 +12,6 @@
 -- currency: The currency of its amounts, as sent; null if the record has none or '', or currency_pointer is empty.
 -- attributes VARCHAR null: JSON: the fields of the record that [partner.store] allowed_pointers declares free of personal data.
 select
-    -- keys
     store_id,
     -- what it is
     document.name as name,
@@ -20,7 +19,6 @@ select
     nullif(document.currency, '') as currency,
     document.attributes as attributes,
     is_deleted,
-    -- lineage
     _fetched_at,
     _load_id,
     _payload_sha256,

@@ -115,7 +115,6 @@ days as (
 )
 
 select
-    -- keys
     days.store_id,
     days.business_date,
     -- the day

@@ -89,7 +89,6 @@ added as (
 )
 
 select
-    -- keys
     added.business_date,
     added.store_id,
     added.sale_class,

@@ -19,7 +19,6 @@
 -- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
 -- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
 select
-    -- keys
     customer_key,
     sale_class,
     currency,

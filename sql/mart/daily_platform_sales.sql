@@ -9,7 +9,6 @@
 -- unit_count: Sum of the orders' unit_count: an order without lines has 0 units, and one whose lines state no quantity adds nothing; null if all are such.
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 select
-    -- keys
     store_id,
     business_date,
     sale_class,

@@ -12,7 +12,6 @@
 -- price_variance: Sum of their known price variances.
 -- delivery_price_variance: Sum of their known delivery price variances.
 select
-    -- keys
     store_id,
     business_date,
     sale_class,

@@ -22,7 +22,6 @@
 -- total_residual: Sum of the known total residuals.
 -- total_abs_residual DECIMAL(38,4) null >= 0: Sum of their absolute values.
 select
-    -- keys
     store_id,
     business_date,
     sale_class,

@@ -126,7 +126,6 @@ counted as (
 )
 
 select
-    -- keys
     menu_id,
     product_id,
     channel,

@@ -47,7 +47,6 @@ items as (
 )
 
 select
-    -- keys
     modifiers.sale_class,
     modifiers.currency,
     modifiers.product_id,

@@ -123,7 +123,6 @@ counts as (
 )
 
 select
-    -- keys
     pairs.order_id,
     pairs.version_no,
     orders.store_id,

@@ -117,7 +117,6 @@ valued as (
 )
 
 select
-    -- keys
     order_id,
     line_no,
     modifier_no,

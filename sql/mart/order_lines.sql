@@ -120,7 +120,6 @@ apportioned as (
 )
 
 select
-    -- keys
     lines.order_id,
     lines.line_no,
     orders.store_id,

@@ -42,7 +42,6 @@ compared as (
 )
 
 select
-    -- keys
     compared.order_id,
     compared.store_id,
     compared.business_date,

@@ -48,7 +48,6 @@ deliveries as (
 )
 
 select
-    -- keys
     orders.order_id,
     orders.store_id,
     -- customer
@@ -104,7 +103,6 @@ select
     -- money
     coalesce(stores.currency, nullif(settings.finance_currency, '')) as currency,
     orders.$price,
-    -- lineage
     checks.last_checked_at,
     orders._fetched_at,
     orders._load_id,

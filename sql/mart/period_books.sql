@@ -42,7 +42,6 @@ booked as (
 )
 
 select
-    -- keys
     period,
     store_id,
     sale_class,

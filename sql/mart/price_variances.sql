@@ -99,7 +99,6 @@ offers as not materialized (
 )
 
 select
-    -- keys
     sold.order_id,
     sold.line_no,
     sold.modifier_no,

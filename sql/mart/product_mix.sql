@@ -81,7 +81,6 @@ names as (
 )
 
 select
-    -- keys
     sold.store_id,
     sold.business_date,
     sold.sale_class,

@@ -88,7 +88,6 @@ categorised as (
 )
 
 select
-    -- keys
     known.product_id,
     -- names
     coalesce(on_menus.name, sold.name, known.names[-1]) as product_name,

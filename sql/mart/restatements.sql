@@ -22,7 +22,6 @@
 -- posted_period VARCHAR null: The period it was posted to; null while unposted.
 -- reversed_period VARCHAR null: The period in which its posting was reversed, when its day was reopened; else null.
 select
-    -- keys
     restated.restatement_no,
     restated.order_id,
     restated.store_id,

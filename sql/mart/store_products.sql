@@ -50,7 +50,6 @@ known as (
 )
 
 select
-    -- keys
     known.store_id,
     known.product_id,
     -- product

@@ -18,13 +18,11 @@ notes as (
 )
 
 select
-    -- keys
     ${entity}_id,
     -- what validation noted
     missing_fields,
     unknown_fields,
     rounded_count,
-    -- lineage
     _fetched_at,
     _load_id,
 from notes

@@ -54,7 +54,6 @@ runs as (
 )
 
 select
-    -- keys
     runs.menu_id,
     unnest(runs.place),
     runs.version_no,
@@ -65,7 +64,6 @@ select
     if(nexts.menu_id is null, null, lasts.last_seen_at) as observed_to,
     nexts.first_seen_at as change_seen_at,
     nexts.menu_id is null as is_current,
-    -- lineage
     coalesce(firsts._load_id, t._load_id) as _load_id,
 from runs
 inner join raw.menu_versions as lasts

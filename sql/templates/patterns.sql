@@ -15,7 +15,6 @@ written as (
 )
 
 select
-    -- keys
     fitted.order_id,
     -- what it can test, and which forms give its amount
     written.holds,
