@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.macros import examples, macros
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, NOT_AVAILABLE, OF_OWN, REFERENCE
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, OF_OWN, REFERENCE, not_available
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.catalogue.tables import joins, partition_of
 
@@ -157,7 +157,7 @@ def _of_questions() -> Iterator[str]:
     yield "A release has this table as `meta.not_available`.\n"
     yield "| subject | why | closest answer | join from |"
     yield "| --- | --- | --- | --- |"
-    yield from (f"| {each.subject} | {each.reason} | {each.closest} | {each.join_from} |" for each in NOT_AVAILABLE)
+    yield from (f"| {each.subject} | {each.reason} | {each.closest} | {each.join_from} |" for each in not_available())
     yield ""
 
 

@@ -91,126 +91,106 @@ class Shape(NamedTuple):
         return {"": self, **below}
 
 
-_ORDER_MODIFIER = Shape(
-    (
-        Field("id", "integer"),
-        Field("name", "text"),
-        Field("price", "money", adds_to="modifier_money"),
-        Field("action", "text"),
-        Field("quantity", "integer"),
-    )
+def _object(*fields: Field | ArrayField | MapField | ObjectField) -> Shape:
+    return Shape(fields)
+
+
+_ORDER_MODIFIER = _object(
+    Field("id", "integer"),
+    Field("name", "text"),
+    Field("price", "money", adds_to="modifier_money"),
+    Field("action", "text"),
+    Field("quantity", "integer"),
 )
-_ITEM = Shape(
-    (
-        Field("id", "integer"),
-        Field("product_id", "integer"),
-        Field("quantity", "integer"),
-        Field("name", "text"),
-        Field("instructions", "text", free=True),
-        Field("price", "money", adds_to="line_money"),
-        ArrayField("modifiers", _ORDER_MODIFIER, "modifiers"),
-    )
+_ITEM = _object(
+    Field("id", "integer"),
+    Field("product_id", "integer"),
+    Field("quantity", "integer"),
+    Field("name", "text"),
+    Field("instructions", "text", free=True),
+    Field("price", "money", adds_to="line_money"),
+    ArrayField("modifiers", _ORDER_MODIFIER, "modifiers"),
 )
-_DELIVERY = Shape(
-    (
-        Field("id", "integer"),
-        Field("type", "text"),
-        Field("confirmation_code", "text", free=True),
-        Field("status", "text"),
-        Field("tracking_url", "text", free=True),
-    )
+_DELIVERY = _object(
+    Field("id", "integer"),
+    Field("type", "text"),
+    Field("confirmation_code", "text", free=True),
+    Field("status", "text"),
+    Field("tracking_url", "text", free=True),
 )
-ORDER = Shape(
-    (
-        Field("id", "integer", required=True),
-        Field("user_phone", "text", personal=True),
-        Field("user_email", "text", personal=True),
-        Field("user_address", "text", personal=True),
-        Field("user_name", "text", personal=True),
-        Field("apartment_details", "text", personal=True),
-        Field("user_latitude", "number", personal=True),
-        Field("user_longitude", "number", personal=True),
-        Field("dispatch_note", "text", free=True),
-        Field("dispatch_method", "text"),
-        Field("store_id", "integer"),
-        Field("status", "text"),
-        Field("platform", "text"),
-        Field("requested_time", "time"),
-        Field("promised_delivery_time", "time"),
-        Field("promised_pick_up_time", "time"),
-        Field("created_at", "time"),
-        *(Field(name, "money", adds_to="order_money", is_optional=name not in REQUIRED_PRICES) for name in PRICES),
-        ArrayField("items", _ITEM, "lines"),
-        ArrayField("deliveries", _DELIVERY, "deliveries"),
-    )
+ORDER = _object(
+    Field("id", "integer", required=True),
+    Field("user_phone", "text", personal=True),
+    Field("user_email", "text", personal=True),
+    Field("user_address", "text", personal=True),
+    Field("user_name", "text", personal=True),
+    Field("apartment_details", "text", personal=True),
+    Field("user_latitude", "number", personal=True),
+    Field("user_longitude", "number", personal=True),
+    Field("dispatch_note", "text", free=True),
+    Field("dispatch_method", "text"),
+    Field("store_id", "integer"),
+    Field("status", "text"),
+    Field("platform", "text"),
+    Field("requested_time", "time"),
+    Field("promised_delivery_time", "time"),
+    Field("promised_pick_up_time", "time"),
+    Field("created_at", "time"),
+    *(Field(name, "money", adds_to="order_money", is_optional=name not in REQUIRED_PRICES) for name in PRICES),
+    ArrayField("items", _ITEM, "lines"),
+    ArrayField("deliveries", _DELIVERY, "deliveries"),
 )
 
-_PRICE = Shape(
-    (
-        Field("price_id", "integer"),
-        Field("product_id", "integer", required=True),
-        Field("position", "integer"),
-        Field("channel", "text"),
-        Field("price", "money", adds_to="price_money"),
-        Field("delivery_price", "money", adds_to="delivery_price_money"),
-    )
+_PRICE = _object(
+    Field("price_id", "integer"),
+    Field("product_id", "integer", required=True),
+    Field("position", "integer"),
+    Field("channel", "text"),
+    Field("price", "money", adds_to="price_money"),
+    Field("delivery_price", "money", adds_to="delivery_price_money"),
 )
-_PRICE_GROUP = Shape(
-    (
-        Field("id", "integer"),
-        Field("name", "text"),
-        Field("position", "integer"),
-        ArrayField("prices", _PRICE, "prices"),
-    )
+_PRICE_GROUP = _object(
+    Field("id", "integer"),
+    Field("name", "text"),
+    Field("position", "integer"),
+    ArrayField("prices", _PRICE, "prices"),
 )
-_REFERENCE = Shape(
-    (
-        Field("modifier_id", "integer", required=True),
-        Field("position", "integer"),
-        Field("price", "money", adds_to="reference_money"),
-    )
+_REFERENCE = _object(
+    Field("modifier_id", "integer", required=True),
+    Field("position", "integer"),
+    Field("price", "money", adds_to="reference_money"),
 )
-_PRODUCT = Shape(
-    (
-        Field("name", "text"),
-        Field("description", "text"),
-        Field("dispatch_method", "text"),
-        ArrayField("modifiers", _REFERENCE, "product_references"),
-    )
+_PRODUCT = _object(
+    Field("name", "text"),
+    Field("description", "text"),
+    Field("dispatch_method", "text"),
+    ArrayField("modifiers", _REFERENCE, "product_references"),
 )
-_MODIFIER = Shape(
-    (
-        Field("name", "text"),
-        Field("description", "text"),
-        ArrayField("children", _REFERENCE, "child_references"),
-    )
+_MODIFIER = _object(
+    Field("name", "text"),
+    Field("description", "text"),
+    ArrayField("children", _REFERENCE, "child_references"),
 )
-MENU = Shape(
-    (
-        ObjectField(
-            "menu",
-            Shape(
-                (
-                    Field("id", "integer", required=True),
-                    Field("name", "text"),
-                    ArrayField("price_groups", _PRICE_GROUP, "price_groups"),
-                )
-            ),
-            required=True,
+MENU = _object(
+    ObjectField(
+        "menu",
+        _object(
+            Field("id", "integer", required=True),
+            Field("name", "text"),
+            ArrayField("price_groups", _PRICE_GROUP, "price_groups"),
         ),
-        MapField("products", _PRODUCT, "products"),
-        MapField("modifiers", _MODIFIER, "modifiers"),
-    )
+        required=True,
+    ),
+    MapField("products", _PRODUCT, "products"),
+    MapField("modifiers", _MODIFIER, "modifiers"),
 )
 
 # The fields that are read of a store's record. It has no documented shape: settings say where in it these fields are.
-STORE = Shape(
-    (
-        Field("id", "integer", required=True),
-        Field("name", "text"),
-        Field("timezone", "text"),
-        Field("currency", "text"),
-    )
+STORE = _object(
+    Field("id", "integer", required=True),
+    Field("name", "text"),
+    Field("timezone", "text"),
+    Field("currency", "text"),
 )
 
 SHAPES: dict[str, Shape] = {"menus": MENU, "orders": ORDER}

@@ -138,7 +138,7 @@ def outcome(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     for name in ("pipelines", "sql"):
         shutil.copytree(project / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(project / "ordermart.toml", copy)
-    insert(copy / "pipelines" / "landing" / "shape.py", '        ArrayField("items", _ITEM, "lines"),\n', SHAPE)
+    insert(copy / "pipelines" / "landing" / "shape.py", '    ArrayField("items", _ITEM, "lines"),\n', SHAPE)
     insert(copy / "sql" / "core" / "orders.sql", "    document.$price as $price,\n", COLUMN)
     insert(copy / "sql" / "core" / "orders.sql", "-- has_user_phone ", CONTRACT)
     for name, before, lines in SCHEDULES:

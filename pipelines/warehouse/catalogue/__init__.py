@@ -1,7 +1,7 @@
 """Find every table and check: its contract and select, what it reads, and the order in which tables can be built."""
 
 from pipelines.warehouse.catalogue.macros import Example, create_macros, examples, macros
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, NOT_AVAILABLE
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, not_available
 from pipelines.warehouse.catalogue.reads import Reads, reads
 from pipelines.warehouse.catalogue.tables import (
     SCHEMAS,
@@ -25,7 +25,6 @@ from pipelines.warehouse.contracts import CatalogueError
 
 __all__ = [
     "ALWAYS",
-    "NOT_AVAILABLE",
     "SCHEMAS",
     "SQL",
     "CatalogueError",
@@ -42,6 +41,7 @@ __all__ = [
     "joins",
     "key_check",
     "macros",
+    "not_available",
     "partition_of",
     "reads",
     "released",
