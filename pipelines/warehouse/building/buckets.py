@@ -90,15 +90,13 @@ def buckets_of(con: duckdb.DuckDBPyConnection, size: int) -> list[Bucket]:
     """Return buckets of so many orders each, at least one."""
     starts = [
         row[0]
-        for row in con.execute(
-            f"""
+        for row in con.execute(f"""
             select id from (
                 select id, row_number() over (order by id) as n from warehouse.build.states where {LANDED_ORDERS}
             ) as numbered
             where (n - 1) % {size} = 0
             order by id
-            """
-        ).fetchall()
+        """).fetchall()
     ] or [0]
     lasts = [*(start - 1 for start in starts[1:]), 2**63 - 1]
     return [Bucket(number, *ends) for number, ends in enumerate(zip(starts, lasts, strict=True), 1)]
@@ -316,16 +314,14 @@ def spans_of_files(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> lis
     if not paths:
         return []
     names = literals(paths)
-    rows = con.execute(
-        f"""
+    rows = con.execute(f"""
         select
             file_name, min(cast(stats_min_value as bigint)), max(cast(stats_max_value as bigint)),
             bool_and(stats_min_value is not null and stats_max_value is not null)
         from parquet_metadata([{names}])
         where path_in_schema = 'id'
         group by file_name
-        """
-    ).fetchall()
+    """).fetchall()
     spans = {name: (low, high) for name, low, high, is_known in rows if is_known}
     everything = -(2**63), 2**63 - 1  # of a file that does not say
     return [(path, *spans.get(str(path), everything)) for path in paths]

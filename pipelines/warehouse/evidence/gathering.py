@@ -77,21 +77,18 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
 
 def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> Gathered:
     """Judge one rule target; leave the temporary table facts with the node of each order."""
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace temp table texts as
         select cast(row_number() over (order by holds, fits) - 1 as integer) as pattern_no, holds, fits
         from (select distinct holds, fits from audit.{target}_patterns)
-        """
-    )
+    """)
     texts = con.execute("select holds, fits from texts order by pattern_no").fetchall()
     forms = read_forms(con, target)
     patterns = read_patterns(forms, texts)
     values = {dimension: _places(con, dimension) for dimension in DIMENSIONS}
     joins = "\n".join(f'left join places_{d} on orders."{d}" is not distinct from places_{d}.value' for d in DIMENSIONS)
     places = ", ".join(f"places_{d}.place as {d}" for d in DIMENSIONS)
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace temp table facts as
         select
             patterns.order_id, cast(-coalesce(settings.{target}_setting_no, 0) as integer) as node,
@@ -103,8 +100,7 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
             from audit.order_rule_settings where {target}_setting_no is not null
         ) as settings on patterns.order_id = settings.order_id
         {joins}
-        """
-    )
+    """)
     settings = _settings(con, target)
     nodes = find_populations(
         con, forms, patterns, asked, {setting_no: form for setting_no, (form, _) in settings.items()}
@@ -143,13 +139,11 @@ def _settings(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, tuple[in
 
 def _places(con: duckdb.DuckDBPyConnection, dimension: str) -> list[Any]:
     """Return the values of a dimension, in their order, null last; make a temporary table of their places."""
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace temp table places_{dimension} as
         select value, cast(row_number() over (order by value nulls last) - 1 as integer) as place
         from (select distinct "{dimension}" as value from mart.orders)
-        """
-    )
+    """)
     rows = con.execute(f"select value from places_{dimension} order by place").fetchall()
     return [row[0] for row in rows]
 

@@ -122,16 +122,14 @@ class Residual:
 
 def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> dict[int, Residual]:
     """Return node → pattern of the leaves that have at least so many orders which their form does not fit."""
-    con.execute(
-        """
+    con.execute("""
         create or replace temp table wanted as
         select facts.order_id, facts.node
         from facts
         inner join leaves on facts.node = leaves.node
         inner join texts on facts.pattern_no = texts.pattern_no
         where texts.fits[leaves.form_no] = '0'
-        """
-    )
+    """)
     nodes = con.execute(f"select node from wanted group by node having count(*) >= {least} order by node").fetchall()
     if not nodes:
         return {}
@@ -165,8 +163,7 @@ def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, bas
     tells = f"abs(orders.{_FIELDS[base]}) > 0" if base else "true"
     for name in ("subtotal", "delivery"):
         field = f"orders.{_FIELDS[name]}"
-        rows = con.execute(
-            f"""
+        rows = con.execute(f"""
             select
                 off_orders.order_id is not null as is_following,
                 min({field}), max({field}), count(*)
@@ -178,8 +175,7 @@ def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, bas
                 and {tells}
                 and (off_orders.order_id is null or {_condition(kind, value, base, "off_orders.")})
             group by is_following
-            """
-        ).fetchall()
+        """).fetchall()
         sides = {row[0]: row[1:3] for row in rows}
         if len(sides) == 2 and None not in (*sides[True], *sides[False]):
             (least, most), (other_least, other_most) = sides[True], sides[False]

@@ -70,15 +70,13 @@ def fold(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: s
 
     `before` is a table of states that hold for ids all of whose `observations` are later.
     """
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table touched.repeated as
         select kind, id from {observations} where id is not null group by kind, id having count(*) > 1
         union
         select b.kind, b.id from {before} as b
         where exists (select 1 from {observations} as o where o.kind = b.kind and o.id = b.id)
-        """
-    )
+    """)
     con.execute(f"create or replace view touched.observations as from {observations}")
     con.execute(f"create or replace view touched.before as from {before}")
     for name in ("states_of_single_observations", "states"):
@@ -87,8 +85,7 @@ def fold(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: s
 
 def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: str) -> int:
     """Make `into` the (kind, id) with an observation earlier than one already folded; return how many."""
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table {into} as
         select distinct observations.kind, observations.id
         from {observations} as observations
@@ -99,8 +96,7 @@ def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, 
                 coalesce(before.last_observed_at, '-infinity'::timestamptz),
                 before.last_source, before.last_load_id, before.last_seq
             )
-        """
-    )
+    """)
     row = con.execute(f"select count(*) from {into}").fetchone()
     return int(row[0]) if row else 0
 
@@ -153,14 +149,12 @@ def find_new_runs(con: duckdb.DuckDBPyConnection, observations: str, known: str,
     if late:
         fold_runs(con, late, "touched.nothing", "touched.late", RUNS)
     for kind, entity in inputs.ENTITY.items():
-        con.execute(
-            f"""
+        con.execute(f"""
             create or replace table touched.versioned_{kind} as
             select id as {entity} from {RUNS} where kind = '{kind}' and is_new
             union
             select id as {entity} from touched.late where kind = '{kind}' and id is not null
-            """
-        )
+        """)
 
 
 def create_new_versions(
@@ -178,12 +172,10 @@ def create_new_versions(
         where r.kind = 'orders' and r.id = t.order_id and r.version_no = t.version_no and r.is_new
     )"""
     _show_order_versions(con, f"(from raw.latest_orders as t where {is_new})")
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace view raw.order_sightings as
         select id as order_id, version_no, last_seen_at from {RUNS} where kind = 'orders' and not is_new
-        """
-    )
+    """)
     _create_contents(con, "touched.versioned_orders")
     _reassemble_versions(con)
     _create_edits(con)
@@ -191,12 +183,10 @@ def create_new_versions(
 
 def create_all_versions(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> None:
     """Make the raw versions of the orders of a bucket, after raw.latest_orders, in a full build."""
-    con.execute(
-        """
+    con.execute("""
         create or replace table touched.edited as
         select order_id, version_no from raw.latest_orders where version_no > 1
-        """
-    )
+    """)
     at_hand = "exists (select 1 from touched.edited as e where e.order_id = r.id)"
     _create_earlier(con, "orders", paths, (), at_hand)
     _show_order_versions(con, "raw.latest_orders")
@@ -219,8 +209,7 @@ def create_versions(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[P
         where b.kind = '{kind}' and b.versions > 0
             and not exists (select 1 from touched.late as l where l.kind = b.kind and l.id = b.id)
     """
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table raw.{entity.removesuffix("_id")}_versions as
         select
             r.id as {entity}, r.version_no, r.first_seen_at, r.last_seen_at,
@@ -230,8 +219,7 @@ def create_versions(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[P
         left join raw.earlier_{kind} as e on e.id = r.id and e.sha256 = r.sha256
         where r.kind = '{kind}' and r.is_new
         {stored if paths is None else ""}
-        """
-    )
+    """)
 
 
 def _create_earlier(
@@ -239,24 +227,21 @@ def _create_earlier(
 ) -> None:
     """Type the documents of new runs that are not the latest document."""
     entity = inputs.ENTITY[kind]
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table touched.earlier as
         select r.id, r.version_no, r.first_seen_at, r.last_seen_at, r.load_id, r.sha256 from {RUNS} as r
         where r.kind = '{kind}' and r.is_new and {where}
             and not exists (
                 select 1 from raw.latest_{kind} as l where l.{entity} = r.id and l.version_no = r.version_no
             )
-        """
-    )
+    """)
     create_earlier_documents(con, kind, paths, "touched.earlier", older)
     if kind == "orders":
         con.execute("create or replace table touched.earlier_orders as from touched.earlier")
 
 
 def _show_order_versions(con: duckdb.DuckDBPyConnection, latest: str) -> None:
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace view raw.order_versions as
         select order_id, version_no, _fetched_at as first_seen_at, last_seen_at, document, _load_id, _payload_sha256
         from {latest}
@@ -264,31 +249,26 @@ def _show_order_versions(con: duckdb.DuckDBPyConnection, latest: str) -> None:
         select r.id, r.version_no, r.first_seen_at, r.last_seen_at, e.document, r.load_id, r.sha256
         from touched.earlier_orders as r
         inner join raw.earlier_orders as e on e.id = r.id and e.sha256 = r.sha256
-        """
-    )
+    """)
 
 
 def _create_contents(con: duckdb.DuckDBPyConnection, orders: str) -> None:
     """Make touched.contents: of these orders, each version that is given, as versions are compared."""
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table touched.contents as
         select order_id, version_no, cast(null as bigint) as lines_version_no, {_content("document")} as content
         from raw.order_versions as t
         where exists (select 1 from {orders} as o where o.order_id = t.order_id)
-        """
-    )
+    """)
 
 
 def _reassemble_versions(con: duckdb.DuckDBPyConnection) -> None:
     """Add to touched.contents the last version that the tables have of each order with a new one."""
-    con.execute(
-        """
+    con.execute("""
         create or replace table touched.grown as
         select order_id from touched.versioned_orders as v
         where not exists (select 1 from touched.late as l where l.kind = 'orders' and l.id = v.order_id)
-        """
-    )
+    """)
     of_orders = HELD["orders"][""]
     fields = ", ".join(
         f'"{name}" := {_list(name) if isinstance(type_, list) else f"orders.{of_orders.column(name)}"}'

@@ -71,8 +71,7 @@ def _add_chain(con: duckdb.DuckDBPyConnection, relation: str, scope: ComparisonS
     same = " and ".join(f"t.{column} = e.{column}" for column in scope.columns)
     within = f"(select {scope.minutes} * interval 1 minute from raw.settings)"
     while True:
-        con.execute(
-            f"""
+        con.execute(f"""
             create or replace table touched.chain_links as
             select t.order_id, {columns} from {sides[0]} as t
             where t.{scope.clock} >= (select min({scope.clock}) from touched.chain_ends) - {within}
@@ -84,8 +83,7 @@ def _add_chain(con: duckdb.DuckDBPyConnection, relation: str, scope: ComparisonS
                         and t.{scope.clock} >= e.{scope.clock} - {within}
                 )
                 and t.order_id not in (from {relation})
-            """
-        )
+        """)
         found = con.execute(f"insert into {relation} select order_id from touched.chain_links").fetchone()
         if not found or not found[0]:
             return
@@ -308,14 +306,12 @@ def orders_within(staged: Staged, item: Table | Check, name: str, clock: str) ->
     con = staged.con
     spans, orders = f'touched."spans of {name}"', f'touched."created in spans of {name}"'
     con.execute(f"create or replace table {spans} as {_changed_spans(staged, name, item)}")
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table {orders} as
         select t.order_id, t.{CREATED} from ({projected_rows_sql(staged, clock)}) as t
         where t.{CREATED} >= (select min(span_from) from {spans})
             and t.{CREATED} < (select max(span_until) from {spans})
-        """
-    )
+    """)
     near = between(con, orders, "t.order_id", "order_id")
     selects = []
     for own in item.depends_on:

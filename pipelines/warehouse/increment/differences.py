@@ -127,13 +127,11 @@ def changed_checks(making: Making) -> set[str]:
     replaced = " or ".join(f"({findings_of(name, keys)})" for name, keys in making.looked.items())
     stored = f"(select {columns} from warehouse.{FINDINGS} where {replaced})"
     fresh = f"(select {columns} from ({catalogue.table(FINDINGS).sql}))"
-    rows = making.con.execute(
-        f"""
+    rows = making.con.execute(f"""
         select distinct check_name from (
             (from {stored} except all from {fresh}) union all (from {fresh} except all from {stored})
         )
-        """
-    ).fetchall()
+    """).fetchall()
     return {str(name) for (name,) in rows}
 
 

@@ -70,13 +70,11 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
         _fold_anew(con, raw)
     find_new_runs(con, later, _KNOWN, "touched.late_observations" if late else None)
     _note_touched(con, loads)
-    counts = con.execute(
-        """
+    counts = con.execute("""
         select
             (select count(*) from touched.changed_orders),
             (select count(*) from warehouse.build.states where kind = 'orders')
-        """
-    ).fetchone()
+    """).fetchone()
     changed, known = counts or (0, 0)
     return bool(changed <= ALWAYS_AN_INCREMENT or changed * 2 <= known)
 
@@ -149,14 +147,12 @@ def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
     columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
     if making.looked:
         replaced = " or ".join(f"({findings_of(name, keys)})" for name, keys in making.looked.items())
-        con.execute(
-            f"""
+        con.execute(f"""
             create or replace view fresh."{FINDINGS}" as
             select {columns} from warehouse.{FINDINGS} where not ({replaced})
             union all
             select {columns} from ({catalogue.table(FINDINGS).sql})
-            """
-        )
+        """)
         staged.sets[FINDINGS] = None
     for table in tables:
         if is_stale(staged, table):
@@ -188,44 +184,36 @@ def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> N
 
 
 def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table raw.changed_states as
         select fresh.* from raw.fresh_states as fresh
         left join {_KNOWN} as stored on fresh.kind = stored.kind and fresh.id = stored.id
         where fresh.sha256 is not null
             and row({_of("fresh")}) is distinct from row({_of("stored")})
-        """
-    )
+    """)
     for kind, entity in inputs.ENTITY.items():
         for name, source in (("changed", "raw.changed_states"), ("checked", "raw.fresh_states")):
-            con.execute(
-                f"""
+            con.execute(f"""
                 create or replace table touched.{name}_{kind} as
                 select id as {entity} from {source} where kind = '{kind}' and sha256 is not null
-                """
-            )
+            """)
         con.execute(f"create or replace table touched.no_{kind} ({entity} bigint)")
     con.execute("create or replace table touched.loads as select unnest(?::varchar[]) as load_id", [loads])
     columns = ", ".join(f"t.{column}" for column in STATE)
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace view {STATES} as
         select {columns} from raw.fresh_states as t
         union all
         select {columns} from warehouse.build.states as t
         anti join raw.fresh_states as fresh on fresh.kind = t.kind and fresh.id = t.id
-        """
-    )
+    """)
     refusals = ", ".join(inputs.OBSERVATION)
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace view raw.refusals as
         select {refusals} from warehouse.build.refusals
         union all
         select {refusals} from raw.observations where verdict in ('quarantined', 'failed')
-        """
-    )
+    """)
 
 
 def _parts(making: Making, changed: set[str], *, has_other_findings: bool) -> str:
@@ -275,12 +263,10 @@ def _replace_findings(making: Making) -> None:
 
 
 def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]) -> None:
-    con.execute(
-        """
+    con.execute("""
         delete from warehouse.build.states as t
         where exists (select 1 from raw.fresh_states as fresh where fresh.kind = t.kind and fresh.id = t.id)
-        """
-    )
+    """)
     con.execute(f"insert into warehouse.build.states select {', '.join(STATE)} from raw.fresh_states")
     refusals = ", ".join(inputs.OBSERVATION)
     con.execute(

@@ -62,13 +62,11 @@ def create_observations(
     ids = f"and exists (select 1 from {only} as o where o.kind = files.kind and o.id = files.id)" if only else ""
     con.execute("create or replace temp table wanted_loads (load_id varchar)")
     con.execute("insert into wanted_loads select unnest(?::varchar[])", [list(loads)])
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table {name} as
         select {_OBSERVED} from {_observed(paths)} as files
         where load_id in (select load_id from wanted_loads) {ids}
-        """
-    )
+    """)
 
 
 def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequence[Path]], loads: Iterable[str]) -> None:
@@ -138,13 +136,11 @@ def create_earlier_documents(
     `paths` and `older` as in create_documents. Raise MissingDocumentError when a document is in neither.
     """
     table = f"raw.earlier_{kind}"
-    con.execute(
-        f"""
+    con.execute(f"""
         create or replace table {table} (
             id bigint, sha256 varchar, document {inputs.sql_type(inputs.DOCUMENTS[kind])}
         )
-        """
-    )
+    """)
     left = f"""(
         select distinct id, sha256 from {wanted} as w
         where not exists (select 1 from {table} as t where t.id = w.id and t.sha256 = w.sha256)
@@ -152,8 +148,7 @@ def create_earlier_documents(
     for each in (paths, older):
         row = con.execute(f"select min(id), max(id) from {left}").fetchone()
         if each and row and row[0] is not None:
-            con.execute(
-                f"""
+            con.execute(f"""
                 insert into {table}
                 select wanted.id, wanted.sha256, from_json(
                     any_value(files.document), '{inputs.structure(inputs.DOCUMENTS[kind])}'
@@ -162,8 +157,7 @@ def create_earlier_documents(
                 inner join {left} as wanted on files.id = wanted.id and files.sha256 = wanted.sha256
                 where files.id between {row[0]} and {row[1]}
                 group by wanted.id, wanted.sha256 -- one of equal documents that were landed twice
-                """
-            )
+            """)
     if missing := _count(con, left):
         row = con.execute(f"select min(id) from {left}").fetchone()
         raise MissingDocumentError(
@@ -197,13 +191,11 @@ def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> No
     """Keep one of equal documents that were landed twice, as happens when the index was rebuilt in between."""
     row = con.execute(f"select count(*) <> count(distinct {entity}) from {table}").fetchone()
     if row and row[0]:
-        con.execute(
-            f"""
+        con.execute(f"""
             delete from {table} where rowid not in (
                 select min(rowid) from {table} group by {entity}
             )
-            """
-        )
+        """)
 
 
 def _observed(paths: Sequence[Path]) -> str:

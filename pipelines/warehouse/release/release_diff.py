@@ -119,8 +119,7 @@ def _compare_table(
     ]
     names = (*_key_names(table), "_store_id", "_month")
     same = " and ".join(f'o."{each}" is not distinct from n."{each}"' for each in names)
-    found = con.execute(
-        f"""
+    found = con.execute(f"""
         select
             if(n._said is null, o._store_id, n._store_id) as place,
             if(n._said is null, o._month, n._month) as month,
@@ -130,8 +129,7 @@ def _compare_table(
         from {sides[0]} as o full join {sides[1]} as n on {same}
         where o._said is distinct from n._said
         group by place, month order by place, month
-        """
-    ).fetchall()
+    """).fetchall()
     for store, month, added, removed, changed in found:
         counts = {"added_row_count": added, "removed_row_count": removed, "changed_row_count": changed}
         changes.rows.append({"table_name": table.name, "store_id": store, "month": month} | counts)

@@ -244,14 +244,12 @@ def write_reference(
 def _unmatched(con: duckdb.DuckDBPyConnection, table: MetaTable) -> list[dict[str, Any]]:
     (key,) = table.key
     ids = f"select distinct {key} from ({_IDS[table.name]}) where {key} is not null"
-    found = con.execute(
-        f"""
+    found = con.execute(f"""
         select f.{key} is null as is_missing, coalesce(f.{key}, d.{key})::varchar as id
         from {table.name} as f full join ({ids}) as d on f.{key} = d.{key}
         where f.{key} is null or d.{key} is null
         order by all
-        """
-    ).fetchall()
+    """).fetchall()
     problems = {True: "not_in_file", False: "not_in_data"}
     return [{"reference_table": table.name, "id": text, "problem": problems[missing]} for missing, text in found]
 

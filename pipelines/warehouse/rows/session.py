@@ -191,12 +191,10 @@ def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str, *, is_s
     con.execute(
         "insert into warehouse.build.memory values (?, ?, ?, ?, ?)", [LAYOUT, fingerprint, sources, commit, shown_in]
     )
-    con.execute(
-        f"""
+    con.execute(f"""
         delete from warehouse.build.months as t
         where exists (select 1 from {parts} as p where p.table_name = t.table_name and p.month = t.month)
-        """
-    )
+    """)
     con.execute(f"insert into warehouse.build.months select table_name, month, '{commit}' from {parts}")
 
 

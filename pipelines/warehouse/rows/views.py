@@ -119,12 +119,10 @@ def _of_keys(staged: Staged, item: Table | Check, name: str, keys: str, key: str
     left = keys
     if name in staged.sets:
         left = f'touched."not recomputed of {name}"'
-        staged.con.execute(
-            f"""
+        staged.con.execute(f"""
             create or replace table {left} as
             select {key} from {keys} as k where not exists (select 1 from {own} as o where o.{key} = k.{key})
-            """
-        )
+        """)
     column = f"t.{key}"
     near = within(staged, keys, column, key) if left == keys else between(staged.con, left, column, key)
     stored = f"select {columns} from warehouse.{name} as t where {near} and {_in(staged, name, left)}"
@@ -257,17 +255,14 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
         if keys is not None:
             bounds = "true" if staged.full else within(staged, keys, "t.id", entity)
             only = f"{bounds} and exists (select 1 from {keys} as k where k.{entity} = t.id)"
-        staged.con.execute(
-            f"""
+        staged.con.execute(f"""
             create or replace view {name} as
             select t.id as {entity}, t.last_checked_at, t.last_verdict, t.misses, t.last_source
             from {STATES} as t
             where t.kind = '{kind}' and t.sha256 is not null and {only}
-            """
-        )
+        """)
     elif name == "raw.states":
-        staged.con.execute(
-            f"""
+        staged.con.execute(f"""
             create or replace view raw.states as
             select
                 kind, id, customer_key, last_good_at,
@@ -275,5 +270,4 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
                 sha256 as _payload_sha256,
                 last_checked_at, last_verdict, misses, last_source
             from {STATES}
-            """
-        )
+        """)

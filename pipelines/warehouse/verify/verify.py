@@ -96,13 +96,11 @@ def _ranges(file: Path, fraction: Fraction, after: int) -> Iterator[tuple[int, i
         wanted = max(1, -(-int(row[0] if row else 0) * fraction.numerator // fraction.denominator))
         while wanted > 0:
             size = min(wanted, PIECE)
-            row = con.execute(
-                f"""
+            row = con.execute(f"""
                 select count(*), max(order_id) from (
                     select order_id from warehouse.core.orders where order_id >= {after} order by order_id limit {size}
                 )
-                """
-            ).fetchone()
+            """).fetchone()
             found, end = row or (0, None)
             more = con.execute(
                 f"select 1 from warehouse.core.orders where order_id > {end or _MOST} limit 1"
