@@ -19,9 +19,7 @@
 -- content VARCHAR: A hash of the order's amounts: it is accepted while they are the same.
 
 -- People accept an order's break as it is: with the amounts that its content is a hash of.
-with
-
-residuals as (
+with residuals as (
     select
         order_id, store_id, business_date, sale_class, currency,
         sha256(

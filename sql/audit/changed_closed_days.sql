@@ -10,9 +10,7 @@
 
 -- Where fingerprints differ, where there are orders on one side alone, and where something
 -- was restated. Orders of other days need not be read.
-with
-
-places as (
+with places as (
     select
         business_date, store_id, sale_class, fingerprint, order_count,
         false as is_restated,

@@ -10,9 +10,7 @@
 -- order_count: Orders at close.
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 -- line_amount: Sum over its orders; null if no order states it.
-with
-
-closed as not materialized (
+with closed as not materialized (
     select orders.*
     from raw.closed_orders as orders
     left join raw.day_closes as own

@@ -15,9 +15,7 @@
 
 -- What the close recorded for it; of a close that recorded rules by scope, the narrowest's.
 -- One that came later takes its population's, else that of its store's day, else the day's.
-with
-
-orders as (
+with orders as (
     select order_id, store_id, business_date, platform, dispatch_method, close_entry_no
     from audit.order_closes
     where close_entry_no is not null

@@ -13,9 +13,7 @@
 
 -- The close recorded by which values its populations were divided: an order belongs to the
 -- one whose conditions it meets. Where settings name the rule, they must still name the same.
-with
-
-orders as (
+with orders as (
     select
         closes.order_id, closes.close_entry_no, closes.store_id, closes.business_date,
         closes.platform, closes.dispatch_method,

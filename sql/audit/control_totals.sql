@@ -23,9 +23,7 @@
 -- amount_variance DECIMAL(38,4) null: actual_amount less control_amount.
 -- entry_no BIGINT >= 1: The ledger entry that imported the total.
 -- imported_at TIMESTAMPTZ: When it was imported.
-with
-
-totals as (
+with totals as (
     select
         entry_no, imported_at, business_date, store_id, order_count, amount,
         amount_field, sale_classes,

@@ -22,9 +22,7 @@
 
 -- Known orders are already counted by day in audit.daily_fetch_outcomes; only ids
 -- without an order and notified ids are looked up one by one.
-with
-
-notifications as (
+with notifications as (
     select
         id as order_id,
         max(received_at) as last_notified_at,

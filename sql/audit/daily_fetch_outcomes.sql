@@ -8,9 +8,7 @@
 --
 -- store_id: The store, as the service numbers it; null if no document states it.
 -- known_count >= 1
-with
-
-checks as (
+with checks as (
     select
         order_id, last_verdict,
         last_verdict in ('accepted', 'unchanged') as is_good,

@@ -11,9 +11,7 @@
 -- first_seen_at: The earliest time at which such a version was first observed; null where all are of unknown time.
 -- last_seen_at: The latest time at which such a version was first observed; null where all are of unknown time.
 -- example_id: The lowest id of such an order.
-with
-
-noted as (
+with noted as (
     select
         orders.business_date, notes.order_id, orders.customer_key, notes._fetched_at,
         unnest(notes.missing_fields || notes.unknown_fields) as note,

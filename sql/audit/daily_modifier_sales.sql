@@ -16,10 +16,9 @@
 -- line_count: Number of lines, or of lines with the modifier.
 -- modifier_amount: Sum of the modifier amounts; null if none has one.
 -- unvalued_count: Number of lines, or of modifiers without an amount.
-with
 
 -- lines, which have no modifier, and modifiers, by id or else by name
-items as not materialized (
+with items as not materialized (
     select
         business_date, sale_class, currency, product_id,
         name as product_name,

@@ -11,9 +11,7 @@
 -- is_against BOOLEAN: Whether the orders are cases against what is assumed, or cases that depend on it.
 -- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
 -- example_ids: The three lowest order ids.
-with
-
-judged as (
+with judged as (
     select
         orders.business_date, orders.currency, orders.order_id, orders.total_price,
         orders.sale_class = 'unmapped' as sales,

@@ -11,9 +11,7 @@
 -- first_seen_at: When such a transition was first seen; null if only archives of unknown time show it.
 -- last_seen_at: When such a change was last seen; null likewise.
 -- example_id: An order in which it was seen.
-with
-
-changes as (
+with changes as (
     select
         order_id,
         'order' as entity_type,

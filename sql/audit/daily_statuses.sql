@@ -13,10 +13,9 @@
 -- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
 -- ages BIGINT[]: Distinct ages in whole hours, from creation to the last request, ascending.
 -- order_counts_by_age BIGINT[]: Order count of each of those ages.
-with
 
 -- timestamps without a zone, in UTC: DuckDB computes with them a hundred times as fast
-times as (
+with times as (
     select
         *,
         make_timestamp(epoch_us(created_at)) as created_utc,

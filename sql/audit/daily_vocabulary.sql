@@ -13,10 +13,9 @@
 -- first_seen_at: The earliest time at which such a version was first observed; null where all are of unknown time.
 -- last_seen_at: The latest time at which such a version was first observed; null where all are of unknown time.
 -- example_id: The lowest id of such an order.
-with
 
 -- the first version of orders of several
-grown as (
+with grown as (
     select order_id, min(first_seen_at) filter (where version_no = 1) as first_seen_at,
     from core.order_versions
     group by order_id

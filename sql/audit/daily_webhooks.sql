@@ -13,9 +13,7 @@
 -- fetched_id_count BIGINT >= 0: Ids answered after such a notification, found or not.
 -- first_received_at TIMESTAMPTZ: When the first was received.
 -- last_received_at TIMESTAMPTZ: When the last was received.
-with
-
-notifications as (
+with notifications as (
     select
         cast(received_at at time zone 'UTC' as date) as received_date,
         topic, kind, id, received_at,

@@ -20,9 +20,7 @@
 -- attempt_count BIGINT >= 1: Requests sent for the id in this load.
 -- is_final_attempt BOOLEAN: Whether it was the last of them: true once per id and load.
 -- fetched_at TIMESTAMPTZ: When the last response for the id was received, or its last attempt failed.
-with
-
-requested as (
+with requested as (
     select
         load_id, seq, kind,
         id as entity_id,

@@ -21,9 +21,7 @@
 -- example_id null
 -- null_example_id BIGINT null: The lowest id of a document in which it is null; null where there is none.
 -- absent_example_id BIGINT null: The lowest id of a document that lacks it; null where there is none.
-with
-
-noted as (
+with noted as (
     select
         'orders' as kind,
         * exclude (business_date),

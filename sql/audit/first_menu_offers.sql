@@ -15,9 +15,7 @@
 
 -- For orders from before any menu of the store was seen. Keyed by store, so that a menu
 -- seen for the first time affects the orders of its stores alone.
-with
-
-menus as (
+with menus as (
     select
         menu_id,
         min(observed_from) as first_seen_at,

@@ -14,10 +14,9 @@
 -- is_ongoing BOOLEAN: Whether no order has been seen since.
 -- last_order_date DATE: The last business day with an order before.
 -- expected_order_count DECIMAL(38,4) >= 10: How many orders those days usually have, added up.
-with
 
 -- the days watched: from the day after the first live load, to the day before the last
-watched as (
+with watched as (
     select
         cast(min(first_observed_at) as date) + 1 as since,
         cast(max(last_observed_at) as date) - 1 as until,

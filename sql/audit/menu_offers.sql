@@ -16,9 +16,7 @@
 
 -- A row without a modifier is the product itself. Where a menu was seen to change is
 -- where an interval ends: what it asked in between is what was last observed.
-with
-
-edges as (
+with edges as (
     select
         paths.product_id, edges.menu_id, edges.modifier_id, edges.price,
         edges.observed_from, edges.change_seen_at, edges.is_current,

@@ -12,9 +12,7 @@
 
 -- A component is a constant, or a share of a base. All decimals of a share are kept: the
 -- total is rounded, not its parts. A charge of a later release is one, too, from 1001 on.
-with
-
-components as (
+with components as (
     select cast(null as bigint) as close_entry_no, * from raw.formula_components
     union all
     select * from raw.closed_components

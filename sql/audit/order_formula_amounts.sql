@@ -8,9 +8,7 @@
 --
 -- has_lines BOOLEAN: Whether it has a line.
 -- has_line_sum BOOLEAN: Whether it has lines, all of them with an amount.
-with
-
-rules as (
+with rules as (
     select
         rule_target, rule,
         -- how often the total counts the subtotal, the delivery charge, the tip, the

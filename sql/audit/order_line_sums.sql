@@ -23,9 +23,7 @@
 
 -- Modifiers that are added, with amounts and quantities of common size, are added up in
 -- 18 digits, which is several times faster than 38; the few others by themselves.
-with
-
-modifiers as not materialized (
+with modifiers as not materialized (
     select
         order_id, line_no, price, quantity,
         coalesce(action <> 'add', true) as is_other, -- no action is an action not known

@@ -8,9 +8,7 @@
 --
 -- timezone not null: The time zone of local times and business day.
 
-with
-
-zoned as (
+with zoned as (
     select
         orders.order_id,
         coalesce(zones.timezone, settings.business_day_timezone) as timezone,

@@ -5,9 +5,7 @@
 --
 -- key: order_id
 -- scope: order
-with recursive
-
-tested as materialized (
+with recursive tested as materialized (
     select
         orders.order_id, targets.rule_target, orders.platform, orders.dispatch_method,
         orders.store_id, orders.status, orders.sale_class, orders.business_date,

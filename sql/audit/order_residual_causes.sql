@@ -10,9 +10,7 @@
 
 -- A pattern of its population that the residual follows, else the only candidate that
 -- explains it exactly.
-with
-
-broken_lines as (
+with broken_lines as (
     select
         breaks.order_id, breaks.rule_target,
         bool_or(abs(lines.line_amount) = abs(breaks.residual)) as is_a_line,

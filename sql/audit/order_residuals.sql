@@ -10,9 +10,7 @@
 -- residual: stated less expected.
 -- expected DECIMAL(38,4): What it comes to by the rule.
 -- stated DECIMAL(38,4): The subtotal or total, as sent.
-with
-
-residuals as (
+with residuals as (
     select
         order_id,
         unnest([

@@ -11,9 +11,7 @@
 -- total_setting_no BIGINT null: The rule of the settings: its place among [[formula.rule]], from 1; the two plain ones come first.
 
 -- Of several that are about an order, the one with most conditions; of equals the last.
-with
-
-ranked as (
+with ranked as (
     select
         formula_settings.*,
         setting_no + 100000 * (

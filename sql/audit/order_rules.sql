@@ -21,9 +21,7 @@
 
 -- An order has its population's rule unless candidates that remain there differ on something
 -- that it holds. An order of a closed day keeps the rule it was closed with.
-with
-
-populations as (
+with populations as (
     -- no counts: where nothing but these changed, no order does
     select
         populations.rule_target, populations.population_no, populations.verdict,

@@ -9,9 +9,7 @@
 
 -- A pattern that so many orders follow that they would distinguish a rule is a rule that
 -- nobody has stated yet: whether they are right is unknown.
-with
-
-components as (
+with components as (
     select order_id, sum(amount) as amount from audit.order_components group by order_id
 ),
 

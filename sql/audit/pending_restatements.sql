@@ -13,9 +13,7 @@
 
 -- Booked is the closed amount plus restatements since, under the active close. Orders are
 -- read only of days that may differ.
-with
-
-changed_places as (
+with changed_places as (
     select business_date, store_id, sale_class, close_entry_no
     from audit.changed_closed_days
 ),

@@ -20,10 +20,9 @@
 
 -- First orders of one customer in one store within the minutes, with as many lines; of
 -- these few, lines are compared one by one, in any order.
-with
 
 -- Most orders have no other like them: a hash tells, before anything is sorted.
-repeated as (
+with repeated as (
     select hash(customer_key, store_id, line_count) as likeness
     from mart.orders
     where customer_key is not null and store_id is not null and line_count > 0

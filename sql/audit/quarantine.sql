@@ -17,9 +17,7 @@
 -- first_seen_at: When it was first rejected so; null for an archive of unknown time.
 -- last_seen_at: Last such rejection; null for an archive of unknown time.
 -- is_unresolved BOOLEAN: Whether this is the last verdict on the id; always true for a payload without an id.
-with
-
-ranked as (
+with ranked as (
     select
         kind,
         id as entity_id,

@@ -21,9 +21,7 @@
 -- agree BIGINT null: How many cases support what is assumed.
 -- against BIGINT null: How many cases contradict it.
 -- example_ids: Up to three ids of documents in point.
-with
-
-figures as (
+with figures as (
     -- what the client and the receiver counted of the service
     select
         aspect = 'status' and name = '200' and operation in ('orders', 'stores')

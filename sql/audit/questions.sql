@@ -18,10 +18,9 @@
 -- affected_order_count BIGINT >= 0: How many orders depend on it: they would be shown differently.
 -- affected_amount DECIMAL(38,4) null: Their total_price, added up; null for several currencies, or none.
 -- example_ids: Up to three ids of documents in point, the lowest; orders where the question is about them.
-with
 
 -- orders for and against; amounts of two currencies do not add up
-of_orders as (
+with of_orders as (
     select
         question,
         coalesce(sum(order_count) filter (where is_against), 0) as against,

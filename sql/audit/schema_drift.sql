@@ -13,9 +13,7 @@
 -- first_seen_at not null: When it first occurred, or its load began.
 -- load_id: The load in which it first occurred.
 -- example_ids: Up to three ids of documents of that time, the lowest.
-with
-
-live as (
+with live as (
     select
         kind, load_id, first_observed_at, last_observed_at,
         source = 'live' and not is_backfill as can_drift,

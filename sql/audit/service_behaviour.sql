@@ -18,9 +18,7 @@
 -- max_value DOUBLE: Largest measurement; null if nothing was measured.
 -- first_seen_at: When it was first observed.
 -- last_seen_at: When it was last observed.
-with
-
-counted as (
+with counted as (
     select
         operation, aspect, name,
         cast(sum(n) as bigint) as occurrence_count,

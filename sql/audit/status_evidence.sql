@@ -16,9 +16,7 @@
 -- transitioned_count BIGINT >= 0: How often an order with it was later observed with another status.
 -- transition_rate DOUBLE >= 0 <= 1: transitioned_count / (transitioned_count + orders of all currencies that have it).
 -- next_statuses VARCHAR[]: The next statuses with their counts, the most frequent first.
-with
-
-orders as (
+with orders as (
     select
         status, currency,
         any_value(sale_class) as sale_class,

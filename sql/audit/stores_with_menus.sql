@@ -14,9 +14,7 @@
 -- are_all_known BOOLEAN: Whether every menu that its record names had been observed by then.
 -- are_several BOOLEAN: Whether its record names several menus.
 -- menu_scope_id BIGINT: Where its offers are: the menu, the set in audit.menu_set_offers, or the store itself.
-with
-
-menus as (
+with menus as (
     select
         menu_id,
         -- an archive of unknown time counts as seen before all

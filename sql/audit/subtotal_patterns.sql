@@ -12,9 +12,7 @@
 
 -- If prices have more decimals than the subtotal can have, a unit for each unit sold may
 -- differ. Amounts below ten billion only: all of it stays within 18 digits.
-with
-
-lines as (
+with lines as (
     select
         * exclude (product_id, name),
         try_cast(price as decimal(14, 4)) as narrow_price,

@@ -11,9 +11,7 @@
 
 -- An order whose parts have more decimals than its total can have may differ by one unit.
 -- Amounts below ten billion only: all that is done to them stays within 18 digits.
-with
-
-narrow as materialized (
+with narrow as materialized (
     select
         orders.order_id,
         smallest_unit(orders.currency, orders.total_price) as unit,

@@ -12,10 +12,9 @@
 -- first_seen_at: The earliest time at which such a version was first observed; null where all are of unknown time.
 -- last_seen_at: The latest time at which such a version was first observed; null where all are of unknown time.
 -- example_id: The lowest id of such a document.
-with
 
 -- of every version of a menu: what is older than its latest is not new with it
-coded as (
+with coded as (
     select
         menu_id,
         '/menu/price_groups/*/prices/*/channel' as path,

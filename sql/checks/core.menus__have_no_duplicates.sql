@@ -2,9 +2,7 @@
 -- severity: warning
 -- Validation rejects repeated keys, so duplicates differ in their ids alone. Options
 -- without children are no duplicates: every group may have a 'large' of its own.
-with
-
-children as (
+with children as (
     select
         menu_id, parent_type, parent_id,
         list((modifier_id, position, price) order by edge_no) as children,

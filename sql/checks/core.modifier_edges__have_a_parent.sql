@@ -1,8 +1,6 @@
 -- Every modifier reference belongs to a product or modifier of its menu.
 -- severity: blocking
-with
-
-parents as (
+with parents as (
     select
         menu_id,
         'product' as parent_type,

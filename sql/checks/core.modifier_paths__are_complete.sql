@@ -1,8 +1,6 @@
 -- Every path below a product is listed: none was cut by the limits on depth or number.
 -- severity: warning
-with
-
-edges as (
+with edges as (
     select
         menu_id, parent_type, parent_id,
         count(*) as edge_count,

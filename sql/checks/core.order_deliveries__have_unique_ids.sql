@@ -1,8 +1,6 @@
 -- No two delivery records of an order have the same id.
 -- severity: warning
-with
-
-repeated as (
+with repeated as (
     select order_id, delivery_id,
     from core.order_deliveries
     where delivery_id is not null

@@ -1,8 +1,6 @@
 -- No two lines of an order have the same id.
 -- severity: warning
-with
-
-repeated as (
+with repeated as (
     select order_id, line_id,
     from core.order_lines
     where line_id is not null

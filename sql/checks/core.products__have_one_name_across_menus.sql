@@ -1,9 +1,7 @@
 -- If [menus] product_id_scope is global, a product has the same name in every menu.
 -- severity: warning
 -- scope: all
-with
-
-named as (
+with named as (
     select
         menu_id, product_id, name,
         first_value(name) over of_product as first_name,

@@ -1,8 +1,6 @@
 -- A store's rows name as many menus as validation counted in its record.
 -- severity: blocking
-with
-
-flat as (
+with flat as (
     select store_id, sum(mention_count) as mention_count, from core.store_menus group by store_id
 )
 

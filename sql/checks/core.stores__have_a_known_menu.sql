@@ -1,8 +1,6 @@
 -- At least one menu of every store was observed.
 -- severity: warning
-with
-
-known as (
+with known as (
     select store_menus.store_id,
     from core.store_menus as store_menus
     inner join core.menus as menus using (menu_id)

@@ -1,9 +1,7 @@
 -- closed_amount + posted_amount + unposted_amount = current_amount, exactly, by currency.
 -- severity: blocking
 -- scope: all
-with
-
-pending as (
+with pending as (
     select
         business_date, store_id, sale_class, measure, currency,
         sum(restatement_amount) as amount,

@@ -1,9 +1,7 @@
 -- A closed day's current amounts equal the day's sales, per sale class and currency.
 -- severity: blocking
 -- scope: all
-with
-
-totals as (
+with totals as (
     select
         business_date, store_id, sale_class, currency,
         max(current_amount) filter (where measure = 'order_count') as order_count,

@@ -1,8 +1,6 @@
 -- Modifiers are those of core; amounts of a line's modifiers and price make its amount.
 -- severity: blocking
-with
-
-rules as (
+with rules as (
     select
         rule,
         rule_parameters[1] = 1 as is_price_alone,

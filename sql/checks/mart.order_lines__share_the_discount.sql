@@ -1,8 +1,6 @@
 -- The discount shares of an order's lines add up to its discount, all of them or none given.
 -- severity: blocking
-with
-
-shares as (
+with shares as (
     select
         order_id,
         count(*) as line_count,

@@ -1,8 +1,6 @@
 -- An order's line and unit counts equal those of its lines.
 -- severity: blocking
-with
-
-contents as (
+with contents as (
     select
         order_id,
         count(*) as line_count,

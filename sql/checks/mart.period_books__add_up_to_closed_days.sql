@@ -1,9 +1,7 @@
 -- All periods together are what closed days hold and what was posted of them, by currency.
 -- severity: blocking
 -- scope: all
-with
-
-amounts as (
+with amounts as (
     select store_id, sale_class, currency, measure, total_amount as amount
     from mart.period_books
 

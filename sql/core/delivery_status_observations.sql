@@ -11,9 +11,7 @@
 -- status: The delivery's status, as sent (observed: confirmed).
 -- previous_status: The status of the same record in the run before; null where there is none, and where it was null.
 -- is_change: Whether the same record was seen with another status in the run before.
-with
-
-records as (
+with records as (
     select
         order_id, version_no,
         generate_subscripts(delivery_statuses, 1) as delivery_no,

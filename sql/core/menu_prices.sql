@@ -12,9 +12,7 @@
 -- product_id: The product's id: a key of the same menu's products, else listed in audit.findings. Null only if the document has a null instead of a price.
 -- price: The base price of the channel, in the store's currency.
 -- delivery_price: The price when delivered, in place of price; may differ from it.
-with
-
-groups as (
+with groups as (
     select
         menu_id,
         generate_subscripts(document.menu.price_groups, 1) as group_no,

@@ -10,9 +10,7 @@
 --
 -- modifier_id: The id of the referenced modifier: a key of the same menu's modifiers, else listed in audit.findings. Null only if the document has a null instead of a reference.
 -- price: The modifier's price for this reference; null if the document has none.
-with
-
-product_entries as (
+with product_entries as (
     select
         menu_id,
         unnest(map_entries(document.products)) as entry,

@@ -10,9 +10,7 @@
 -- modifier_id not null: The modifier's id: its key in the dictionary.
 -- name: The modifier's name.
 -- description: The modifier's description.
-with
-
-entries as (
+with entries as (
     select
         menu_id,
         unnest(map_entries(document.modifiers)) as entry,

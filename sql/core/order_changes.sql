@@ -13,9 +13,7 @@
 -- field VARCHAR: The field's name in the interface; for encrypted ones with * for array positions.
 -- old_value VARCHAR null: The value before, as text; null if there was none, and if only the name is listed.
 -- new_value VARCHAR null: The value since, as text; null if there is none, and if only the name is listed.
-with
-
-changed as (
+with changed as (
     select
         order_id, version_no,
         unnest(changes) as change, -- of the documented fields, and hidden ones by name

@@ -13,9 +13,7 @@
 -- confirmation_code VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 -- has_tracking_url BOOLEAN null: Whether there is a tracking URL; false for an empty text, null if the source gave null or nothing.
 -- tracking_url VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
-with
-
-latest as (
+with latest as (
     select order_id, document.deliveries as deliveries, _load_id, from raw.latest_orders
 ),
 

@@ -11,9 +11,7 @@
 -- name: The modifier's name when ordered.
 -- quantity: Quantity of the modifier, as sent.
 -- price: The modifier's price, as sent.
-with
-
-modifiers as (
+with modifiers as (
     select
         order_id, lines_version_no, line_no,
         generate_subscripts(item.modifiers, 1) as modifier_no,

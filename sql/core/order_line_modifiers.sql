@@ -14,9 +14,7 @@
 -- name: The modifier's name when ordered.
 -- quantity: Quantity of the modifier, as sent.
 -- price: The modifier's price, as sent.
-with
-
-latest as (
+with latest as (
     select order_id, document.items as items, _load_id, from raw.latest_orders
 ),
 

@@ -13,9 +13,7 @@
 -- name: The product's name when ordered.
 -- price: The price of the line's product, as sent.
 -- instructions VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
-with
-
-latest as (
+with latest as (
     select order_id, document.items as items, _load_id, from raw.latest_orders
 ),
 

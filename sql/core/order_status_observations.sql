@@ -10,9 +10,7 @@
 -- observation_no: The run's place among those of the order, from 1.
 -- previous_status: The status of the run before; null in the first run, and where it was null.
 -- is_change: Whether another status was seen before: all runs but the first.
-with
-
-versions as (
+with versions as (
     select order_id, version_no, status, first_seen_at, last_seen_at,
     from core.order_versions
 ),

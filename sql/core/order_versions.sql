@@ -15,9 +15,7 @@
 -- delivery_statuses VARCHAR[] null: The statuses of its delivery records, in the order of the document.
 -- delivery_types VARCHAR[] null: The types of its delivery records, in the order of the document.
 -- _payload_sha256: SHA-256 of the document without personal data.
-with
-
-changed as (
+with changed as (
     select
         order_id, version_no,
         list(field order by field) as fields,

@@ -9,9 +9,7 @@
 --
 -- price_group_id BIGINT null: The price group's id.
 -- name: The group's name, such as a section heading of the menu.
-with
-
-groups as (
+with groups as (
     select
         menu_id,
         generate_subscripts(document.menu.price_groups, 1) as group_no,

@@ -12,9 +12,7 @@
 -- name: The product's name.
 -- description: The product's description.
 -- dispatch_method: How the product can be dispatched, as sent (observed: both).
-with
-
-entries as (
+with entries as (
     select
         menu_id,
         unnest(map_entries(document.products)) as entry,

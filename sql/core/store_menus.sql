@@ -11,9 +11,7 @@
 --
 -- store_id not null: The store, as the service numbers it.
 -- mention_count BIGINT >= 1: How many times the record names this menu; above 1 is unusual but valid.
-with
-
-named as (
+with named as (
     select
         store_id,
         unnest(document.menu_ids) as menu_id,

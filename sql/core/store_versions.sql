@@ -17,9 +17,7 @@
 -- last_listed_at TIMESTAMPTZ null: When it was last observed so: for the current row, when the store was last listed. Null for an archive of unknown time.
 -- is_current: Whether the latest record still says so.
 -- _load_id: The load of the observation with which the interval starts.
-with
-
-versions as (
+with versions as (
     select
         store_id, version_no, is_new, first_seen_at, last_seen_at,
         document.name as name,

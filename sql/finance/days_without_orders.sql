@@ -3,9 +3,7 @@
 -- Usually: on three quarters of the same weekdays of the eight weeks before, of which at
 -- least four must be known. Days before the store opened and after it closed for good, by
 -- ref.stores, are neither empty nor known.
-with
-
-placed as (
+with placed as (
     select distinct store_id, business_date
     from mart.daily_store_sales
     where store_id is not null and business_date is not null

@@ -1,9 +1,7 @@
 -- One row per counted order of `orders_to_close` that no rule in force explains, and why.
 --
 -- An assumed rule is not in force. `why` names the population and what would decide.
-with
-
-unexplained as (
+with unexplained as (
     select
         orders.order_id, orders.currency, orders.total_price, sums.reason,
         unnest([

@@ -2,9 +2,7 @@
 --
 -- By a close or a restatement, with the settings and rules of that time. Reads the
 -- warehouse, attached as the default database, and the sources and entries in `memory`.
-with
-
-pending as (from audit.pending_restatements),
+with pending as (from audit.pending_restatements),
 
 booked as (
     select

@@ -1,7 +1,5 @@
 -- One row per fact that a reconciliation rests on: release, rules, verdicts, findings.
-with
-
-release as (
+with release as (
     select
         generate_subscripts($items, 1) as position,
         'release' as section,

@@ -1,7 +1,5 @@
 -- One row per order of a reconciliation, all or only those with a break.
-with
-
-lines as (
+with lines as (
     select
         currency, sale_class,
         dense_rank() over (order by currency nulls last, sale_class) as line,

@@ -1,7 +1,5 @@
 -- One row per restatement of a reconciliation; line is null unless it is unposted.
-with
-
-restatements as (
+with restatements as (
     select
         *,
         posted_period is null and is_close_active as is_unposted,

@@ -1,7 +1,5 @@
 -- One row per order of the days and stores in `close_scope`, in the shape of the ledger.
-with
-
-whole_days as (
+with whole_days as (
     select business_date from close_scope where store_id is null
 ),
 

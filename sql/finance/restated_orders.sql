@@ -2,9 +2,7 @@
 --
 -- As it is now, and as it was seen when its day was closed. Reads the warehouse, attached
 -- as the default database, temp.last_booked, and the ledger entries in `memory`.
-with
-
-pending as (from audit.pending_restatements),
+with pending as (from audit.pending_restatements),
 
 versions as (
     select

@@ -4,9 +4,7 @@
 -- is now, together with the settings, rules and code of both times. The first case that
 -- applies decides; docs/DECISIONS.md explains them. Reads the warehouse, attached as the
 -- default database, temp.last_booked, temp.restated_orders, and the entries in `memory`.
-with
-
-causes as (
+with causes as (
     select
         pending.*,
         orders.business_date as current_business_date,

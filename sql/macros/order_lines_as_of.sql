@@ -1,8 +1,6 @@
 -- order_lines_as_of(ts): one row per line of the orders observed by then, as they were.
 -- Unknown observation times, of archives, count as earliest.
-with
-
-versions as (
+with versions as (
     select
         order_id,
         max(lines_version_no) as lines_version_no, -- rises with version_no

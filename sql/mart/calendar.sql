@@ -24,9 +24,7 @@
 
 -- Whether a day is over is as of the last observation of an order, not of the clock: the
 -- same documents give the same rows.
-with
-
-observed as (
+with observed as (
     select max(last_observed_at) as observed_at
     from audit.loads
     where kind = 'orders'

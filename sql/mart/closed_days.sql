@@ -15,9 +15,7 @@
 -- posted_amount: Sum of the restatements posted to a period.
 -- unposted_amount DECIMAL(38,4): Sum of the unposted restatements.
 -- current_amount: Current total.
-with
-
-closed as (
+with closed as (
     select
         business_date, store_id, sale_class, currency, order_count,
         $price,

@@ -20,10 +20,9 @@
 -- day_count_after BIGINT >= 0 <= 28: Days of sales after the day of the change, before the next one; at most 28.
 -- unit_count_after DECIMAL(38,0): Counted units in those days; an unstated quantity adds none.
 -- units_per_day_after DECIMAL(38,4) null not additive: Units by those days, to four decimals; null without days.
-with
 
 -- the prices that a version of a menu starts and ends with
-seen as (
+with seen as (
     select
         menu_id, product_id, channel, price, delivery_price,
         unnest([

@@ -19,9 +19,7 @@
 -- modifier_count >= 1: Number of modifiers, repeated ones too.
 -- modifier_amount: Sum of their amounts by the rule in force; null if none has one.
 -- unvalued_count: Number of modifiers without an amount; above 0, modifier_amount is incomplete.
-with
-
-items as (
+with items as (
     select
         sale_class, currency, product_id, unnamed_product, is_modifier, modifier_id,
         unnamed_modifier, action,

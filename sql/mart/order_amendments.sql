@@ -29,9 +29,7 @@
 -- removed_line_count BIGINT >= 0: Lines of the previous version that this one does not have, by line_id.
 -- changed_line_count BIGINT >= 0: Lines of both versions whose product, quantity, name, price or modifiers differ.
 -- verdict: How the total changed: total_lowered, total_raised, total_unchanged, or indeterminate if either is null.
-with
-
-amended as (
+with amended as (
     select distinct order_id, version_no from core.order_changes
     where field in ($prices)
 ),

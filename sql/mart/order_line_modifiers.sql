@@ -19,9 +19,7 @@
 -- price: The modifier's price, as sent.
 -- modifier_amount: What it adds to the line's amount by the rule in force; may be 0.
 -- missing_amount_reason: Why there is no amount; null if there is one. no_rule: no rule holds. missing_input: price or a quantity is missing. undecided: rules that remain give other amounts.
-with
-
-rules as (
+with rules as (
     select
         rule,
         rule_parameters[2] = 0 as is_without,

@@ -17,9 +17,7 @@
 -- line_amount: The line's amount under the subtotal rule in force, rounded if the rule rounds lines; null for missing_amount_reason.
 -- discount_share DECIMAL(38,4) null: The line's share of the order's discount, in proportion to line_amount, in units of the currency: the shares of an order add up to it. 0 if the discount is 0; else null if a line has no amount or one below zero, or all are zero. An apportionment: the source states no discount by line.
 -- missing_amount_reason: Why there is no amount. no_rule: every candidate is refuted. missing_input: the line or a modifier lacks a price or a quantity, or has one beyond a million. undecided: candidates remain that value what the line holds differently. Null where there is one.
-with
-
-rules as (
+with rules as (
     select
         rule,
         rule_parameters[1] = 1 as is_price_alone,

@@ -18,9 +18,7 @@
 -- reason: Why a residual is unknown; null if both are known.
 
 -- Both by the rules in force for the order, and what may explain a residual.
-with
-
-causes as (
+with causes as (
     select
         order_id,
         any_value(likely_cause) filter (where rule_target = 'subtotal')

@@ -24,9 +24,7 @@
 -- line_count: Number of lines.
 -- unit_count: Sum of the lines' quantities; 0 without lines, null if there are lines but no quantities.
 -- last_checked_at TIMESTAMPTZ null: Freshness: when the order was last requested, whatever the answer; null if an archive has no time.
-with
-
-contents as (
+with contents as (
     select
         order_id,
         count(*) as line_count,

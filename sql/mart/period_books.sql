@@ -11,9 +11,7 @@
 -- posted_amount: Sum of the restatements posted to it.
 -- reversed_amount DECIMAL(38,4): What was reversed in it: restatements of days that were reopened, negated.
 -- total_amount DECIMAL(38,4): closed_amount + posted_amount + reversed_amount.
-with
-
-booked as (
+with booked as (
     select
         period, store_id, sale_class, currency, measure,
         'closed' as side,

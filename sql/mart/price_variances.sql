@@ -24,9 +24,7 @@
 
 -- Where no menu of the store had been seen by then, as each of them was first seen later.
 -- A store with one menu looks offers up in that menu; one with several in its set of menus.
-with
-
-menus as not materialized (
+with menus as not materialized (
     select
         store_id,
         coalesce(known_from, cast('-infinity' as timestamptz)) as from_at,

@@ -20,9 +20,7 @@
 -- unit_rank BIGINT null >= 1: Its rank there by unit_count, 1 for most; equal ones share a rank. Null without units.
 -- sales_share DOUBLE null: Its line_amount by that of the store's day and sale class, of lines with an amount, 0 to 1 unless amounts are negative; null if they come to nothing.
 -- sales_rank BIGINT null >= 1: Its rank there by line_amount, 1 for most; equal ones share a rank. Null without an amount.
-with
-
-sold as (
+with sold as (
     select
         store_id, business_date, sale_class, product_id,
         currency, -- one per store: adds no rows

@@ -20,9 +20,7 @@
 -- last_sold_date DATE null: The last business day on which it was ordered; null if never.
 -- store_count: Number of stores that sold it.
 -- unit_count: Sum of the stated quantities; 0 if never sold, null if none is stated.
-with
-
-on_menus as (
+with on_menus as (
     select
         product_id,
         arg_min(name, menu_id) as name, -- ignores menus without a name

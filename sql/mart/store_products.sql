@@ -13,9 +13,7 @@
 -- is_on_menu: Whether a menu of this store has the product now.
 -- menu_count BIGINT >= 0: Number of menus in scope that have it.
 -- name_count BIGINT >= 0: Number of different names on those menus; above 1 one was chosen.
-with
-
-offered as (
+with offered as (
     select store_menus.store_id, products.product_id, products.menu_id, products.name,
     from core.store_menus as store_menus
     inner join core.products as products using (menu_id)

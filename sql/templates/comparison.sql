@@ -1,6 +1,4 @@
-with
-
-both_sides as (
+with both_sides as (
 $sides
 )
 

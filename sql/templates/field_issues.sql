@@ -1,7 +1,5 @@
 -- One row per $entity whose document lacks a field, has an unknown one or was rounded.
-with
-
-notes as (
+with notes as (
     select
         ${entity}_id,
         coalesce(absences, []) as missing_fields,

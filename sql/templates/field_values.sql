@@ -1,8 +1,6 @@
 -- A field is a column, named by a letter and its path: i integer, m money, t length of a text,
 -- d microseconds of a time; h and g tell whether a text or number of the vault is not empty.
-with
-
-documents as not materialized (
+with documents as not materialized (
     select $by $entity, _fetched_at, from $documents
 ),
 

@@ -1,7 +1,5 @@
 -- One row per place in the lines of each lines' version of an order whose items ever changed: `$table`.
-with
-
-changed as (
+with changed as (
     select
         order_id, lines_version_no,
         before.items as items_before,

@@ -1,8 +1,6 @@
 -- The $entity's rows have the counts and sums that validation took from its document.
 -- severity: blocking
-with
-
-$lines
+with $lines
 
 compared as (
     select

@@ -1,8 +1,7 @@
 -- One row per place in a menu, and run of versions that say the same of it: `$table`.
-with
 
 -- each new version, and the last version that is stored here
-seen as (
+with seen as (
     select
         t.menu_id, t.version_no,
         $place as place,

@@ -1,7 +1,5 @@
 -- One row per later version of an order: its contents, those before, and what changed.
-with
-
-pairs as (
+with pairs as (
     select
         order_id, version_no,
         content as after,

@@ -2,9 +2,7 @@
 -- severity: warning
 -- On any menu, or on one of the store's own if [menus] product_id_scope is per_menu. If no menu
 -- was observed, core.menus__were_observed or core.stores__have_a_known_menu reports it.
-with
-
-known as (
+with known as (
     select
         null::bigint as store_id,
         ${entity}_id,

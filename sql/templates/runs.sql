@@ -1,7 +1,5 @@
 -- One row per id and run of equal documents among its observations.
-with
-
-goods as (
+with goods as (
     select
         observations.*,
         coalesce(before.versions, 0) as versions_before,

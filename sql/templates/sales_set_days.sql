@@ -2,9 +2,7 @@
 --
 -- Amounts are integers in ten-thousandths. A store-day is_comparable if its orders state
 -- each amount that its totals add up, and no sum has more than 17 digits.
-with
-
-stated as (
+with stated as (
     select
         row_number() over (order by store_id, business_date, amount_field) as total_no,
         dense_rank() over (order by store_id, business_date) as store_day_no,

@@ -1,7 +1,5 @@
 -- One row per id with several observations, or with an earlier state: its new state.
-with
-
-observed as (
+with observed as (
     select
         observations.*,
         verdict in ('accepted', 'unchanged') as good,

@@ -1,7 +1,5 @@
 -- One row per order of which a new version came: the last one that the tables have.
-with
-
-modifiers as (
+with modifiers as (
     select order_id, line_no, list($modifiers order by modifier_no) as modifiers
     from warehouse.core.order_line_modifiers
     where order_id in (select order_id from touched.grown)

@@ -1,9 +1,7 @@
 -- Over all days, fields were counted in every order, line, modifier and delivery of core.
 -- severity: blocking
 -- scope: all
-with
-
-both_sides as (
+with both_sides as (
     select
         path,
         sum(parent_count) as parent_count,

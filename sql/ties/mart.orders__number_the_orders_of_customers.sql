@@ -1,9 +1,7 @@
 -- Over all days, a customer's orders that have a time are numbered from 1 without gaps.
 -- severity: blocking
 -- scope: all
-with
-
-customers as (
+with customers as (
     select
         min(order_id) as order_id,
         count(created_at) as order_count,
