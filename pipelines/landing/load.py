@@ -231,10 +231,7 @@ class Load:
     def _begin(self) -> tuple[TableWriter, TableWriter]:
         self._vault.begin(self.load_id, self.kind)
         documents, observations = pair(self._data_dir, self.kind, self.load_id)
-        return (
-            TableWriter(documents, documents_schema(self.kind)),
-            TableWriter(observations, OBSERVATIONS),
-        )
+        return (TableWriter(documents, documents_schema(self.kind)), TableWriter(observations, OBSERVATIONS))
 
     def _validate(self, batch: list[Waiting]) -> tuple[dict[int, ValidatedDocument], dict[int, Refusal]]:
         validated: dict[int, ValidatedDocument] = {}

@@ -38,6 +38,12 @@ def _compression(name: str, kind: str) -> str:
     return ""
 
 
+def count_of(done: duckdb.DuckDBPyConnection) -> int:
+    """Return how many rows a statement wrote or counted."""
+    row = done.fetchone()
+    return int(row[0]) if row else 0
+
+
 SHARE = 0.4  # of the available memory: the process takes more than DuckDB counts, and others run beside it
 LEAST_BYTES = 850_000_000
 AUTO = "auto"

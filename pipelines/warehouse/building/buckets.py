@@ -229,9 +229,9 @@ def _write(con: duckdb.DuckDBPyConnection, part: Part, own: Path, table: str, re
     unfinished = own / "rows.parquet"
     relation = relation or f"warehouse.{table}"
     with measured(WRITING):
-        row = con.execute(f"copy (from {relation}) to {literal(unfinished)} (format parquet)").fetchone()
+        rows = storage.count_of(con.execute(f"copy (from {relation}) to {literal(unfinished)} (format parquet)"))
     unfinished.replace(part.file(table))
-    return int(row[0]) if row else 0
+    return rows
 
 
 PARTS = "parts"  # the folder beside the warehouse

@@ -182,8 +182,7 @@ def orders_per_bucket(
 
 def _orders(con: duckdb.DuckDBPyConnection) -> int:
     """Return how many orders have a document."""
-    row = con.execute(f"select count(*) from warehouse.build.states where {LANDED_ORDERS}").fetchone()
-    return int(row[0]) if row else 0
+    return storage.count_of(con.execute(f"select count(*) from warehouse.build.states where {LANDED_ORDERS}"))
 
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:

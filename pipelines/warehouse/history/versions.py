@@ -21,7 +21,7 @@ from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import HELD, filled
 from pipelines.warehouse.inputs.landed import create_earlier_documents, present
-from pipelines.warehouse.storage import spelled
+from pipelines.warehouse.storage import count_of, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,8 +97,7 @@ def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, 
                 before.last_source, before.last_load_id, before.last_seq
             )
     """)
-    row = con.execute(f"select count(*) from {into}").fetchone()
-    return int(row[0]) if row else 0
+    return count_of(con.execute(f"select count(*) from {into}"))
 
 
 RUN = {

@@ -12,6 +12,7 @@ from pipelines.literals import literals
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.inputs.relations import create
+from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -219,5 +220,4 @@ def _files(paths: Sequence[Path], *options: str) -> str:
 
 
 def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:
-    row = con.execute(f"select count(*) from {relation}").fetchone()
-    return int(row[0]) if row else 0
+    return count_of(con.execute(f"select count(*) from {relation}"))

@@ -7,6 +7,7 @@ dependencies; a new version of it is a new fingerprint of the warehouse.
 
 from __future__ import annotations
 
+import bisect
 import datetime as dt
 import functools
 import io
@@ -114,22 +115,11 @@ def _ruled(clock: zoneinfo.ZoneInfo, since: int) -> Iterator[int]:
     known = [(since, _at(clock, since)), *((each, _at(clock, each)) for each in months if each > since)]
     for (low, before), (high, after) in pairwise(known):
         if before != after:
-            # Clocks change on a quarter of an hour, as a rule; to the second where they do not.
-            quarter = _change(clock, low, high, before, 900)
-            sharp = _at(clock, quarter - 1) == before
-            yield quarter if sharp else _change(clock, quarter - 900, quarter, before, 1)
+            yield low + bisect.bisect_left(range(low, high), x=True, key=functools.partial(_differs, clock, before))
 
 
-def _change(clock: zoneinfo.ZoneInfo, low: int, high: int, before: int, step: int) -> int:
-    """Return the first whole step after `low`, up to `high`, at which the offset is no longer `before`."""
-    while high - low > step:
-        middle = low + (high - low) // (2 * step) * step
-        middle = max(middle, low + step)
-        if _at(clock, middle) == before:
-            low = middle
-        else:
-            high = middle
-    return high
+def _differs(clock: zoneinfo.ZoneInfo, before: int, second: int) -> bool:
+    return _at(clock, second) != before
 
 
 def _at(clock: zoneinfo.ZoneInfo, second: int) -> int:

@@ -120,10 +120,7 @@ def run_tests(settings: Settings) -> list[Tried]:
 def _differences(model: Model, text: str) -> Iterator[str]:
     """Yield a sentence for each row that is missing, and for each that was not expected."""
     blocks = [block.splitlines() for block in text.split("\n\n") if block.strip()]
-    config: dict[str, Any] = {
-        "enable_external_access": False,
-        "python_enable_replacements": False,
-    }
+    config: dict[str, Any] = {"enable_external_access": False, "python_enable_replacements": False}
     with duckdb.connect(config=config) as con:
         con.execute("set timezone = 'UTC'")
         con.execute("set lock_configuration = true")

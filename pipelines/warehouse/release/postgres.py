@@ -30,6 +30,7 @@ from pipelines.warehouse.catalogue.meta_tables import ABOUT
 from pipelines.warehouse.catalogue.tables import partition_of
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.rows.session import plain_session
+from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -238,8 +239,7 @@ class _Copying:
     def _fill(self, csv: str) -> int:
         """Have DuckDB write into the pipe; return how many rows. Whoever waits at its other end waits no more."""
         try:
-            row = self._con.cursor().execute(csv).fetchone()
-            return int(row[0]) if row else 0
+            return count_of(self._con.cursor().execute(csv))
         finally:
             with contextlib.suppress(OSError):
                 os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
@@ -259,16 +259,12 @@ class _Copying:
             self._do(f'comment on column {table.name}."{column.name}" is {literal(column.description)}')
         replaced = "on conflict (table_name) do update set columns = excluded.columns, comments = excluded.comments"
         self._pg.execute(
-            f"insert into ordermart.tables values (%s, %s, %s) {replaced}",
-            [table.name, columns, comments],
+            f"insert into ordermart.tables values (%s, %s, %s) {replaced}", [table.name, columns, comments]
         )
 
     def _note(self, table: str, month: str, sha256: str) -> None:
         replaced = "on conflict (table_name, month) do update set sha256 = excluded.sha256"
-        self._pg.execute(
-            f"insert into ordermart.parts values (%s, %s, %s) {replaced}",
-            [table, month, sha256],
-        )
+        self._pg.execute(f"insert into ordermart.parts values (%s, %s, %s) {replaced}", [table, month, sha256])
 
     def _drop(self, name: str) -> None:
         """Drop a copied table; one that a view of somebody's reads is not dropped, and the copy fails."""

@@ -64,6 +64,7 @@ from pipelines.warehouse.release.released_tables import (
 from pipelines.warehouse.release.retention import UNFINISHED, defer, is_published, prune, remove_release, sweep
 from pipelines.warehouse.rows.fresh_rows import results_as_stored
 from pipelines.warehouse.rows.session import READ_ONLY, attached, plain_session, remembered, use_few_threads
+from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -130,16 +131,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         commit, shown_in, memory = _settle(con, settings)
         fingerprint = memory.fingerprint if memory else {}
         started = _now_after(releases)
-        if (
-            last
-            and known
-            and not damaged
-            and (known.reference, known.models)
-            == (
-                reference.digest,
-                models.digest,
-            )
-        ):
+        if last and known and not damaged and (known.reference, known.models) == (reference.digest, models.digest):
             why = "nothing changed since" if known.commit == commit else ""
             if run and not why and known.fingerprint == fingerprint:
                 why = _why_wait(settings, known, shown_in, run)
@@ -326,8 +318,7 @@ def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[st
         return {table.name: result.rows[table.name] for table in catalogue.released()}
     counts = {}
     for table in catalogue.released():
-        row = con.execute(f"select count(*) from warehouse.{table.name}").fetchone()
-        counts[table.name] = int(row[0]) if row else 0
+        counts[table.name] = count_of(con.execute(f"select count(*) from warehouse.{table.name}"))
     return counts
 
 

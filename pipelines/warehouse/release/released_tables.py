@@ -29,14 +29,7 @@ from pipelines.warehouse.catalogue.meta_tables import (
     UNMATCHED,
     rows_of,
 )
-from pipelines.warehouse.catalogue.tables import (
-    CREATED,
-    NO_MONTH,
-    WHOLE,
-    is_in_business_month,
-    month_of,
-    partition_of,
-)
+from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in_business_month, month_of, partition_of
 from pipelines.warehouse.contracts import ARROW_TYPES
 from pipelines.warehouse.own.making import state_file
 from pipelines.warehouse.release.manifest import File, described

@@ -60,8 +60,7 @@ def _copy(con: duckdb.DuckDBPyConnection, folder: Path, name: str, parts: int) -
     parquet = folder / "parquet" / f"{name.replace('.', '/')}.parquet"
     parquet.parent.mkdir(parents=True, exist_ok=True)
     con.execute(f"copy sample.{name} to {literal(parquet)} (format parquet, compression zstd)")
-    row = con.execute(f"select count(*) from sample.{name}").fetchone()
-    return int(row[0]) if row else 0
+    return storage.count_of(con.execute(f"select count(*) from sample.{name}"))
 
 
 def _comment(con: duckdb.DuckDBPyConnection, name: str) -> None:

@@ -22,6 +22,7 @@ from pipelines.warehouse.catalogue.tables import contract_check, key_check
 from pipelines.warehouse.evidence import GATHERED
 from pipelines.warehouse.rows.profile import measured
 from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
+from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -333,12 +334,6 @@ class Making:
             self.tally.raise_if_blocked()
 
 
-def count_of(done: duckdb.DuckDBPyConnection) -> int:
-    """Return how many rows a statement wrote or counted."""
-    row = done.fetchone()
-    return int(row[0]) if row else 0
-
-
 def differ(con: duckdb.DuckDBPyConnection, left: str, right: str) -> bool:
     """Tell whether two relations of the same columns hold other rows; their order does not matter.
 
@@ -386,8 +381,7 @@ def tie_out(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
     with _stored_tables(con):
         for tie in catalogue.ties():
             found = violations(tie)
-            row = con.execute(f"select count(*) from {found}").fetchone()
-            results.append(found_in(con, tie, found, int(row[0]) if row else 0))
+            results.append(found_in(con, tie, found, count_of(con.execute(f"select count(*) from {found}"))))
     return results
 
 

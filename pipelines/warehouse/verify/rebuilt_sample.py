@@ -27,6 +27,7 @@ from pipelines.warehouse.inputs.landed import create_documents, create_observati
 from pipelines.warehouse.rows.fresh_rows import Making
 from pipelines.warehouse.rows.session import lay_out
 from pipelines.warehouse.rows.views import STATES
+from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,8 +134,7 @@ def create_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], c
         con.execute(
             f"insert into {SAMPLE} select distinct kind, id from touched.observed where id is not null and {condition}"
         )
-    row = con.execute(f"select count(*) from {SAMPLE}").fetchone()
-    return int(row[0]) if row else 0
+    return count_of(con.execute(f"select count(*) from {SAMPLE}"))
 
 
 def build_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], targets: Sequence[Table]) -> None:

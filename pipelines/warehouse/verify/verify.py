@@ -31,6 +31,7 @@ from pipelines.warehouse.own.trying import remade
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.rows.session import Memory, attached, attached_draft, fingerprint_of, remembered, session
+from pipelines.warehouse.storage import count_of
 from pipelines.warehouse.verify.rebuilt_sample import (
     LIVE,
     SAMPLE,
@@ -197,8 +198,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
             rebuild(con, file, live.raw, memory, settings.warehouse.buckets, 1, progress or (lambda *_: None))
             with _beside(con, live), attached(con, file):
                 _compare(con, live, list(catalogue.tables()), {}, done)
-                row = con.execute("select count(*) from warehouse.core.orders").fetchone()
-                done.orders = int(row[0]) if row else 0
+                done.orders = count_of(con.execute("select count(*) from warehouse.core.orders"))
     finally:
         _remove(file)
     if live.release and live.manifest and live.manifest.models == read_models(settings).digest:
