@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pipelines.inbox.committer import Committer, Delivery
-from pipelines.inbox.notifications import Notification
+from pipelines.inbox.deliveries import Notification
 from pipelines.inventory import STORES, WORK_LIST
 
 

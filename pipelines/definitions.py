@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from pipelines.assets.dev import fail_dead_runs
-from pipelines.assets.flow import UNDER_WAY, flow, table_checks
-from pipelines.assets.sensors import sensors
+from pipelines.assets.flow import UNDER_WAY, flow, sensors, table_checks
 from pipelines.record import KINDS_OF_RUNS, NIGHT
 from pipelines.run.dagster_records import trim_records
 from pipelines.run.under_way import Asked, NotBegunError, begun

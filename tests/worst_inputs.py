@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from pipelines.inbox.deliveries import deserialized, serialized
-from pipelines.inbox.notifications import Decoder
+from pipelines.inbox.deliveries import Decoder, deserialized, serialized
 from pipelines.landing import JsonStream, Rekeeper, Validator, time_in
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.literals import one_line as plain

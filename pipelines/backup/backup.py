@@ -35,16 +35,22 @@ from pipelines.backup.manifest import (
 from pipelines.backup.rows import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole
-from pipelines.inventory import Inventory, read_inventory, record_stores
-from pipelines.inventory.record import INVENTORY, write_copy
-from pipelines.inventory.stores import damaged_parts, why_not_continued
+from pipelines.inventory import (
+    INVENTORY,
+    Inventory,
+    damaged_parts,
+    read_inventory,
+    record_stores,
+    why_not_continued,
+    write_copy,
+)
 from pipelines.landing import raw_files
 from pipelines.landing.data_folder import guard_format, remember_erasure_log
 from pipelines.ledger import ledger_of
 from pipelines.ledger.decisions import erasures
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.notify import LastBackup, record_backup
-from pipelines.privacy.erasure import LOG, add_to_log, erasure_log
+from pipelines.privacy import LOG, add_to_log, erasure_log
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS

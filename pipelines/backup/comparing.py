@@ -19,6 +19,8 @@ import pyarrow as pa
 from pipelines.backup.manifest import BackupError, backups, read_manifest
 from pipelines.clock import utc_now
 from pipelines.inventory import (
+    COPY,
+    INVENTORY,
     STORES,
     VAULT,
     WORK_LIST,
@@ -26,28 +28,26 @@ from pipelines.inventory import (
     InventoryError,
     accept,
     changing,
+    damaged_parts,
     forget_files,
-    read_inventory,
-    settle,
-    write_noted,
-)
-from pipelines.inventory.record import (
-    COPY,
-    INVENTORY,
     is_expected,
     is_noted,
     is_unsettled,
     measured,
     read_copy,
+    read_inventory,
+    settle,
+    structure,
+    why_not_continued,
     write_inventory,
+    write_noted,
 )
-from pipelines.inventory.stores import damaged_parts, structure, why_not_continued
 from pipelines.landing.data_folder import FORMATS, notes_of
 from pipelines.landing.raw_files import Manifest, Merged, is_merged, loads_of, names, pair, write_manifest
 from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.notify import last_backup
-from pipelines.privacy.erasure import LOG, erasure_log
+from pipelines.privacy import LOG, erasure_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

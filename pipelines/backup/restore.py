@@ -16,9 +16,9 @@ from pipelines.backup.manifest import MANIFEST, BackupError, Manifest, backups, 
 from pipelines.backup.rows import Comparison, compare_warehouse, compare_without_later_loads
 from pipelines.durable import file_hash, sync
 from pipelines.finance.restating import build_and_record
-from pipelines.inventory.record import read_inventory, write_inventory
+from pipelines.inventory import read_inventory, write_inventory
 from pipelines.landing.data_folder import RESTORING, guard_format, migrate
-from pipelines.privacy.erasure import NoErasures, apply_to_restored, known_erasures
+from pipelines.privacy import NoErasures, apply_to_restored, known_erasures
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault
 from pipelines.warehouse import publish

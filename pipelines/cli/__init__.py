@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli import books, init, models, runs, shown, sources, stored, vault
+from pipelines.cli import books, runs, shown, sources, stored, vault
 from pipelines.cli.options import Config, end, write_plain_text
 
 # As `--help` lists them; a command without a group would not be listed.
@@ -45,9 +45,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # with markup, Rich drops words in brackets, such as [webhooks]
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (runs, shown, init, stored, sources, books):
+for _module in (runs, shown, stored, sources, books):
     app.add_typer(_module.app)
-app.add_typer(models.app, name="models")
 app.add_typer(vault.app, name="vault")
 
 

@@ -268,8 +268,8 @@ def reconcile(
     from pipelines.finance.periods import Selection
     from pipelines.finance.reconciliation import reconciliation
     from pipelines.finance.released import released
-    from pipelines.report.progress import terminal_progress
     from pipelines.report.reconciliation_views import reconciliation_lines, write_page
+    from pipelines.report.text import terminal_progress
     from pipelines.report.workbook import write_workbook
 
     selection = Selection.between(since, until, store)

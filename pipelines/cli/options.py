@@ -73,7 +73,7 @@ def prepared(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def _locked(settings: Settings, holder: str) -> Iterator[Progress]:
     from pipelines.ingest.lock import run_lock
-    from pipelines.report.progress import terminal_progress
+    from pipelines.report.text import terminal_progress
 
     with run_lock(settings.data_dir, holder), terminal_progress() as progress:
         yield progress

@@ -52,7 +52,7 @@ def run(
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
     from pipelines.ingest.session import stoppable
-    from pipelines.report.progress import json_progress, line, terminal_progress
+    from pipelines.report.text import json_progress, line, terminal_progress
     from pipelines.run.exit_codes import exit_code
     from pipelines.run.under_way import Asked, NotBegunError, perform
 
@@ -91,7 +91,7 @@ def _say_summary(settings: Settings, ended: Run, *, is_verbose: bool) -> None:
 
 def _say_told(run: Run, told: Told, code: int, *, as_json: bool) -> None:
     """Say what could not be sent or written; of JSON, all of the run."""
-    from pipelines.report.progress import line, run_lines
+    from pipelines.report.text import line, run_lines
 
     if as_json:
         say([line("alarm_not_sent", text=text) for text in told.failures])

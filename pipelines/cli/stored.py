@@ -41,7 +41,7 @@ def backup(
     """
     from pipelines.backup import back_up
     from pipelines.report.outcomes import backup_lines
-    from pipelines.report.progress import terminal_progress
+    from pipelines.report.text import terminal_progress
 
     with terminal_progress() as progress:
         done = back_up(settings, folder, keep=keep, progress=progress)
@@ -77,9 +77,9 @@ def restore(
     from pipelines.backup import restore as restore_backup
     from pipelines.ingest.lock import RESTORE, run_lock
     from pipelines.ledger.decisions import current_user
-    from pipelines.privacy.erasure import NoErasures
+    from pipelines.privacy import NoErasures
     from pipelines.report.outcomes import restore_lines
-    from pipelines.report.progress import terminal_progress
+    from pipelines.report.text import terminal_progress
 
     if check:
         backup, manifest = check_backup(folder)

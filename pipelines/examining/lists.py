@@ -25,8 +25,7 @@ from pipelines.examining.draft import (
 from pipelines.examining.login import Hints
 from pipelines.partner import Clock, ListingBroken
 from pipelines.partner.exchange import ASK_FOR_JSON, exchange
-from pipelines.partner.last_page import MORE, NEXT, OF_THE_LIST, TOTALS, scalars, word_of
-from pipelines.partner.listing import LinkError, Listing, targets
+from pipelines.partner.listing import MORE, NEXT, OF_THE_LIST, TOTALS, LinkError, Listing, scalars, targets, word_of
 from pipelines.partner.pointer import PointerError, get, parse
 
 if TYPE_CHECKING:

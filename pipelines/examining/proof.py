@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from pipelines.ingest.outcome import listed_id
-from pipelines.ingest.store_records import StoreRecords
+from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
 from pipelines.partner import ListingBroken, PartnerClient, PartnerError, ServiceDown

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pipelines.inbox.notifications import Notification
+    from pipelines.inbox.deliveries import Notification
     from pipelines.inbox.receiver import Kept
     from pipelines.inbox.store import Inbox
 

@@ -1,17 +1,29 @@
-"""Query and prune stored deliveries, and decode undecodable ones again after settings were corrected.
+"""Verify deliveries, decode what they name, and keep it: signature and age, then topic, id and delivery id.
 
-Bodies are not here: an undecodable one is in the vault under its reference.
+Takes nothing else from a body: its content is never trusted, the document is fetched. With a signature configured the
+id comes from the body alone, which is what was signed. A signature is compared in constant time. Bodies are not kept
+here: an undecodable one is in the vault under its reference, and is decoded again after settings were corrected.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import hmac
+import re
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from standardwebhooks import Webhook, WebhookVerificationError
 
 from pipelines.clock import utc_now
-from pipelines.inbox.notifications import Decoder
-from pipelines.inbox.store import FROM_JSON, connect, micros, moment, reason_bit, transaction, upsert
+from pipelines.inbox.store import FROM_JSON, INT64, connect, micros, moment, reason_bit, transaction, upsert
+from pipelines.partner.pointer import UNREADABLE, is_json, parse, raw_at
+from pipelines.settings import SettingsError
+from pipelines.settings.kinds import ENTITIES, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +32,181 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Webhooks
     from pipelines.settings.kinds import Kind
+
+    Verify = Callable[[Mapping[bytes, bytes], bytes, float], bool]
+
+# The topics of interface section 6.
+TOPICS: dict[str, Kind] = {**{f"{kind}.update": kind for kind in KINDS}, "orders.create": "orders"}
+# Texts that the inbox may store: anything else could be personal data, such as a name or a telephone number.
+_TOPIC = re.compile(r"[a-z_]{1,40}([.:/-][a-z_]{1,40}){1,3}", re.ASCII)
+_DELIVERY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_NOTHING = object()
+_HEADER = "header:"
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """The content of a delivery. `undecodable` is None, or why it names no id; then there is nothing to fetch."""
+
+    topic: str | None
+    kind: Kind | None
+    id: int | None
+    delivery_id: str | None
+    undecodable: str | None
+
+
+class Decoder:
+    """Decodes deliveries as [webhooks] describes them; create one and reuse it."""
+
+    def __init__(self, settings: Webhooks) -> None:
+        is_signed = settings.signature != "none"  # then anybody may have written the headers
+        own_topic = is_signed and not settings.allow_unsigned_topic
+        self._topic = [_location(text) for text in settings.topic_locations if not (own_topic and _is_header(text))]
+        self._delivery = [_location(text) for text in settings.delivery_id_locations]
+        ids = [text for text in settings.id_locations if not (is_signed and _is_header(text))]
+        self._ids = {kind: [_location(text.replace("{kind}", ENTITIES[kind])) for text in ids] for kind in KINDS}
+
+    def decode(self, headers: Mapping[bytes, bytes], body: bytes) -> Notification:
+        """Return the content of a delivery; names in `headers` are in lower case. Raise nothing, whatever the bytes."""
+        topic, kind = self._find_topic(headers, body)
+        delivery_id = self._find_delivery(headers, body)
+        if kind is not None:
+            for location in self._ids[kind]:
+                id_ = _as_id(_value_at(location, headers, body))
+                if id_ is not None:
+                    return Notification(topic, kind, id_, delivery_id, None)
+            reason = "no id found" if is_json(body) else "no id found: the body is not JSON"
+        elif topic is not None:
+            reason = "unknown topic"
+        else:
+            reason = "no topic found" if is_json(body) else "no topic found: the body is not JSON"
+        return Notification(topic, kind, None, delivery_id, reason)
+
+    def _find_topic(self, headers: Mapping[bytes, bytes], body: bytes) -> tuple[str | None, Kind | None]:
+        unknown = None
+        for location in self._topic:
+            found = _value_at(location, headers, body)
+            if isinstance(found, str):
+                if found in TOPICS:
+                    return found, TOPICS[found]
+                if unknown is None and _TOPIC.fullmatch(found):
+                    unknown = found
+        return unknown, None
+
+    def _find_delivery(self, headers: Mapping[bytes, bytes], body: bytes) -> str | None:
+        for location in self._delivery:
+            found = _value_at(location, headers, body)
+            if type(found) is int and found in INT64:
+                return str(found)
+            if isinstance(found, str) and _DELIVERY_ID.fullmatch(found):
+                return found
+        return None
+
+
+def _location(text: str) -> bytes | tuple[str, ...]:
+    """Return the name of a header in lower-case bytes, or the tokens of a JSON pointer."""
+    return text.removeprefix(_HEADER).lower().encode("ascii") if _is_header(text) else parse(text)
+
+
+def _is_header(text: str) -> bool:
+    return text.startswith(_HEADER)
+
+
+def _value_at(location: bytes | tuple[str, ...], headers: Mapping[bytes, bytes], body: bytes) -> Any:
+    if isinstance(location, bytes):
+        found = headers.get(location)
+        return _NOTHING if found is None else found.decode("latin-1").strip()
+    found = raw_at(body, location)
+    if found is None or bytes(memoryview(found)[:1]) in (b"{", b"["):
+        return _NOTHING
+    try:
+        return msgspec.json.decode(found)
+    except UNREADABLE:
+        return _NOTHING
+
+
+def _as_id(found: Any) -> int | None:
+    """Return an id given as an integer or as its canonical text, else None."""
+    if type(found) is str and _INTEGER.fullmatch(found):
+        found = int(found)
+    return found if type(found) is int and found in INT64 else None
+
+
+_SECONDS = re.compile(rb"[0-9]{1,12}")
+_SHORTEST = 16  # bytes of a secret; shorter ones can be guessed from one signed delivery
+_VARIABLE = "ORDERMART_WEBHOOKS__SECRET"
+
+
+def verifier(settings: Webhooks) -> Verify:
+    """Return the function that verifies a delivery by its headers (names in lower case), body and time of receipt.
+
+    Raise SettingsError if a signature is configured and its secret is missing or unusable.
+    """
+    if settings.signature == "none":
+        return lambda _headers, _body, _now: True
+    if not settings.secret:
+        raise SettingsError(f'[webhooks] signature = "{settings.signature}" needs a secret: set {_VARIABLE}')
+    if settings.signature == "standard_webhooks":
+        return _standard(settings)
+    return _hmac_sha256(settings)
+
+
+def _standard(settings: Webhooks) -> Verify:
+    try:
+        webhook = Webhook(settings.secret.reveal())
+        key = base64.b64decode(settings.secret.reveal().removeprefix("whsec_"))
+    except Exception:  # noqa: BLE001 -- the library's errors may quote the secret
+        raise SettingsError(f"{_VARIABLE}: not a Standard Webhooks secret; use whsec_ followed by base64") from None
+    _check_length(key)
+    tolerance = settings.tolerance_seconds
+
+    def verify(headers: Mapping[bytes, bytes], body: bytes, now: float) -> bool:
+        sent = headers.get(b"webhook-timestamp", b"")
+        if not _SECONDS.fullmatch(sent) or abs(now - int(sent)) > tolerance:
+            return False
+        named = ("webhook-id", "webhook-timestamp", "webhook-signature")
+        try:
+            given = {name: headers[name.encode()].decode("ascii") for name in named}
+            webhook.verify(body, given, json_parse=False)
+        except (KeyError, ValueError, WebhookVerificationError):
+            return False
+        return True
+
+    return verify
+
+
+def _hmac_sha256(settings: Webhooks) -> Verify:
+    key = settings.secret.reveal().encode()
+    _check_length(key)
+    header, clock = settings.signature_header.lower().encode(), settings.timestamp_header.lower().encode()
+    prefix = settings.signature_prefix.encode()
+    before, after = (part.encode() for part in settings.signing_template.split("{body}"))
+    decode: Callable[[bytes], bytes] = binascii.unhexlify if settings.signature_encoding == "hex" else _strict_base64
+
+    def verify(headers: Mapping[bytes, bytes], body: bytes, now: float) -> bool:
+        given = headers.get(header, b"").strip()
+        sent = headers.get(clock, b"") if clock else b""
+        is_recent = not clock or (bool(_SECONDS.fullmatch(sent)) and abs(now - int(sent)) <= settings.tolerance_seconds)
+        signed = before.replace(b"{timestamp}", sent), body, after.replace(b"{timestamp}", sent)
+        expected = hmac.new(key, b"".join(signed), hashlib.sha256).digest()
+        try:
+            signature = decode(given.removeprefix(prefix))
+        except ValueError:
+            signature = b""
+        # one way through: the time taken does not tell what was wrong
+        return hmac.compare_digest(expected, signature) & given.startswith(prefix) & is_recent
+
+    return verify
+
+
+def _check_length(key: bytes) -> None:
+    if len(key) < _SHORTEST:
+        raise SettingsError(f"{_VARIABLE}: must have at least {_SHORTEST} bytes, so that nobody can guess it")
+
+
+def _strict_base64(text: bytes) -> bytes:
+    return base64.b64decode(text, validate=True)
 
 
 _PAGE = 10_000

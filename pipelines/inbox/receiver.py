@@ -1,15 +1,16 @@
-"""Serve the webhook receiver: `ordermart webhooks serve`, a process of its own.
+"""Serve the webhook receiver: `ordermart webhooks serve`, a process of its own; several may write to the same inbox.
 
-Assembles, starts and stops the parts. Several receivers may write to the same inbox.
-
-Bodies that nobody could verify or read are kept encrypted, up to a limit. Of a sender that opens many connections and
-says nothing, the longest idle are closed first.
+Deliveries are limited in size, time and number, and answered once they are committed: `deliveries` verifies and decodes
+one, and `committer` makes it durable. A bucket of tokens per address limits how many each sender may make, signed or
+not. Bodies that nobody could verify or read are kept encrypted, up to a limit. Of a sender that opens many connections
+and says nothing, the longest idle are closed first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import os
 import resource
 import socket
@@ -21,15 +22,17 @@ import threading
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from granian.http import HTTP1Settings
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from pipelines.clock import utc_now
 from pipelines.durable import keep_private
-from pipelines.inbox.app import Receiver, make_app
-from pipelines.inbox.committer import Committer
-from pipelines.inbox.notifications import Decoder, verifier
+from pipelines.inbox.committer import Committer, Delivery
+from pipelines.inbox.deliveries import Decoder, serialized, verifier
 from pipelines.inbox.store import inbox_path
 from pipelines.listening import ListenError, claimed, serve_until_stopped
 from pipelines.settings import SettingsError
@@ -38,10 +41,219 @@ from pipelines.vault import VaultError, open_vault
 from pipelines.vault.bodies import ROW_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pipelines.settings import Settings
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
+
+    from pipelines.inbox.deliveries import Verify
+    from pipelines.settings import Settings, Webhooks
     from pipelines.vault import Vault
+
+_BURST_SECONDS = 20  # a quiet sender may send so many seconds' worth at once
+_MOST = 10_000  # senders remembered; those beyond share one bucket
+_FORGET_SECONDS = 1.0
+_OTHERS = "others"
+_NETWORK_BITS = 64  # of IPv6: one sender usually has so many addresses
+
+
+class Senders:
+    """The buckets of all senders; `per_second` deliveries of each are allowed on average, 0 for any number."""
+
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second, self._clock = per_second, clock
+        self._most = max(1.0, per_second * _BURST_SECONDS)
+        self._forgotten_at = -_FORGET_SECONDS
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def allow(self, sender: str) -> bool:
+        """Return whether a sender may deliver now, and count the delivery."""
+        if not self._per_second:
+            return True
+        now = self._clock()
+        if sender not in self._buckets and len(self._buckets) >= _MOST:
+            self._forget_quiet_ones(now)
+            if len(self._buckets) >= _MOST:
+                sender = _OTHERS
+        left, at = self._buckets.get(sender, (self._most, now))
+        left = min(self._most, left + (now - at) * self._per_second)
+        is_allowed = left >= 1
+        self._buckets[sender] = (left - is_allowed, now)
+        return is_allowed
+
+    def _forget_quiet_ones(self, now: float) -> None:
+        """Forget the senders whose buckets are full again, but not with every delivery."""
+        if now - self._forgotten_at < _FORGET_SECONDS:
+            return
+        self._forgotten_at = now
+        self._buckets = {
+            sender: (left, at)
+            for sender, (left, at) in self._buckets.items()
+            if left + (now - at) * self._per_second < self._most
+        }
+
+
+def sender_of(client: tuple[str, int] | None, headers: Mapping[bytes, bytes]) -> str:
+    """Return who sends: the address, or what a proxy on this machine says of it in X-Real-IP."""
+    address = client[0] if client else ""
+    try:
+        peer = ipaddress.ip_address(address)
+        if peer.is_loopback and (named := headers.get(b"x-real-ip", b"").strip()):
+            peer = ipaddress.ip_address(named.decode("ascii"))
+    except ValueError:
+        return address
+    if peer.version == 4:
+        return str(peer)
+    return str(ipaddress.ip_network((peer, _NETWORK_BITS), strict=False))
+
+
+_HELD_BYTES = 64 * 1024 * 1024  # of all bodies in memory; above it deliveries are answered with 503
+_MICROSECONDS = 1_000_000
+
+
+class Rejected(Exception):
+    """A delivery is rejected with `status`; nothing of it is stored."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class Receiver:
+    """The ASGI endpoint of deliveries. It answers 202 only after `settled` reported the delivery as committed."""
+
+    def __init__(
+        self,
+        settings: Webhooks,
+        decoder: Decoder,
+        verify: Verify,
+        put: Callable[[Delivery], None],
+        *,
+        keeps_bodies: bool,
+    ) -> None:
+        self._settings, self._decoder, self._verify, self._put = settings, decoder, verify, put
+        self._keeps_bodies = keeps_bodies
+        self._waiting = 0
+        self._held = 0
+        self._undecodable = 0  # bytes of undecodable bodies that wait to be stored
+        self._senders = Senders(settings.max_per_second)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        retry = [(b"retry-after", str(settings.retry_after_seconds).encode())]
+        close = [(b"connection", b"close")]
+        self._answers = {
+            202: _answer(202, []),
+            401: _answer(401, []),
+            408: _answer(408, close),
+            413: _answer(413, close),
+            429: _answer(429, retry),
+            503: _answer(503, retry),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one delivery."""
+        try:
+            headers = dict(scope["headers"])
+            if not self._senders.allow(sender_of(scope.get("client"), headers)):
+                raise Rejected(429)
+            status = await self._take(headers, receive)
+        except Rejected as rejected:
+            status = rejected.status
+        except ConnectionError:
+            return  # the sender disconnected; nothing was acknowledged
+        for message in self._answers[status]:
+            await send(message)
+
+    def settled(self, group: Sequence[tuple[object, bool]]) -> None:
+        """Receive the results of a group, on the committer's thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._settle, group)
+
+    async def _take(self, headers: dict[bytes, bytes], receive: Receive) -> int:
+        received_at = time.time()
+        if self._waiting >= self._settings.queue_size:
+            raise Rejected(503)
+        body = await self._body(headers, receive)
+        try:
+            if not self._verify(headers, body, received_at):
+                raise Rejected(401)
+            notification = self._decoder.decode(headers, body)
+            kept = serialized(headers, body) if self._keeps_bodies and notification.undecodable else None
+            size = len(body)
+            if kept is None:
+                self._held -= size
+                body = b""
+            stored_at = int(utc_now().timestamp() * _MICROSECONDS)
+            return await self._commit(Delivery(None, stored_at, notification, size, kept))
+        finally:
+            self._held -= len(body)
+
+    async def _commit(self, delivery: Delivery) -> int:
+        undecodable = len(delivery.body or b"")
+        if (
+            self._waiting >= self._settings.queue_size
+            or self._undecodable + undecodable > self._settings.max_stored_bytes
+        ):
+            raise Rejected(503)
+        self._loop = asyncio.get_running_loop()
+        committed = self._loop.create_future()
+        self._waiting += 1
+        self._undecodable += undecodable
+        self._put(delivery._replace(ticket=committed))
+        try:
+            return 202 if await committed else 503
+        finally:
+            self._undecodable -= undecodable
+
+    def _settle(self, group: Sequence[tuple[Any, bool]]) -> None:
+        for future, committed in group:
+            self._waiting -= 1
+            if not future.done():
+                future.set_result(committed)
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        """Read the body within the limits of size and time; the returned bytes are counted in `_held`."""
+        limit = self._settings.max_bytes
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and (len(length) > 15 or int(length) > limit):
+            raise Rejected(413)
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._settings.read_timeout_seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ConnectionResetError
+                    chunk = message.get("body", b"")
+                    more = message.get("more_body", False)
+                    size += len(chunk)
+                    self._held += len(chunk)
+                    chunks.append(chunk)
+                    if size > limit:
+                        raise Rejected(413)
+                    if self._held > _HELD_BYTES:
+                        raise Rejected(503)
+        except BaseException as error:
+            self._held -= size
+            if isinstance(error, TimeoutError):
+                raise Rejected(408) from None
+            raise
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def make_app(receiver: Receiver, path: str) -> Starlette:
+    """Return the application: deliveries at `path`, and a health check at /health."""
+
+    async def health(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("ok")
+
+    return Starlette(routes=[Route(path, receiver, methods=["POST"]), Route("/health", health, methods=["GET"])])
+
+
+def _answer(status: int, headers: list[tuple[bytes, bytes]]) -> list[dict[str, Any]]:
+    start = {"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0"), *headers]}
+    return [start, {"type": "http.response.body", "body": b""}]
 
 
 _KIND = "webhooks"

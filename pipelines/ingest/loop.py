@@ -19,6 +19,7 @@ from pipelines.ingest.outcome import (
     AnswerCheck,
     Ingested,
     Outcome,
+    StoreRecords,
     SuspectBaseUrlError,
     answer_of,
     listed_id,
@@ -26,7 +27,6 @@ from pipelines.ingest.outcome import (
     refusals_of,
 )
 from pipelines.ingest.session import PartnerSession
-from pipelines.ingest.store_records import StoreRecords
 from pipelines.landing import Cost, guard_source, open_load, raw_files
 from pipelines.landing.data_folder import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from pipelines.inventory import adopt_files, read_inventory, write_noted
-from pipelines.inventory.record import FORMAT, is_noted
+from pipelines.inventory import FORMAT, adopt_files, is_noted, read_inventory, write_noted
 from pipelines.landing.raw_files import LandingError
-from pipelines.partner.behaviour import Counted
+from pipelines.partner.answers import Counted
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.durable import UNFINISHED, make_folder, sync
-from pipelines.inventory import forget_files, note_files, read_inventory, write_noted
-from pipelines.inventory.record import is_unsettled, measured
+from pipelines.inventory import forget_files, is_unsettled, measured, note_files, read_inventory, write_noted
 from pipelines.landing.raw_rows import LOAD_IDS
 from pipelines.settings.kinds import KINDS
 

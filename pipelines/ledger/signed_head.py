@@ -19,11 +19,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.inventory import Head, changing, read_inventory
-from pipelines.inventory.record import is_expected
+from pipelines.inventory import Head, changing, is_expected, read_inventory
 from pipelines.ledger.chain import Ledger, LedgerError
 from pipelines.vault import VaultError
-from pipelines.vault.rotation import keep_ledger_head, kept_ledger_head, ledger_key
+from pipelines.vault.keys import keep_ledger_head, kept_ledger_head, ledger_key
 
 if TYPE_CHECKING:
     from pathlib import Path

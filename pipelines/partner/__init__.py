@@ -6,6 +6,8 @@ Returns bytes.
 from pipelines.partner.answers import (
     Answer,
     AuthenticationFailed,
+    Behaviour,
+    Counted,
     Failed,
     Fetched,
     ListingBroken,
@@ -16,12 +18,11 @@ from pipelines.partner.answers import (
     RunTooLong,
     ServiceDown,
     TokenRefused,
+    shape,
 )
-from pipelines.partner.behaviour import Behaviour, Counted, shape
 from pipelines.partner.breaker import Pages, has_a_field
 from pipelines.partner.client import PartnerClient, fetch_all
-from pipelines.partner.last_page import sign_of_more
-from pipelines.partner.listing import LinkError, Listing, targets, value_at
+from pipelines.partner.listing import LinkError, Listing, sign_of_more, targets, value_at
 from pipelines.partner.pacing import LONGEST_SECONDS, Clock, RetryBudget, full_jitter, seconds_to_wait
 from pipelines.partner.token import authenticate_request, read_token
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import httpx
 
-from pipelines.partner.answers import Failed, Fetched, RequestError, RequestFailed
-from pipelines.partner.behaviour import Behaviour
+from pipelines.partner.answers import Behaviour, Failed, Fetched, RequestError, RequestFailed
 from pipelines.partner.listing import Listing
 from pipelines.partner.pacing import Clock
 from pipelines.partner.pointer import parse, raw_at

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import httpx
 
-from pipelines.partner.answers import Answer, RequestError
-from pipelines.partner.behaviour import Behaviour
+from pipelines.partner.answers import Answer, Behaviour, RequestError
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import is_json
 

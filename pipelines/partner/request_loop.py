@@ -13,6 +13,7 @@ from pipelines.partner.answers import (
     Answer,
     Attempt,
     AuthenticationFailed,
+    Behaviour,
     RequestError,
     Result,
     RunTooLong,
@@ -20,7 +21,6 @@ from pipelines.partner.answers import (
     refused_alone,
     unusable,
 )
-from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
 from pipelines.partner.exchange import ASK_FOR_JSON, Recorder, exchange
 from pipelines.partner.pacing import LONGEST_SECONDS, ConcurrencyLimit, RetryBudget, full_jitter

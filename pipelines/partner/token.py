@@ -16,8 +16,7 @@ import httpx
 import msgspec
 
 from pipelines.partner import pointer
-from pipelines.partner.answers import AuthenticationFailed, PartnerMisconfigured, RunStopped, TokenRefused
-from pipelines.partner.behaviour import Behaviour
+from pipelines.partner.answers import AuthenticationFailed, Behaviour, PartnerMisconfigured, RunStopped, TokenRefused
 from pipelines.partner.exchange import ASK_FOR_JSON
 from pipelines.settings import Secret
 

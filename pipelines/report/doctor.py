@@ -22,11 +22,10 @@ from pipelines.examining.proof import examine as examine_service
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import channels_of, last_backup, standing
 from pipelines.partner.token import missing_credentials
-from pipelines.privacy.access import PrivacyError
-from pipelines.privacy.erasure import erasure_log, read_log
+from pipelines.privacy import PrivacyError, erasure_log, read_log
 from pipelines.record import runs
-from pipelines.report.doubts import lost_keys, unused_statuses
 from pipelines.report.status import last_runs
+from pipelines.report.summary import lost_keys, unused_statuses
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys

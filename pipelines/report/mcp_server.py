@@ -23,7 +23,7 @@ from pipelines.literals import literal
 from pipelines.read import NoReleaseError
 from pipelines.record import current_release
 from pipelines.report.explain import UnknownOrderError, explain_order
-from pipelines.report.questions import questions
+from pipelines.report.interface import questions
 from pipelines.warehouse.release.release import DATABASE
 
 if TYPE_CHECKING:

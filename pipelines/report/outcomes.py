@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipelines.inbox.deliveries import StoredDelivery
     from pipelines.inbox.store import Entry
     from pipelines.privacy import Erasure
-    from pipelines.vault.rotation import Rotated
+    from pipelines.vault.keys import Rotated
     from pipelines.warehouse.release.postgres import Copy
     from pipelines.warehouse.release.release_diff import Diff
     from pipelines.warehouse.rows.profile import Profile

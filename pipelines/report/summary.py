@@ -1,4 +1,4 @@
-"""Summarise a run, a load or a build in a few lines, with schema drift since the previous release and silent stores.
+"""Summarise a run, a load or a build in a few lines, with schema drift, silent stores and settings that look wrong.
 
 Reads the current release, which has no personal data.
 """
@@ -15,9 +15,10 @@ from pipelines.literals import one_line as plain
 from pipelines.record import current_release
 from pipelines.report.outcomes import waiting
 from pipelines.report.text import counted
+from pipelines.settings import given_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pipelines.landing import Backfilled, LoadSummary, Refusal
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.settings.tables import Sales
     from pipelines.warehouse import BuildResult, Release
-
 
 _CHANGED = 8  # tables that a build names
 _SHOWN = 20  # rejected documents in a terminal; audit.quarantine has all
@@ -254,3 +254,53 @@ def _last_load(release: Path) -> str | None:
     with duckdb.connect(str(file), read_only=True) as db:
         row = db.execute("select max(load_id) from audit.loads").fetchone()
     return row[0] if row else None
+
+
+_FEWEST_ORDERS = 20  # that show which statuses there are
+_STATUSES = "select status, count(*) as n from mart.orders group by 1 order by n desc, 1"
+_MOST_KEYS = 8
+
+
+def lost_keys(settings: Settings, earlier: Iterable[Run]) -> Iterator[str]:
+    """Yield a sentence if the settings file lost keys since the last good run that is remembered."""
+    good = [run.keys for run in earlier if run.verdict == "good"]
+    lost = sorted(set(good[-1]) - given_keys(settings.file)) if good else []
+    if lost := [_shown(key) for key in lost if _is_known(settings, key)]:
+        keys = ", ".join(lost[:_MOST_KEYS]) + (", …" if len(lost) > _MOST_KEYS else "")
+        yield (
+            f"{settings.file.name} lacks {counted(len(lost), 'key', 'keys')} of the last good run: {keys}. Was it cut "
+            "off? Write them again, with their defaults of ordermart.toml if they are meant to go"
+        )
+
+
+def _is_known(settings: Settings, key: str) -> bool:
+    """Tell whether there is such a setting: a release may have given it up."""
+    found: Any = settings
+    for part in key.split("."):
+        found = getattr(found, part, None)
+    return found is not None
+
+
+def _shown(key: str) -> str:
+    *tables, name = key.split(".")
+    return f"[{'.'.join(tables)}] {name}"
+
+
+def unused_statuses(settings: Settings) -> Iterator[str]:
+    """Yield a sentence if no order of the release has a status that counts as a sale, though some are named."""
+    release = current_release(settings.data_dir / "published")
+    if release is None or not settings.sales.counted_statuses:
+        return
+    try:
+        with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
+            seen = db.execute(_STATUSES).fetchall()
+    except duckdb.Error:
+        return  # whoever reads the release names the fault
+    is_enough = sum(number for _, number in seen) >= _FEWEST_ORDERS
+    if is_enough and {status for status, _ in seen}.isdisjoint(settings.sales.counted_statuses):
+        yield f"no order has a status of [sales] counted_statuses; orders have {named(seen)}"
+
+
+def named(seen: Sequence[tuple[str | None, int]]) -> str:
+    """Return statuses with their numbers of orders, the most frequent first."""
+    return ", ".join(f"{plain(status or 'none')} {number:,}" for status, number in seen[:_MOST_KEYS])

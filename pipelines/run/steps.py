@@ -6,7 +6,7 @@
 | stores, menus, orders | fetch the documents of a kind that are due, and land them |
 | build | makes the tables, and records restatements |
 | publish | publishes a release, if readers need one |
-| maintenance | of a night: removes by retention, merges small files, verifies a part of the warehouse |
+| maintenance | of a night: removes by retention, merges small files, verifies a part; what fails stops nothing else |
 
 Each gets the run under way and its own part of the record, to which it adds what it did. It raises what ends the run.
 """
@@ -14,22 +14,28 @@ Each gets the run under way and its own part of the record, to which it adds wha
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING, cast
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pipelines.backup.comparing import DamageError, mend
 from pipelines.clock import utc_now
 from pipelines.finance.restating import build_and_record
+from pipelines.inbox.deliveries import prune_deliveries
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.loop import ingest, ingest_unlisted_stores
-from pipelines.ingest.maintenance import TaskResult, run_maintenance
 from pipelines.ingest.plan import add_requested, plan_orders, report_plan_results
+from pipelines.landing import merge_days
 from pipelines.partner import ServiceDown
 from pipelines.record import NIGHT, RunKind
 from pipelines.run.dagster_records import prune_records
 from pipelines.run.healing import check_before_run, heal
-from pipelines.warehouse import BuildBlocked, publish
-from pipelines.warehouse.building.order_lookup import unbuilt_loads
+from pipelines.settings.kinds import KINDS
+from pipelines.vault import open_vault
+from pipelines.warehouse import BuildBlocked, publish, warehouse_file
+from pipelines.warehouse.building.order_lookup import created_before, unbuilt_loads
+from pipelines.warehouse.verify import VerifyError, verify_next
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +46,78 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
     from pipelines.warehouse import CheckResult
+
+FRACTION = Fraction(1, 64)  # of the orders and days is verified each night
+
+
+class TaskResult(NamedTuple):
+    """The result of one task: how many items it handled, or the error that stopped it."""
+
+    task: str
+    items: int
+    error: str = ""
+
+
+def run_maintenance(settings: Settings, now: datetime | None = None) -> list[TaskResult]:
+    """Run every maintenance task and return their results; raise nothing."""
+    results, now = [], now or utc_now()
+    for task, run in _TASKS.items():
+        try:
+            results.append(TaskResult(task, run(settings, now)))
+        except Exception as error:  # noqa: BLE001 -- report and continue: maintenance must not fail the run
+            is_own = type(error).__module__.startswith("pipelines.")  # a library may quote a value of a document
+            results.append(TaskResult(task, 0, f"{type(error).__name__}: {error}" if is_own else type(error).__name__))
+    return results
+
+
+def _prune_entries(settings: Settings, now: datetime) -> int:
+    with WorkList(inbox_path(settings.data_dir)) as work:
+        return work.prune(now - timedelta(days=settings.webhooks.retention_days))
+
+
+def _prune_deliveries(settings: Settings, now: datetime) -> int:
+    return prune_deliveries(inbox_path(settings.data_dir), now - timedelta(days=settings.webhooks.retention_days))
+
+
+def _purge_quarantine(settings: Settings, now: datetime) -> int:
+    with open_vault(settings) as vault:
+        return vault.refused.purge(now)
+
+
+def _expire(settings: Settings, now: datetime) -> int:
+    """Destroy the personal data of orders older than [privacy] retention_days; return of how many."""
+    if not settings.privacy.retention_days:
+        return 0
+    limit = now - timedelta(days=settings.privacy.retention_days)
+    with open_vault(settings) as vault:
+        return vault.erasing.expire(created_before(settings.data_dir, limit), limit)
+
+
+def _merge(settings: Settings, now: datetime) -> int:
+    return sum(merge_days(settings.data_dir, kind, now.date()) for kind in KINDS)
+
+
+def _verify(settings: Settings, _now: datetime) -> int:
+    """Verify the next part of the warehouse; return how many orders it proved, raise VerifyError if rows differ."""
+    if not settings.verify.seconds or not warehouse_file(settings.data_dir).exists():
+        return 0
+    verified = verify_next(settings, FRACTION, timedelta(seconds=settings.verify.seconds))
+    if verified.differences:
+        raise VerifyError(
+            f"{verified.differences[0].sentence()}; {len(verified.differences) - 1} more differences. "
+            "Run `ordermart build --full` and report it"
+        )
+    return verified.orders
+
+
+_TASKS: dict[str, Callable[[Settings, datetime], int]] = {
+    "finished work-list entries pruned": _prune_entries,
+    "old deliveries pruned": _prune_deliveries,
+    "quarantined payloads purged": _purge_quarantine,
+    "orders whose personal data expired": _expire,
+    "loads of past days merged": _merge,
+    "orders rebuilt from raw and compared": _verify,
+}
 
 
 class NothingCameError(Exception):

@@ -34,8 +34,7 @@ from pipelines.record import (
     runs,
     save,
 )
-from pipelines.report.doubts import lost_keys, unused_statuses
-from pipelines.report.summary import refused
+from pipelines.report.summary import lost_keys, refused, unused_statuses
 from pipelines.report.text import sentence_of
 from pipelines.run.exit_codes import code_of_error
 from pipelines.run.healing import check_before_run

@@ -52,11 +52,10 @@ def serve(
     import msgspec
 
     from pipelines.listening import ListenError, claimed, serve_until_stopped
-    from pipelines.sandbox.app import Service, make_app
-    from pipelines.sandbox.control_api import ControlApi
+    from pipelines.sandbox.app import ControlApi, Service, make_app
     from pipelines.sandbox.dialects import DIALECTS
-    from pipelines.sandbox.trouble import pairs
-    from pipelines.sandbox.trouble import trouble as trouble_of
+    from pipelines.sandbox.fault_injection import pairs
+    from pipelines.sandbox.fault_injection import trouble as trouble_of
     from pipelines.sandbox.webhooks import webhooks as webhooks_of
     from pipelines.sandbox.world import Config, World
 

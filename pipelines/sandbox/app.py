@@ -1,13 +1,20 @@
-"""The sandbox's HTTP application: interface sections 4 and 5 over a world, in a dialect; and its access tokens.
+"""The HTTP application of the sandbox: interface sections 4 and 5 over a world, in a dialect; access tokens; control.
 
 Details that the interface leaves open (paths of authenticate and stores, bodies of errors) are those of a dialect.
-Service faults are injected by `fault_injection`; tests control the sandbox through `control_api`.
+Service faults are injected by `fault_injection`. Tests control the sandbox below /_sandbox, which needs no token and is
+not part of the interface:
+
+    GET, POST /_sandbox/clock      {"now": …}; moving it forward sends webhooks for the events in between
+    GET, POST /_sandbox/faults     the flags of Trouble; omitted ones are off
+    GET, POST /_sandbox/webhooks   the flags of Webhooks
+    GET, DELETE /_sandbox/served   requests, responses, injected faults and webhooks; DELETE clears them
+    POST /_sandbox/revoke          invalidate every token issued so far
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
+import datetime as dt
 import hashlib
 import hmac
 import time
@@ -20,18 +27,18 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from pipelines.sandbox.dialects import Dialect, json
-from pipelines.sandbox.fault_injection import FaultInjector
+from pipelines.sandbox.fault_injection import FaultInjector, TroubleError, trouble
+from pipelines.sandbox.webhooks import Sender, events, webhooks
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Awaitable, Callable, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from pipelines.sandbox.trouble import Trouble
+    from pipelines.sandbox.fault_injection import Trouble
+    from pipelines.sandbox.webhooks import Event
     from pipelines.sandbox.world import World
-
 
 # The longest text that can be a 64-bit id.
 _ID_DIGITS = 19
@@ -175,24 +182,14 @@ def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
     return endpoint
 
 
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def _raw(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
 class Tokens:
     """Tokens of one secret, each good for `life_seconds` from its issue."""
 
     def __init__(self, secret: bytes, life_seconds: int = 3600, now: Callable[[], float] = time.time) -> None:
         self.life_seconds = life_seconds
-        self._secret = secret
-        self._now = now
+        self._secret, self._now = secret, now
         self._serial = 0
-        self._revoked = 0
-        self._known: dict[str, float] = {}
+        self._issued: dict[str, int] = {}  # the tokens that are not revoked, with when they expire
 
     def issue(self, subject: str) -> str:
         """Return a new token; no two are equal."""
@@ -200,36 +197,86 @@ class Tokens:
         issued = int(self._now())
         head = {"alg": "HS256", "typ": "JWT"}
         claims = {"sub": subject, "iat": issued, "exp": issued + self.life_seconds, "jti": str(self._serial)}
-        signed = ".".join(_text(msgspec.json.encode(part)) for part in (head, claims))
-        return f"{signed}.{_text(self._sign(signed))}"
+        signed = ".".join(_base64(msgspec.json.encode(part)) for part in (head, claims))
+        token = f"{signed}.{_base64(hmac.digest(self._secret, signed.encode(), 'sha256'))}"
+        self._issued[token] = issued + self.life_seconds
+        return token
 
     def valid(self, token: str) -> bool:
         """Tell whether the token is ours and has not expired."""
-        expires = self._known.get(token)
-        if expires is None:
-            expires = self._expiry(token)
-            if expires is None:
-                return False
-            self._known[token] = expires
-        return self._now() < expires
+        return self._now() < self._issued.get(token, 0)
 
     def revoke(self) -> None:
         """Refuse every token issued so far."""
-        self._revoked = self._serial
-        self._known.clear()
+        self._issued.clear()
 
-    def _sign(self, signed: str) -> bytes:
-        return hmac.new(self._secret, signed.encode(), hashlib.sha256).digest()
 
-    def _expiry(self, token: str) -> float | None:
-        try:
-            signed, _, signature = token.rpartition(".")
-            head, _, claims = signed.partition(".")
-            if not hmac.compare_digest(self._sign(signed), _raw(signature)):
-                return None
-            if msgspec.json.decode(_raw(head)).get("alg") != "HS256":
-                return None
-            read = msgspec.json.decode(_raw(claims))
-            return float(read["exp"]) if int(read["jti"]) > self._revoked else None
-        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
-            return None
+def _base64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+class ControlApi:
+    """The control API of one service, and the sender of its webhooks."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.sender = Sender(service.world.config.seed, service.dialect.hint, self._sent)
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        service, sender = self._service, self.sender
+        faults = _flags(lambda flags: service.set_faults(trouble(flags)), lambda: service.injector.trouble)
+        sending = _flags(lambda flags: sender.use(webhooks(flags)), lambda: sender.webhooks)
+        return [
+            Route("/_sandbox/clock", self._clock, methods=["GET", "POST"]),
+            Route("/_sandbox/faults", faults, methods=["GET", "POST"]),
+            Route("/_sandbox/webhooks", sending, methods=["GET", "POST"]),
+            Route("/_sandbox/served", self._served, methods=["GET", "DELETE"]),
+            Route("/_sandbox/revoke", self._revoke, methods=["POST"]),
+        ]
+
+    def _sent(self, event: Event) -> None:
+        if event.topic == "orders.create":
+            self._service.injector.announced(event.id)
+
+    async def _clock(self, request: Request) -> Response:
+        service, world = self._service, self._service.world
+        told = 0
+        if request.method == "POST":
+            try:
+                now = dt.datetime.fromisoformat(msgspec.json.decode(await request.body())["now"])
+            except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+                return json(b'{"error":"now must be an ISO 8601 time"}', 400)
+            now = now if now.tzinfo else now.replace(tzinfo=dt.UTC)
+            before = int(service.now.timestamp())
+            service.move(now)
+            if self.sender.webhooks.to:
+                after = int(now.timestamp())
+                told = self.sender.send(events(world, before, after, service.unsettled(before)))
+        shown = {"now": service.now, "start": world.start, "end": world.end, "webhooks": told}
+        return json(msgspec.json.encode(shown))
+
+    async def _served(self, request: Request) -> Response:
+        record = self._service.injector.record
+        if request.method == "DELETE":
+            record.clear()
+            self.sender.clear()
+        return json(msgspec.json.encode({**record.shown(), "webhooks": self.sender.shown()}))
+
+    async def _revoke(self, _request: Request) -> Response:
+        self._service.tokens.revoke()
+        return json(b"{}")
+
+
+def _flags(post: Callable[[dict[str, Any]], None], get: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that replaces flags, and shows those in force."""
+
+    async def endpoint(request: Request) -> Response:
+        if request.method == "POST":
+            try:
+                post(msgspec.json.decode(await request.body(), type=dict[str, Any]))
+            except (msgspec.DecodeError, TroubleError) as error:
+                return json(msgspec.json.encode({"error": str(error)}), 400)
+        return json(msgspec.json.encode(get()))
+
+    return endpoint

@@ -1,4 +1,7 @@
-"""Inject service faults as Trouble configures them: an ASGI application around each operation, and a record."""
+"""Inject service faults: an ASGI application around each operation, with the faults that the flags of Trouble name.
+
+What happens is decided by seed, per document and attempt; a record has all of it.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,148 @@ import stat
 import struct
 import time
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
 
-from pipelines.sandbox.trouble import Trouble
+import msgspec
+
+from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     Error = Callable[[int, str], ASGIApp]
 
+Mishap = Literal[
+    "404", "429", "500", "503", "reset", "truncated", "content_type", "slow", "drip",
+    "error", "same", "unreadable", "no_id", "empty", "401", "403",
+]  # fmt: skip
+Operation = Literal["authenticate", "store_list", "stores", "menus", "orders"]
+MISHAPS: tuple[Mishap, ...] = get_args(Mishap)
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class TroubleError(ValueError):
+    """A flag is invalid; the message names it."""
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rates are shares of requests, at most one fault per request. The default is a healthy service."""
+
+    rate_404: float = 0.0
+    rate_429: float = 0.0
+    rate_500: float = 0.0
+    rate_503: float = 0.0
+    rate_reset: float = 0.0  # the connection is reset instead of an answer
+    rate_truncated: float = 0.0  # half of Content-Length, then the end
+    rate_content_type: float = 0.0  # text/html over the right body
+    rate_slow: float = 0.0  # answered after slow_seconds
+    rate_drip: float = 0.0  # a byte every drip_seconds
+    rate_error: float = 0.0  # an error as JSON, with status 200; its text names the id
+    rate_same: float = 0.0  # the right document of the first id that was requested so, for every id
+    rate_unreadable: float = 0.0  # no JSON, with status 200 and the content type of JSON
+    rate_no_id: float = 0.0  # the right document without its id
+    rate_empty: float = 0.0  # an empty array
+    rate_401: float = 0.0
+    rate_403: float = 0.0
+    slow_seconds: float = 1.0
+    drip_seconds: float = 1.0
+    retry_after: float | None = None  # seconds, sent with every 429 and 503
+    retry_after_date: bool = False  # sent as a date
+    latency_seconds: float = 0.0  # of every response
+    capacity: tuple[
+        int, ...
+    ] = ()  # beyond so many concurrent requests: 429; each for capacity_seconds, the last for ever
+    capacity_seconds: float = 30.0
+    poison: tuple[int, ...] = ()  # ids that always fail
+    poison_with: Mishap = "500"
+    only: tuple[Operation, ...] = ()  # affected operations; empty: all
+    token_life_seconds: int | None = None  # of tokens from now on
+    revoke_at_in_flight: int = 0  # tokens are revoked, once, at so many concurrent requests
+    unready_seconds: float = 0.0  # a new order answers 404 for so long after its webhook
+
+    def rate(self, mishap: Mishap) -> float:
+        """Return the rate of a fault."""
+        share: float = getattr(self, f"rate_{mishap}")
+        return share
+
+    def mishap(self, seed: int, operation: str, asked: str, no: int) -> Mishap | None:
+        """Return the fault of attempt `no` to request something: the same whenever it is requested."""
+        if self.only and operation not in self.only:
+            return None
+        if operation not in {"authenticate", "store_list"} and asked.isdecimal() and int(asked) in self.poison:
+            return self.poison_with
+        if not any(map(self.rate, MISHAPS)):
+            return None
+        drawn = Rng(seed, "mishap", operation, asked, no).random()
+        for mishap in MISHAPS:
+            drawn -= self.rate(mishap)
+            if drawn < 0:
+                return mishap
+        return None
+
+    def limit(self, seconds: float) -> int | None:
+        """Return the capacity this long after the faults began; None: unlimited."""
+        if not self.capacity:
+            return None
+        return self.capacity[min(int(seconds / self.capacity_seconds), len(self.capacity) - 1)]
+
+
+def trouble(flags: dict[str, Any]) -> Trouble:
+    """Return the faults of flags by name; TroubleError names an invalid one."""
+    made = from_flags(Trouble, flags)
+    rates = [made.rate(mishap) for mishap in MISHAPS]
+    if any(not 0 <= rate <= 1 for rate in rates) or sum(rates) > 1 + 1e-9:
+        raise TroubleError("rates are shares from 0 to 1, and add up to 1 at most")
+    if min(made.capacity, default=1) < 0 or made.capacity_seconds <= 0:
+        raise TroubleError("capacity is a list of numbers of requests, capacity_seconds above zero")
+    return made
+
+
+def from_flags(kind: type[T], flags: dict[str, Any]) -> T:
+    """Convert flags by name into a struct; values may be text, lists comma-separated."""
+    known = get_type_hints(kind)
+    given = {
+        name: value.split(",") if isinstance(value, str) and "tuple" in str(known.get(name)) else value
+        for name, value in flags.items()
+    }
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise TroubleError(f"{error}") from None
+
+
+def pairs(texts: Iterable[str]) -> dict[str, str]:
+    """Read flags written name=value."""
+    read = {}
+    for text in texts:
+        name, is_pair, value = text.partition("=")
+        if not is_pair:
+            raise TroubleError(f"{text!r} is not name=value")
+        read[name] = value
+    return read
+
+
 # Long enough for the server to send what it was given.
 _FLUSH_SECONDS = 0.02
 _GONE_SECONDS = 5.0
+_NO_LINGER = struct.pack("ii", 1, 0)
+# Faults that are answers of the service's own, with their status and text.
+_REFUSALS = {
+    **dict.fromkeys(("404", "unready"), (404, "record not found")),
+    **dict.fromkeys(("429", "over_capacity"), (429, "too many requests")),
+    **{status: (int(status), "not allowed") for status in ("401", "403")},
+    **{status: (int(status), "the service failed") for status in ("500", "503")},
+}
+# Faults with status 200 and another body, made of the id that was asked for and of the right body.
+_INSTEAD: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "error": lambda asked, _: b'{"error":{"code":"not_found","message":"nothing under %s"}}' % asked,
+    "same": lambda _, body: body,
+    "unreadable": lambda *_: b"<html>back soon</html>",
+    "no_id": lambda _, body: re.sub(rb'"id":\s*\d+,?', b"", body, count=1),
+    "empty": lambda *_: b"[]",
+}
 
 
 class FaultInjector:
@@ -74,7 +205,7 @@ class FaultInjector:
                     await app(scope, receive, watched)
                 else:
                     self.record.fault(mishap, operation, asked, no)
-                    await self._faulty(mishap, app)(scope, receive, watched)
+                    await self._answer_with(mishap, app, scope, receive, watched)
             finally:
                 self.record.end(operation, mishap if mishap in {"reset", "truncated"} else end)
 
@@ -98,75 +229,53 @@ class FaultInjector:
             del self._unready[asked]
         return trouble.mishap(self._seed, operation, asked, no)
 
-    def _faulty(self, mishap: str, app: ASGIApp) -> ASGIApp:
-        """Return the application with this fault."""
-        if mishap in {"unready", "404"}:
-            return self._error(404, "record not found")
-        if mishap in {"401", "403"}:
-            return self._error(int(mishap), "not allowed")
-        if mishap in {"429", "over_capacity"}:
-            return self._with_retry_after(self._error(429, "too many requests"))
-        if mishap in {"500", "503"}:
-            failed = self._error(int(mishap), "the service failed")
-            return self._with_retry_after(failed) if mishap == "503" else failed
-        ways: dict[str, Callable[[ASGIApp], ASGIApp]] = {
-            "reset": _reset,
-            "truncated": _truncated,
-            "content_type": _called_html,
-            "slow": self._slow,
-            "drip": self._dripped,
-            "error": _saying(_error_of),
-            "same": _saying(self._same_as_first),
-            "unreadable": _saying(lambda _asked, _body: b"<html>back soon</html>"),
-            "no_id": _saying(lambda _asked, body: re.sub(rb'"id":\s*\d+,?', b"", body, count=1)),
-            "empty": _saying(lambda _asked, _body: b"[]"),
-        }
-        return ways[mishap](app)
-
-    def _same_as_first(self, _asked: str, body: bytes) -> bytes:
-        self._same = self._same or body
-        return self._same
-
-    def _with_retry_after(self, app: ASGIApp) -> ASGIApp:
-        """Add Retry-After, if configured."""
-        seconds = self.trouble.retry_after
-        if seconds is None:
-            return app
-        when = f"{seconds:g}"
-        if self.trouble.retry_after_date:
-            when = email.utils.formatdate(math.ceil(time.time() + seconds), usegmt=True)
-
-        async def telling(scope: Scope, receive: Receive, send: Send) -> None:
-            async def add(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    message = {**message, "headers": [*message["headers"], (b"retry-after", when.encode())]}
-                await send(message)
-
-            await app(scope, receive, add)
-
-        return telling
-
-    def _slow(self, app: ASGIApp) -> ASGIApp:
-        async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_with(self, mishap: str, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request to `app` with a fault."""
+        if mishap == "reset":
+            _end_connection(scope, is_reset=True)
+            await _gone(receive)
+            return
+        if mishap == "slow":
             await asyncio.sleep(self.trouble.slow_seconds)
             await app(scope, receive, send)
+            return
+        status, text = _REFUSALS.get(mishap, (0, ""))
+        start, body = await _heard(self._error(status, text) if status else app, scope, receive)
+        if status in {429, 503} and self.trouble.retry_after is not None:
+            start = _with_header(start, b"retry-after", self._retry_after(self.trouble.retry_after))
+        elif mishap == "content_type":
+            start = _with_header(start, b"content-type", b"text/html; charset=utf-8")
+        elif mishap in _INSTEAD and start["status"] == 200:
+            self._same = self._same or (body if mishap == "same" else None)
+            asked = str(scope.get("path_params", {}).get("id", ""))
+            body = (self._same or b"") if mishap == "same" else _INSTEAD[mishap](asked.encode(), body)
+            start = _with_header(start, b"content-length", b"%d" % len(body))
+        await send(start)
+        if mishap == "truncated":
+            await send(_part(body[: len(body) // 2], more=True))
+            await asyncio.sleep(_FLUSH_SECONDS)
+            _end_connection(scope, is_reset=False)
+            await _gone(receive)
+        elif mishap == "drip":
+            await self._drip(body, receive, send)
+        else:
+            await send(_part(body, more=False))
 
-        return slow
+    def _retry_after(self, seconds: float) -> bytes:
+        if self.trouble.retry_after_date:
+            return email.utils.formatdate(math.ceil(time.time() + seconds), usegmt=True).encode()
+        return f"{seconds:g}".encode()
 
-    def _dripped(self, app: ASGIApp) -> ASGIApp:
-        async def dripped(scope: Scope, receive: Receive, send: Send) -> None:
-            start, body = await _heard(app, scope, receive)
-            await send(start)
-            gone = asyncio.ensure_future(_gone(receive))
-            for place in range(len(body)):
-                await send(_part(body[place : place + 1], more=True))
-                await asyncio.wait([gone], timeout=self.trouble.drip_seconds)
-                if gone.done():
-                    return
-            gone.cancel()
-            await send(_part(b"", more=False))
-
-        return dripped
+    async def _drip(self, body: bytes, receive: Receive, send: Send) -> None:
+        """Send a body byte by byte, until it ends or the client is gone."""
+        gone = asyncio.ensure_future(_gone(receive))
+        for place in range(len(body)):
+            await send(_part(body[place : place + 1], more=True))
+            await asyncio.wait([gone], timeout=self.trouble.drip_seconds)
+            if gone.done():
+                return
+        gone.cancel()
+        await send(_part(b"", more=False))
 
 
 async def _heard(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[Message, bytes]:
@@ -180,64 +289,13 @@ async def _heard(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[Message,
     return said[0], b"".join(message.get("body", b"") for message in said[1:])
 
 
-def _reset(_app: ASGIApp) -> ASGIApp:
-    async def reset(scope: Scope, receive: Receive, _send: Send) -> None:
-        reset_connection(_client(scope))
-        await _gone(receive)
-
-    return reset
-
-
-def _truncated(app: ASGIApp) -> ASGIApp:
-    async def truncated(scope: Scope, receive: Receive, send: Send) -> None:
-        start, body = await _heard(app, scope, receive)
-        await send(start)
-        await send(_part(body[: len(body) // 2], more=True))
-        await asyncio.sleep(_FLUSH_SECONDS)
-        hang_up(_client(scope))
-        await _gone(receive)
-
-    return truncated
-
-
-def _called_html(app: ASGIApp) -> ASGIApp:
-    async def called_html(scope: Scope, receive: Receive, send: Send) -> None:
-        start, body = await _heard(app, scope, receive)
-        headers = [(name, value) for name, value in start["headers"] if name != b"content-type"]
-        await send({**start, "headers": [*headers, (b"content-type", b"text/html; charset=utf-8")]})
-        await send(_part(body, more=False))
-
-    return called_html
-
-
-def _error_of(asked: str, _body: bytes) -> bytes:
-    return b'{"error":{"code":"not_found","message":"nothing under %s"}}' % asked.encode()
-
-
-def _saying(say: Callable[[str, bytes], bytes]) -> Callable[[ASGIApp], ASGIApp]:
-    """Return what answers with status 200 as usual, but with another body, made of the request and the right one."""
-
-    def instead(app: ASGIApp) -> ASGIApp:
-        async def saying(scope: Scope, receive: Receive, send: Send) -> None:
-            start, body = await _heard(app, scope, receive)
-            if start["status"] == 200:
-                body = say(str(scope.get("path_params", {}).get("id", "")), body)
-            headers = [(name, value) for name, value in start["headers"] if name != b"content-length"]
-            await send({**start, "headers": [*headers, (b"content-length", b"%d" % len(body))]})
-            await send(_part(body, more=False))
-
-        return saying
-
-    return instead
+def _with_header(start: Message, name: bytes, value: bytes) -> Message:
+    """Return the start of an answer with this header in the place of one that it may have."""
+    return {**start, "headers": [*(each for each in start["headers"] if each[0] != name), (name, value)]}
 
 
 def _part(body: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
-
-
-def _client(scope: Scope) -> tuple[str, int]:
-    host, port = scope["client"]
-    return host, int(port)  # the server gives text
 
 
 async def _gone(receive: Receive) -> Any:
@@ -248,33 +306,17 @@ async def _gone(receive: Receive) -> Any:
                 pass
 
 
-_NO_LINGER = struct.pack("ii", 1, 0)
-
-
-def reset_connection(client: tuple[str, int]) -> None:
-    """End the connection with this client by a TCP reset."""
-
-    def end(connection: socket.socket) -> None:
-        # The server sees the end of its input, and closes; without lingering that is a reset.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        connection.shutdown(socket.SHUT_RD)
-
-    _find(client, end)
-
-
-def hang_up(client: tuple[str, int]) -> None:
-    """End the connection with this client, whatever was still to be said."""
-    _find(client, lambda connection: connection.shutdown(socket.SHUT_RDWR))
-
-
-def _find(client: tuple[str, int], end: Callable[[socket.socket], None]) -> None:
-    """Call `end` with our side of the connection with this client; do nothing when it is gone."""
+def _end_connection(scope: Scope, *, is_reset: bool) -> None:
+    """End our side of the connection with the client, by a TCP reset or at once; do nothing when it is gone."""
+    host, port = scope["client"]
     for name in os.listdir("/dev/fd"):  # noqa: PTH208 - numbers, not paths
         with contextlib.suppress(OSError):  # gone meanwhile, or without a peer
             if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
                 with socket.socket(fileno=os.dup(int(name))) as connection:
-                    if connection.getpeername()[:2] == client:
-                        end(connection)
+                    if connection.getpeername()[:2] == (host, int(port)):  # the server gives text
+                        if is_reset:  # the server sees the end of its input, and closes: without lingering, a reset
+                            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+                        connection.shutdown(socket.SHUT_RD if is_reset else socket.SHUT_RDWR)
                         return
 
 

@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.sandbox.menus import at
-from pipelines.sandbox.people import WISHES, Customer, contact
 from pipelines.sandbox.prices import CENT, ZERO, PriceRule, draw_discount, draw_tip, shortest
 from pipelines.sandbox.rng import Rng
+from pipelines.sandbox.stores import WISHES, Customer, contact
 from pipelines.sandbox.story import TIP, other_number
 
 if TYPE_CHECKING:

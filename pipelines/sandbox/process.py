@@ -12,13 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 from urllib.parse import urlsplit
 
 from pipelines.resources import CHECKOUT
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _READY = "ready on "
 
@@ -46,9 +43,7 @@ class Sandbox:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property

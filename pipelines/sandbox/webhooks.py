@@ -19,8 +19,8 @@ import aiohttp
 import msgspec
 from standardwebhooks import Webhook
 
+from pipelines.sandbox.fault_injection import TroubleError, from_flags
 from pipelines.sandbox.rng import Rng
-from pipelines.sandbox.trouble import TroubleError, from_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

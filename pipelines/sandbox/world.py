@@ -18,10 +18,9 @@ import msgspec
 from pipelines.sandbox import story
 from pipelines.sandbox.faults import Fault, plan_faults, plant
 from pipelines.sandbox.orders import LONGEST, Composer, Order, Placed
-from pipelines.sandbox.people import TOWNS, Customer, meet
 from pipelines.sandbox.prices import PriceRules
 from pipelines.sandbox.rng import Rng
-from pipelines.sandbox.stores import Store, found_stores
+from pipelines.sandbox.stores import TOWNS, Customer, Store, found_stores, meet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

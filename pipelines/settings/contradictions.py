@@ -8,7 +8,6 @@ import zoneinfo
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pipelines.settings.conditions import read_conditions
 from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
@@ -16,6 +15,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings.tables import OrderScope, Planner, Settings, Webhooks
+
+_AND = re.compile(r"\band\b(?=(?:[^']*'[^']*')*[^']*$)")  # outside of a text
+_CONDITION = re.compile(r"\s*([a-z_]+)\s*(?:(<=|>=|!=|<|>|=)\s*(-?[0-9]{1,14}(?:\.[0-9]{1,4})?)|(!=|=)\s*('[^']*'))\s*")
+
+
+def read_conditions(text: str) -> list[dict[str, str]]:
+    """Return field, operator and value of each condition, all of which must be met; raise ValueError if it has none.
+
+    A value is a number, or a text in single quotes, which it keeps.
+    """
+    return [_read(each) for each in _AND.split(text)] if text else []
+
+
+def _read(text: str) -> dict[str, str]:
+    found = _CONDITION.fullmatch(text)
+    if not found:
+        raise ValueError(f"{text.strip()!r} is not a condition such as subtotal_price < 10 or currency = 'EUR'")
+    field, *compared = found.groups()
+    operator, value = compared[:2] if compared[0] else compared[2:]
+    return {"field": field, "operator": operator, "value": value}
 
 
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is our extension: every element of an array

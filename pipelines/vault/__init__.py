@@ -2,8 +2,7 @@
 
 from pipelines.vault.bodies import Answer, Left, Refused, Spool, open_spool
 from pipelines.vault.erasing import Customer, Destroyed, Erasing, key_sha256
-from pipelines.vault.keys import Keys, VaultError, new_key_file, new_keys, read_keys
-from pipelines.vault.rotation import rotate
+from pipelines.vault.keys import Keys, VaultError, new_key_file, new_keys, read_keys, rotate
 from pipelines.vault.vault import Encrypted, PersonalData, Vault, open_vault
 
 __all__ = [

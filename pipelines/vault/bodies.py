@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.durable import make_folder
 from pipelines.vault.database import erased_ids, transaction
-from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, VaultError, decrypt, encrypt, read_keys
-from pipelines.vault.rotation import require_key
+from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, VaultError, decrypt, encrypt, read_keys, require_key
 
 if TYPE_CHECKING:
     import sqlite3

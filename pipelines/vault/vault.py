@@ -14,8 +14,17 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pipelines.vault.bodies import RefusedBodies
 from pipelines.vault.database import Lookup, Random, erased_ids, opened, parts, pattern, transaction, values
 from pipelines.vault.erasing import Erasing
-from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, Keys, VaultError, decrypt, encrypt, read_keys
-from pipelines.vault.rotation import CHECK, require_key
+from pipelines.vault.keys import (
+    CHECK,
+    KEY_BYTES,
+    NONCE_BYTES,
+    Keys,
+    VaultError,
+    decrypt,
+    encrypt,
+    read_keys,
+    require_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,9 @@ import pytest
 
 from pipelines.inbox.store import connect, inbox_path, micros, transaction
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.maintenance import run_maintenance
 from pipelines.landing import open_load, raw_files
 from pipelines.record import NIGHT, WEBHOOKS
-from pipelines.run.steps import steps_of
+from pipelines.run.steps import run_maintenance, steps_of
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 

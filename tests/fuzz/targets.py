@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.inbox.notifications import Decoder
+from pipelines.inbox.deliveries import Decoder
 from pipelines.ingest.outcome import menu_ids_of
 from pipelines.landing import UNREADABLE, LandingError, Validator, documents, without_plaintext
 from pipelines.landing.exact import InvalidDocumentError

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.notify import Alarm, NotifyError, beat, channels, channels_of, standing, update_alarms
+from pipelines import notify
+from pipelines.notify import Alarm, NotifyError, beat, channels_of, standing, update_alarms
 from pipelines.settings import load_settings
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class Drip(socketserver.StreamRequestHandler):
 
 def test_a_server_that_answers_byte_by_byte_holds_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole of a request is bounded, not only each wait: webhook and heartbeat end with a sentence."""
-    monkeypatch.setattr(channels, "_MOST_SECONDS", 0.3)
+    monkeypatch.setattr(notify, "_MOST_SECONDS", 0.3)
     Drip.ended = threading.Event()
     unbounded = threading.Timer(10, Drip.ended.set)  # an answer at last, should nothing bound it
     unbounded.start()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.report.openapi import dbt
+from pipelines.report.interface import dbt
 
 if TYPE_CHECKING:
     from tests.privacy.conftest import World

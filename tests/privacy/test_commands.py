@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import cli
-from pipelines.ingest.maintenance import run_maintenance
 from pipelines.inventory import read_inventory
 from pipelines.landing import raw_files
 from pipelines.ledger import ledger_of
+from pipelines.run.steps import run_maintenance
 from pipelines.settings import load_settings
 from pipelines.vault import VaultError, open_vault
 from tests.privacy.conftest import ANN, BOB, EMAIL, World, person

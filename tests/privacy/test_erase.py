@@ -16,8 +16,7 @@ from pipelines.backup import back_up, backups_holding
 from pipelines.inventory import write_noted
 from pipelines.landing import FORMATS, LandingError, guard_format, open_load, raw_files, reprocess_quarantine
 from pipelines.ledger import ERASED, erasures, ledger_of, verify
-from pipelines.privacy import Asked, PrivacyError, erase, forget_request, remove_old_releases
-from pipelines.privacy.erasure import apply_erasures
+from pipelines.privacy import Asked, PrivacyError, apply_erasures, erase, forget_request, remove_old_releases
 from pipelines.report.outcomes import as_json
 from pipelines.report.outcomes import erased as receipt
 from pipelines.run.healing import heal
@@ -160,7 +159,7 @@ def _killed_at(point: str, world: World, monkeypatch: pytest.MonkeyPatch) -> Non
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"pipelines.privacy.erasure.{point}", die)
+        patch.setattr(f"pipelines.privacy.{point}", die)
         with pytest.raises(KeyboardInterrupt):
             erase(world.settings, Asked("phone", ANN))
 
@@ -267,7 +266,7 @@ def test_tables_that_cannot_be_built_do_not_stop_an_erasure(world: World, monkey
         raise LandingError("raw files are damaged")
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipelines.privacy.erasure.build_and_record", fail)
+        patch.setattr("pipelines.privacy.build_and_record", fail)
         done = erase(world.settings, Asked("phone", ANN))
     assert "could not be rebuilt (raw files are damaged)" in "\n".join(receipt(done, [], []))
     assert not aside.exists()

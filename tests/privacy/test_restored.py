@@ -13,8 +13,7 @@ import pytest
 from pipelines.backup import BackupError, back_up, restore
 from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.ledger import erasures, ledger_of
-from pipelines.privacy import Asked, PrivacyError, erase
-from pipelines.privacy.erasure import NoErasures, read_log
+from pipelines.privacy import Asked, NoErasures, PrivacyError, erase, read_log
 from pipelines.settings import SettingsError
 from pipelines.vault import open_vault
 from tests.privacy.conftest import ANN, BOB, World, copied

@@ -18,14 +18,14 @@ from pipelines.finance import closing
 from pipelines.finance.periods import one_day
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.committer import Committer, Delivery
-from pipelines.inbox.notifications import Notification
+from pipelines.inbox.deliveries import Notification
 from pipelines.inbox.store import inbox_path, micros
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import run_lock
-from pipelines.ingest.maintenance import run_maintenance
 from pipelines.landing import raw_files
 from pipelines.ledger import HEADER, effective_totals, import_totals, ledger_of, verify
 from pipelines.record import NIGHT, current_release
+from pipelines.run.steps import run_maintenance
 from pipelines.run.under_way import COMMAND, Asked, begun
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
@@ -169,7 +169,7 @@ def _release(_place: Path, settings: Settings, _ids: Path) -> None:
 def _maintain(_place: Path, settings: Settings, _ids: Path) -> None:
     """Merge, prune and verify as of tomorrow, when the loads of today are of a past day."""
     tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
-    if failed := [each.sentence() for each in run_maintenance(settings, tomorrow) if each.error]:
+    if failed := [f"{each.task}: {each.error}" for each in run_maintenance(settings, tomorrow) if each.error]:
         raise RuntimeError("; ".join(failed))
 
 

@@ -31,15 +31,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from pipelines import privacy
 from pipelines.backup import BackupError, back_up, restore
 from pipelines.finance.restating import build_and_record
 from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.landing import applied_erasures, note_erasure, raw_files
 from pipelines.ledger import ROTATED, erasures, ledger_of, verify
 from pipelines.ledger.signed_head import checked_heads
-from pipelines.privacy import Asked, erase, erasure, forget_request, rotate_keys
+from pipelines.privacy import Asked, erase, forget_request, rotate_keys
 from pipelines.settings import load_settings
-from pipelines.vault import Erasing, VaultError, open_vault, rotation
+from pipelines.vault import Erasing, VaultError, open_vault
+from pipelines.vault import keys as vault_keys
 from pipelines.warehouse import publish
 from tests.privacy.conftest import ANN, BOB, World, land
 from tests.sweep.bench import MODES, ROOT, SHIM
@@ -313,8 +315,8 @@ def _plant() -> None:
         return real(self, *arguments)
 
     Erasing.erase = too_early  # type: ignore[method-assign]
-    erasure.note_erasure = lambda *_: None
-    rotation.transaction = lambda _: nullcontext()  # type: ignore[assignment,misc]
+    privacy.note_erasure = lambda *_: None
+    vault_keys.transaction = lambda _: nullcontext()  # type: ignore[assignment,misc]
 
 
 def _say(line: str) -> None:

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pipelines.cli import app
-from pipelines.ingest.maintenance import run_maintenance
 from pipelines.landing import raw_files
+from pipelines.run.steps import run_maintenance
 from pipelines.settings import load_settings
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.inputs.sources import verifications

@@ -12,7 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from pipelines.landing.charges import PRICES
-from pipelines.settings.conditions import read_conditions
+from pipelines.settings.contradictions import read_conditions
 from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:

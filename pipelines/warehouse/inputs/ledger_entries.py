@@ -12,7 +12,7 @@ from pipelines.ledger import Closes, Entry, ledger_of
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
 from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
-from pipelines.settings.conditions import read_conditions
+from pipelines.settings.contradictions import read_conditions
 from pipelines.warehouse.inputs.relations import RAW
 
 if TYPE_CHECKING:

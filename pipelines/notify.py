@@ -1,20 +1,34 @@
-"""Keep which alarms stand, and send what changed: a new cause once, then that it is over.
+"""Tell people that somebody is needed: alarms by webhook and mail, once per cause until it is over, and a heartbeat.
 
-The state is `data/notify/alarms.json`, written by rename. An alarm counts as told only after every channel took it, so
-a mail server that is down today gets it with the next run. A cause that comes and goes sends at most three messages in
-a week: the third one says so, and what has changed since is sent when the week is over. That no night was good for too
-long is noticed by whatever runs, since a dead schedule cannot tell of itself.
+An error names the channel and the kind of failure, never an address or a secret.
+
+Which alarms stand is kept in `data/notify/alarms.json`, written by rename. An alarm counts as told only after every
+channel took it, so a mail server that is down today gets it with the next run. A cause that comes and goes sends at
+most three messages in a week: the third one says so, and what has changed since is sent when the week is over. That no
+night was good for too long is noticed by whatever runs, since a dead schedule cannot tell of itself.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
+import smtplib
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from email.message import EmailMessage
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.notify.channels import NotifyError, channels_of
-from pipelines.notify.files import read_json, write_json
+from pipelines.durable import make_folder, write_whole
+from pipelines.inventory import InventoryError, write_noted
+from pipelines.literals import one_line
 from pipelines.record import NIGHT, runs
 
 if TYPE_CHECKING:
@@ -22,9 +36,154 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from pipelines.notify.channels import Channel
+    import httpx
+
     from pipelines.record import Run
-    from pipelines.settings import Settings
+    from pipelines.settings import Notify, Settings
+
+Sent = TypeVar("Sent")
+Channel = Callable[[str], None]
+_LONGEST = 10_000  # signs of a message
+_TIMEOUT_SECONDS = 10.0  # of each wait for the server
+_MOST_SECONDS = 30.0  # of the whole: a server that sends byte by byte never lets a wait end
+
+
+class NotifyError(Exception):
+    """A message could not be sent; the text names what failed, without address or secret."""
+
+
+def channels_of(settings: Settings) -> dict[str, Channel]:
+    """Return the channels that settings name: `webhook`, `mail`, both or none."""
+    notify = settings.notify
+    found: dict[str, Channel] = {}
+    if notify.webhook_url:
+        found["webhook"] = lambda text: _post(notify, _plain(text))
+    if notify.smtp_host:
+        found["mail"] = lambda text: _mail(notify, _plain(text))
+    return found
+
+
+def beat(settings: Settings) -> None:
+    """Call [notify] heartbeat_url, if there is one, so that a monitor elsewhere misses the night that does not call."""
+    if settings.notify.heartbeat_url:
+        import httpx  # noqa: PLC0415 -- slow: a status sends nothing
+
+        _request("heartbeat", lambda: httpx.get(settings.notify.heartbeat_url.reveal(), timeout=_TIMEOUT_SECONDS))
+
+
+def _post(notify: Notify, text: str) -> None:
+    titled = f"ordermart: {text}"
+    body = (
+        {"text": titled}
+        if notify.webhook_format == "slack"
+        else {"source": "ordermart", "text": titled, "host": _host()}
+    )
+    import httpx  # noqa: PLC0415 -- slow: a status sends nothing
+
+    _request("webhook", lambda: httpx.post(notify.webhook_url.reveal(), json=body, timeout=_TIMEOUT_SECONDS))
+
+
+def _request(what: str, send: Callable[[], httpx.Response]) -> None:
+    import httpx  # noqa: PLC0415 -- slow: a status sends nothing
+
+    try:
+        answer = _bounded(what, send)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise NotifyError(f"{what}: {type(error).__name__}") from None
+    if not answer.is_success:
+        raise NotifyError(f"{what}: answered with status {answer.status_code}")
+
+
+def _bounded(what: str, send: Callable[[], Sent]) -> Sent:
+    """Return what `send` returns or raise what it raises; raise NotifyError if that takes too long, and leave it."""
+    sent: Future[Sent] = Future()
+
+    def work() -> None:
+        try:
+            sent.set_result(send())
+        except Exception as error:  # noqa: BLE001 -- raised where it is waited for
+            sent.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    wait([sent], _MOST_SECONDS)
+    if not sent.done():
+        raise NotifyError(f"{what}: took longer than {_MOST_SECONDS:g} seconds")
+    return sent.result()
+
+
+def _mail(notify: Notify, text: str) -> None:
+    message = EmailMessage()
+    message["Subject"] = f"ordermart on {_host()}: {text}"[:150]
+    message["From"] = notify.mail_from
+    message["To"] = ", ".join(notify.mail_to)
+    message["Date"] = formatdate()
+    message.set_content(text + "\n")
+
+    def send() -> None:
+        with smtplib.SMTP(notify.smtp_host, notify.smtp_port, timeout=_TIMEOUT_SECONDS) as server:
+            if notify.smtp_security == "starttls":
+                server.starttls(context=ssl.create_default_context())
+            if notify.smtp_user:
+                server.login(notify.smtp_user, notify.smtp_password.reveal())
+            server.send_message(message)
+
+    try:
+        _bounded("mail", send)
+    except (OSError, smtplib.SMTPException) as error:
+        raise NotifyError(f"mail: {type(error).__name__}") from None
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line, without control characters: mail is read in terminals, too."""
+    return one_line(" ".join(text.split()), most=_LONGEST)
+
+
+def _host() -> str:
+    return socket.gethostname()
+
+
+Kept = TypeVar("Kept")
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Write the file under another name, sync it, and rename it."""
+    encoded = json.dumps(msgspec.to_builtins(content), indent=1).encode()
+    try:
+        write_noted(file.parent.parent, file, encoded)
+    except InventoryError:  # a night says that the inventory is lost, and must be able to
+        make_folder(file.parent, 0o700)
+        write_whole(file, encoded)
+
+
+def read_json(file: Path, kind: type[Kept]) -> Kept | None:
+    """Return the file's content; None where there is none, or it is not of this type."""
+    try:
+        return msgspec.convert(json.loads(file.read_bytes()), kind)  # a text may hold half a pair of surrogates
+    except (OSError, ValueError, msgspec.ValidationError):
+        return None
+
+
+@dataclass(frozen=True)
+class LastBackup:
+    """The last backup that was completed: when it began, its name, and the folder that it is in."""
+
+    taken_at: dt.datetime
+    path: str
+    bytes: int
+
+
+def last_backup(data_dir: Path) -> LastBackup | None:
+    """Return the last backup; None before the first or when the file cannot be read."""
+    return read_json(_last_backup_file(data_dir), LastBackup)
+
+
+def record_backup(data_dir: Path, backup: LastBackup) -> None:
+    """Record that a backup was completed."""
+    write_json(_last_backup_file(data_dir), backup)
+
+
+def _last_backup_file(data_dir: Path) -> Path:
+    return data_dir / "notify" / "last_backup.json"
 
 
 _MOST, _WEEK = 3, dt.timedelta(days=7)  # messages for a cause

@@ -1,4 +1,7 @@
-"""Erase a person: an entry in the ledger first, then vault and raw files, then tables and older releases.
+"""The rights of the people whose orders these are: erase, reveal and export personal data; rotate the keys.
+
+Downstream of vault, raw, ledger and releases, which each erase their own part. Whatever is shown has an entry in the
+ledger before, without personal data; so has an erasure: then come vault and raw files, tables and older releases.
 
 Whatever is killed when, the same request or the next run goes on with it: an erasure that is in the ledger is applied
 until raw/ notes it, and published until the keyed hash of its request is removed from the vault's folder. The entry
@@ -14,10 +17,12 @@ from __future__ import annotations
 import datetime as dt
 import fcntl
 import json
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
+import msgspec
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.released import FinanceError
@@ -25,14 +30,25 @@ from pipelines.finance.restating import build_and_record
 from pipelines.landing import LandingError, guard_source
 from pipelines.landing.data_folder import applied_erasures, erasure_log_place, migrate, note_erasure
 from pipelines.landing.merge import erase_in_raw
+from pipelines.landing.reprocess import unknown_pattern
 from pipelines.ledger import Ledger, LedgerError, ledger_of
-from pipelines.ledger.decisions import ERASED, NO_ERASURES, current_user, erasures, origin
+from pipelines.ledger.decisions import (
+    ERASED,
+    EXPORTED,
+    FIELDS_REVEALED,
+    NO_ERASURES,
+    REVEALED,
+    ROTATED,
+    current_user,
+    erasures,
+    origin,
+)
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
-from pipelines.privacy.access import PrivacyError, customers
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
+from pipelines.settings.tables import Secret
 from pipelines.vault import Destroyed, open_vault
-from pipelines.vault.keys import read_keys
+from pipelines.vault.keys import new_keys, read_keys, rotate
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import read_manifest
@@ -44,11 +60,114 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.ledger import Entry
-    from pipelines.ledger.decisions import User
-    from pipelines.privacy.access import Asked
+    from pipelines.ledger.decisions import FoundBy, User
     from pipelines.settings import Settings
+    from pipelines.vault import Customer, Vault
+    from pipelines.vault.keys import Rotated
 
     Progress = Callable[[str, int, int], None]
+
+
+class PrivacyError(Exception):
+    """A request about personal data cannot be met; the message says why, and never a value."""
+
+
+class Asked(NamedTuple):
+    """By what a person is found, and the value: an order id, a phone number or an e-mail address."""
+
+    found_by: FoundBy
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Asked({self.found_by}, …)"
+
+
+def customers(vault: Vault, asked: Asked) -> list[Customer]:
+    """Return the customers; raise PrivacyError if there are none."""
+    erasing = vault.erasing
+    if asked.found_by == "order_id":
+        found = erasing.of_order(int(asked.value))
+    else:
+        found = (erasing.of_phone if asked.found_by == "phone" else erasing.of_email)(asked.value)
+    if not found:
+        if asked.found_by != "order_id" and erasing.is_held_unfound(asked.found_by, asked.value):
+            raise PrivacyError(
+                "the vault is damaged: it holds personal data that the lookup hashes of this request do not find. See "
+                "`ordermart inventory`; ask by an order of this person meanwhile"
+            )
+        what = {"order_id": f"order {asked.value}", "phone": "this phone number", "email": "this e-mail address"}
+        raise PrivacyError(f"the vault holds no personal data of {what[asked.found_by]}: erased, or never landed")
+    return found
+
+
+def reveal(settings: Settings, order_id: int, reason: str, user: User | None = None) -> dict[str, Any]:
+    """Return the personal data of an order, pointer → value, and record who saw it and why.
+
+    Raise PrivacyError if none is held, VaultError if it was erased or the keys are wrong.
+    """
+    with open_vault(settings) as vault:
+        found = vault.decrypt("orders", order_id)
+    if not found:
+        raise PrivacyError(f"the vault holds no personal data of order {order_id}")
+    body = {"order_id": order_id, "reason": reason, **(user or current_user()).body}
+    signing_ledger(settings).append(REVEALED, body)
+    return found
+
+
+def undocumented(settings: Settings, reason: str, user: User | None = None) -> list[dict[str, Any]]:
+    """Return the undocumented fields of orders with their true names, and record who saw them and why."""
+    orders: Counter[str] = Counter()
+    owners: defaultdict[str, set[int]] = defaultdict(set)
+    with open_vault(settings) as vault:
+        for customer, content in vault.erasing.orders():
+            for pattern in {found for pointer in content if (found := unknown_pattern(pointer))}:
+                orders[pattern] += 1
+                owners[pattern].add(customer)
+    body = {"reason": reason, "field_count": len(orders), **(user or current_user()).body}
+    signing_ledger(settings).append(FIELDS_REVEALED, body)
+    return [{"path": p, "order_count": n, "customer_count": len(owners[p])} for p, n in orders.most_common()]
+
+
+def export(settings: Settings, asked: Asked, user: User | None = None) -> dict[str, Any]:
+    """Return the data held about a person, every version, and record that it was exported.
+
+    Raise PrivacyError if nothing is held.
+    """
+    with open_vault(settings) as vault:
+        found = customers(vault, asked)
+        documents = vault.erasing.held(found)
+    body = {
+        "found_by": asked.found_by,
+        "customer_sha256": sorted(each.key_sha256 for each in found),
+        "version_count": len(documents),
+        **(user or current_user()).body,
+    }
+    signing_ledger(settings).append(EXPORTED, body)
+    orders = sorted({order_id for each in found for order_id in each.order_ids})
+    return {"customer_count": len(found), "order_ids": orders, "personal_data": documents}
+
+
+def rotate_keys(settings: Settings, file: Path, user: User | None = None, progress: Progress | None = None) -> Rotated:
+    """Give the vault the keys of a file, created if necessary; doing it again changes nothing.
+
+    The caller holds the run lock. Raise PrivacyError if there is no vault yet, VaultError for unusable keys.
+    """
+    path = settings.data_dir / "vault" / "vault.sqlite"
+    if not path.exists():
+        raise PrivacyError("there is no vault yet: `ordermart vault generate-keys FILE` makes the keys of a new one")
+    done = rotate(path, read_keys(settings), new_keys(file), progress)
+    # Only the new keys open the vault, which keeps the key that signs.
+    vault = msgspec.structs.replace(
+        settings.vault, key_file=str(file.resolve()), master_key=Secret(""), lookup_secret=Secret("")
+    )
+    rotated = msgspec.structs.replace(settings, vault=vault)
+    sign_missing_heads(rotated)
+    ledger = signing_ledger(rotated)
+    if done.at and not any(entry.body["rotated_at"] == done.at for entry in ledger.entries(ROTATED)):
+        body = {"rotated_at": done.at, "customer_count": done.customers, "version_count": done.versions}
+        ledger.append(ROTATED, body | (user or current_user()).body)
+    return done
+
 
 LOG = "erasures.jsonl"
 
@@ -155,13 +274,13 @@ def erase(
         guard_source(settings)
     migrate(settings.data_dir)
     sign_missing_heads(settings)
-    done = apply_erasures(settings)
+    done, under_way = apply_erasures(settings), _request_file(settings.data_dir)
     with open_vault(settings) as vault:
         request = vault.erasing.request_hash(asked.found_by, asked.value)
         try:
             found = customers(vault, asked)
         except PrivacyError:
-            if _request(settings.data_dir) != request:
+            if not under_way.exists() or under_way.read_bytes() != request:
                 raise
             found = []  # this one destroyed them before it was killed
     if found:
@@ -171,7 +290,7 @@ def erase(
             "order_ids": sorted({order_id for each in found for order_id in each.order_ids}),
             **(user or current_user()).body,
         }
-        write_whole(_request_file(settings.data_dir), request)
+        write_whole(under_way, request)
         signing_ledger(settings).append(ERASED, body)
         done = apply_erasures(settings)
     done.entry = done.entry or erasures(ledger_of(settings.data_dir))[-1]
@@ -193,13 +312,8 @@ def forget_request(data_dir: Path) -> None:
     _request_file(data_dir).unlink(missing_ok=True)
 
 
-def _request(data_dir: Path) -> bytes:
-    """Return the keyed hash of the request that is under way; b"" if there is none."""
-    file = _request_file(data_dir)
-    return file.read_bytes() if file.exists() else b""
-
-
 def _request_file(data_dir: Path) -> Path:
+    """Return the file that has the keyed hash of the request that is under way."""
     return data_dir / "vault" / "erasing"
 
 
@@ -302,8 +416,7 @@ def known_erasures(
             f"erasures after this backup cannot be applied: {why}. Set [privacy] erasure_log to the present log, or "
             "give --no-erasures-since REASON if nobody was erased since; nothing was restored"
         )
-    of_backups = {origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)}
-    known = of_backups | found.erasures
+    known = {origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)} | found.erasures
     if known:
         read_keys(settings)
     return known

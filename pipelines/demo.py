@@ -1,4 +1,4 @@
-"""Play the nights of a demo on the sandbox: the first look at a fresh clone.
+"""The demo: the whole job on the sandbox, for a first look at a fresh clone.
 
 Four nights of one world, by a clock shifted to its time: orders and prices change after they were fetched, a store
 gets another name, webhooks come in, a day is closed and restated, control totals tie and one does not. Uses the
@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import csv
 import datetime as dt
+import io
+import json
 import os
 import secrets
 import subprocess
 import sys
 import time
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
 import typer
 
 from pipelines.clock import shift_clock
-from pipelines.demo.place import DAYS, SETTINGS, State, demo_settings, folder, read_state, write_reference, write_state
-from pipelines.durable import make_folder
+from pipelines.durable import keep_private, make_folder, write_whole
 from pipelines.finance import closing
 from pipelines.finance.periods import one_day
 from pipelines.finance.released import released
@@ -35,24 +37,148 @@ from pipelines.ledger import Ledger, import_totals
 from pipelines.ledger.decisions import current_user
 from pipelines.record import NIGHT
 from pipelines.report.page.morning import morning_page
-from pipelines.report.progress import terminal_progress
 from pipelines.report.summary import summary
+from pipelines.report.text import terminal_progress
 from pipelines.resources import CHECKOUT
 from pipelines.run.exit_codes import Exit
 from pipelines.run.under_way import Asked, perform
 from pipelines.sandbox import story
 from pipelines.sandbox.process import Sandbox
+from pipelines.sandbox.story import FEE
 from pipelines.sandbox.webhooks import events
-from pipelines.settings import SettingsError
+from pipelines.sandbox.world import Config, World
+from pipelines.settings import SettingsError, load_settings
+from pipelines.vault import new_key_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pipelines.record import Run
-    from pipelines.sandbox.world import World
     from pipelines.settings import Settings
+
+DAYS = 56  # of orders: twice the 28 that the morning page compares
+SETTINGS = "demo.toml"
+_TEXT = """\
+# Settings of the demo, written by `ordermart demo`: they fit the sandbox, whose credentials are no secret.
+#   ordermart --config {path} reconcile
+# Every command with these settings is at the time of the demo's world: its clock goes on from the last night.
+# `run` starts the sandbox for its time; `ordermart demo --next-night` moves the world on by a day before.
+
+[data]
+dir = "."
+
+[partner]
+base_url = {base_url}
+
+[partner.authenticate]
+body = {{ client_id = "sandbox", client_secret = "sandbox" }}
+
+[vault]
+key_file = "sandbox/demo-keys.json"
+
+[sales]
+counted_statuses = ["delivered", "picked_up"]
+excluded_statuses = ["cancelled", "rejected"]
+
+[reference]
+stores = "sandbox/stores.csv"
+products = "sandbox/products.csv"
+platforms = "sandbox/platforms.csv"
+
+# The world's service adds this to orders by phone, and no field states it.
+[[formula.component]]
+name = "phone fee"
+constant = "{fee}"
+platform = "phone"
+"""
+
+
+@dataclass(frozen=True)
+class State:
+    """The world of a demo, the time of its last night, ISO 8601, and how far its clock is ahead of the machine's."""
+
+    orders: int
+    stores: int
+    faults: float
+    now: str = ""  # "": before the first night
+    night: int = 0
+    ahead_seconds: float = 0.0
+
+    def world(self) -> World:
+        """Return the world, as the sandbox makes it."""
+        return World(Config(orders=self.orders, stores=self.stores, faults=self.faults, days=DAYS, story=True))
+
+
+def demo_settings(config: Path | None) -> Settings:
+    """Write the settings of the demo into the data folder of `config`, keys where none are, and return them."""
+    base = load_settings(config)
+    data = base.data_dir
+    keep_private(data)
+    file, keys = (data / SETTINGS).resolve(), folder(base) / "demo-keys.json"
+    make_folder(keys.parent)
+    if not keys.exists():
+        new_key_file(keys)
+    if base.file != file:
+        text = _TEXT.format(path=data / SETTINGS, base_url=json.dumps(base.partner.base_url), fee=FEE)
+        write_whole(file, text.encode())
+    return load_settings(file)
+
+
+def write_reference(settings: Settings, world: World) -> None:
+    """Write the files that [reference] names: codes of the stores and products of the world, all but one."""
+    stores = [
+        (store.store_id, f"S{number:03d}", "Demo Foods GmbH", store.town.timezone.partition("/")[0])
+        for number, store in enumerate(world.stores, 1)
+    ]
+    _write(settings, "stores", ("store_id", "own_code", "legal_entity", "region"), stores[: max(1, len(stores) - 1)])
+    products = {
+        price.product_id: (price.product_id, f"PLU{price.product_id}", group.name, "false")
+        for menu in world.menus.values()
+        for group in menu.groups
+        for price in group.prices
+        if group.name != "Popular"
+    }
+    _write(
+        settings,
+        "products",
+        ("product_id", "plu", "category", "is_combo"),
+        [products[each] for each in sorted(products)],
+    )
+    platforms = [
+        ("web", "Website", "own"),
+        ("ios", "iOS app", "own"),
+        ("android", "Android app", "own"),
+        ("phone", "Telephone", "other"),
+    ]
+    _write(settings, "platforms", ("platform", "platform_name", "platform_group"), platforms)
+
+
+def folder(settings: Settings) -> Path:
+    """Return where the world's own files are."""
+    return settings.data_dir / "sandbox"
+
+
+def read_state(settings: Settings) -> State | None:
+    """Return the state that the last night left; None before the first."""
+    try:
+        return State(**json.loads((folder(settings) / "world.json").read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+
+
+def write_state(settings: Settings, state: State) -> None:
+    """Keep the state for the next night, and for the clock of commands until then."""
+    write_whole(folder(settings) / "world.json", json.dumps(asdict(state)).encode())
+
+
+def _write(settings: Settings, name: str, header: Iterable[str], rows: Iterable[tuple[object, ...]]) -> None:
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(header)
+    lines.writerows(rows)
+    write_whole(folder(settings) / f"{name}.csv", text.getvalue().encode())
 
 
 _CHANGING = dt.timedelta(days=7)  # an order no longer changes so long after it was placed
