@@ -106,7 +106,7 @@ def contract(
     """
     from pipelines.report import interface as report
 
-    text = report.dbt(settings) if dbt else report.interface(settings) if openapi else report.fields(settings) + "\n"
+    text = report.dbt(settings) if dbt else report.openapi(settings) if openapi else report.fields(settings) + "\n"
     if file is None:
         typer.echo(text, nl=False)
     else:
