@@ -80,6 +80,8 @@ COMPONENTS = (
     "",
     '[[formula.component]]\nname = "bag"\nconstant = "1.00"\n',
     '[[formula.component]]\nname = "fee"\nshare = "0.1"\nbase = "subtotal"\nfrom = 2026-11-01\n',
+    '[[formula.component]]\nname = "net"\nprice_factor = "1.08"\nwhen = "tip = 0"\n',
+    '[[formula.component]]\nname = "coin"\nstep = "0.05"\n',
 )
 PERIODS = ("2026-10", "2026-11", "2026-12")
 

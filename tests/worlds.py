@@ -300,7 +300,10 @@ def load(world: World, *, min_orders: int = 20, noise: float = 0.05, shuffle: in
         "create table core.order_line_modifiers as select order_id, line_no, action, quantity, "
         "cast(price * 0.0001::decimal(5, 4) as decimal(18, 4)) as price from given"
     )
-    con.execute("create table audit.order_components (order_id bigint, amount decimal(38, 8))")
+    con.execute(
+        "create table audit.order_components "
+        "(order_id bigint, component_no bigint, amount decimal(38, 8), price_factor decimal(9, 4), step decimal(18, 4))"
+    )
     con.execute(
         "create table audit.order_rule_settings (order_id bigint, subtotal_setting_no bigint, total_setting_no bigint)"
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.currencies import money
+from pipelines.finance.currencies import digits, money
 from pipelines.finance.released import records
 from pipelines.landing.charges import CHARGES, OPTIONAL
 from pipelines.report.text import MISMATCH, counted, wrapped
@@ -130,10 +130,12 @@ class TotalRule:
     rounding: Rounding
     currency: str | None = None
 
-    def total(self, order: Mapping[str, Any], components: Sequence[Decimal | None] = ()) -> tuple[str, Decimal | None]:
+    def total(
+        self, order: Mapping[str, Any], components: Sequence[Decimal | None] = (), step: Decimal | None = None
+    ) -> tuple[str, Decimal | None]:
         """Return the terms of an order's total and its amount, None where a part that counts is not stated.
 
-        `components` are the amounts that the settings add to it.
+        `components` are the amounts that the settings add to it, and of `step` it is a multiple.
         """
         used = {part: sign for part, sign in self.signs.items() if sign}
         written = signed(
@@ -144,7 +146,12 @@ class TotalRule:
             return written, None
         with localcontext(_EXACT):
             added = sum((each for each in components if each is not None), Decimal(0))
-            return self.rounding.rounded(written, sum((sign * order[part] for part, sign in used.items()), added))
+            whole = sum((sign * order[part] for part, sign in used.items()), added)
+            if step is None:
+                return self.rounding.rounded(written, whole)
+            return f"({written}) to multiples of {money(step, self.currency)}", step * (whole / step).quantize(
+                Decimal(1), ROUND_HALF_UP
+            )
 
 
 def signed(terms: Sequence[tuple[int, str]]) -> str:
@@ -222,17 +229,29 @@ def _total(
     if rule is None:
         yield "  total: no rule is in force for this order"
         return
-    components = db.execute(  # what settings add to its total
-        "select name, amount from audit.order_components where order_id = ? order by component_no", [order["order_id"]]
-    ).fetchall()
+    components = _components(db, order)
+    added = [each for each in components if each["amount"] != 0 or not (each["price_factor"] or each["step"])]
     names = signed(
-        [(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign] + [(1, name) for name, _ in components]
+        [(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign] + [(1, each["name"]) for each in added]
     )
-    written, amount = rule.total(order, [amount for _, amount in components])
+    step = next((each["step"] for each in reversed(components) if each["step"]), None)
+    written, amount = rule.total(order, [each["amount"] for each in added], step)
     yield from wrapped(f"total = {names}", 2, 6)
     yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount, order['currency'])}"), 8)
     yield from _compared(order, checked, "total", amount, 8)
     yield from _rule(rule, source, 8)
+
+
+def _components(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what settings say of an order's prices."""
+    query = "select * from audit.order_components where order_id = ? order by component_no"
+    return records(db, query, [order["order_id"]])
+
+
+def _decimals(stated: Decimal | None, currency: str | None) -> int:
+    """Return the decimals in which a subtotal is stated: its currency's, or of an unknown one those that it needs."""
+    needed = 0 if stated is None else -int(stated.normalize().as_tuple().exponent)
+    return max(needed, 0) if currency is None else digits(currency)
 
 
 def _subtotal(
@@ -261,11 +280,19 @@ def _subtotal(
     less = {-1: f" {_MINUS} discount", 0: "", 1: " + discount"}[rule.discount_sign]
     yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines') if rows else 'no lines'}{less}", 2, 9)
     written = signed(terms)
+    factors = [each for each in _components(db, order) if each["price_factor"]]
+    if factors:
+        written = f"({written}) / {factors[-1]['price_factor'].normalize():f}"
+        is_known = all(each["amount"] is not None for each in factors)  # whether they apply
+        with localcontext(_EXACT):
+            result = result / factors[-1]["price_factor"] if is_known and result is not None else None
+        if rule.rounding.per != "order" and result is not None:
+            result = result.quantize(Decimal(1).scaleb(-_decimals(order["subtotal_price"], currency)), ROUND_HALF_UP)
     if rule.rounding.per == "order":
         written = f"{rule.rounding.description} of ({written})"
         result = None if result is None else rule.rounding.of(result)
     if rows:
-        added = "" if result is None or len(terms) == 1 else f" = {money(result, currency)}"
+        added = "" if result is None or (len(terms) == 1 and not factors) else f" = {money(result, currency)}"
         yield from wrapped(f"= {written}{added}", 11)
     yield from _compared(order, checked, "subtotal", result, 11)
     yield from _rule(rule, source, 11)

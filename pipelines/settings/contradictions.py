@@ -135,9 +135,15 @@ def _formula(settings: Settings) -> Iterator[str]:
         yield from _condition(f"[[formula.rule]] no. {number}", each)
     for component in formula.component:
         yield from _condition(f"[[formula.component]] {component.name}", component)
-        name, amounts = component.name, (component.constant, component.share)
-        if sum(bool(amount) for amount in amounts) != 1 or not all(_AMOUNT.fullmatch(each) for each in amounts if each):
-            yield f'[[formula.component]] {name}: give constant or share, as text like "0.99", with at most 4 decimals'
+        name = component.name
+        given = [each for each in (component.constant, component.share, component.price_factor, component.step) if each]
+        if len(given) != 1 or not _AMOUNT.fullmatch(given[0]):
+            yield (
+                f"[[formula.component]] {name}: give constant, share, price_factor or step, "
+                'as text like "0.99", with at most 4 decimals'
+            )
+        elif float(component.price_factor or 1) == 0 or float(component.step or 1) <= 0:
+            yield f"[[formula.component]] {name}: a price_factor must not be 0, and a step must be above 0"
         if bool(component.share) != bool(component.base):
             yield f"[[formula.component]] {name}: a share needs a base, and a constant has none"
 

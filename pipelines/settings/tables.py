@@ -182,12 +182,14 @@ class FormulaRule(OrderScope, frozen=True, kw_only=True):
 
 
 class FormulaComponent(OrderScope, frozen=True, kw_only=True):
-    """A part of the total that no field of the order states: a constant, or a share of a base."""
+    """A part of prices that no field of the order states: a constant, a share of a base, a factor of prices, a step."""
 
     name: str
     constant: str = ""
     share: str = ""
     base: Literal["", "subtotal", "subtotal_less_discount", "delivery", "tip", "discount", "loyalty"] = ""
+    price_factor: str = ""
+    step: str = ""
 
 
 class Formula(Table, frozen=True):

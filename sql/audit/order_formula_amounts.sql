@@ -31,6 +31,13 @@ components as (
     select
         order_id,
         if(count(*) = count(amount), sum(amount), null) as amount, -- null: one is unknown
+        count(price_factor) > 0 as has_factor,
+        if(
+            bool_and(price_factor is null or amount is not null),
+            arg_max(price_factor, component_no),
+            null
+        ) as factor,
+        arg_max(step, component_no) as step,
     from audit.order_components
     group by order_id
 ),
@@ -72,6 +79,9 @@ parts as (
         ) as parts_total,
         components.order_id is not null as has_component,
         components.amount as components_amount,
+        components.step,
+        if(components.has_factor, components.factor, 1) as factor,
+        smallest_unit(orders.currency, orders.subtotal_price) as stated_unit,
         line_sum + signed(subtotals.subtotal_discount_sign, discount) as parts_subtotal,
         totals.mode as total_mode,
         totals.unit as total_unit,
@@ -100,25 +110,29 @@ select
     has_lines,
     line_sum is not null as has_line_sum,
     line_amount,
-    -- by the rules: eight decimals only where they are needed
-    if(
-        subtotal_mode is null,
-        parts_subtotal,
-        cast(
-            rounded(cast(parts_subtotal as decimal(38, 8)), subtotal_mode, subtotal_unit)
-            as decimal(38, 4)
+    -- by the rules: eight decimals only where they are needed; what is left of prices is
+    -- rounded as the rule says, else half up
+    case
+        when subtotal_mode is null and factor = 1 then parts_subtotal
+        when subtotal_mode is null and factor = -1 then -parts_subtotal
+        else cast(
+            rounded(
+                net_of(parts_subtotal, factor),
+                coalesce(subtotal_mode, 'half_up'),
+                coalesce(subtotal_unit, cast(stated_unit as decimal(38, 8)))
+            ) as decimal(38, 4)
         )
-    ) as formula_subtotal,
+    end as formula_subtotal,
     subtotal_price - formula_subtotal as subtotal_residual,
     case
         when total_mode is null and not has_component then parts_total
-        when total_mode is null
+        when total_mode is null and step is null
             then cast(parts_total + components_amount as decimal(38, 4))
         else cast(
             rounded(
                 parts_total + if(has_component, components_amount, 0),
-                total_mode,
-                total_unit
+                if(step is null, total_mode, 'half_up'),
+                coalesce(cast(step as decimal(38, 8)), total_unit)
             ) as decimal(38, 4)
         )
     end as formula_total,

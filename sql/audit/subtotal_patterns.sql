@@ -1,7 +1,7 @@
 -- One row per order whose lines and subtotal can be compared: what it holds, and which forms fit it.
 --
 -- A step: read audit.order_rules instead.
--- Source: audit.order_line_sums and mart.orders. Orders without lines, without a subtotal or a discount, with a price
+-- Source: audit.order_line_sums, mart.orders and audit.order_components. Orders without lines, without a subtotal or a discount, with a price
 -- or quantity not stated, an amount of ten billion and more or ten thousand of one product are left out.
 --
 -- key: order_id
@@ -54,12 +54,27 @@ sums as (
     )
 ),
 
+factors as (
+    select
+        order_id,
+        if(count(*) = count(amount), arg_max(price_factor, component_no), null) as factor,
+    from audit.order_components
+    where price_factor is not null
+    group by order_id
+),
+
 stated as (
     select
-        order_id, currency,
-        try_cast(discount as decimal(14, 4)) as discount,
-        try_cast(subtotal_price as decimal(14, 4)) as subtotal,
-    from mart.orders
+        orders.order_id, orders.currency, orders.subtotal_price,
+        try_cast(orders.discount as decimal(14, 4)) as discount,
+        if(factors.order_id is null, 1, factors.factor) as factor,
+        -- as the lines' prices make it
+        try_cast(
+            if(factors.order_id is null, orders.subtotal_price, subtotal_price * factor)
+            as decimal(14, 4)
+        ) as subtotal,
+    from mart.orders as orders
+    left join factors using (order_id)
 ),
 
 tested as materialized (
@@ -68,7 +83,8 @@ tested as materialized (
         held
             | if(discount <> 0, 32, 0)
             | if(subtotal = 0 and price_once <> 0, 64, 0) as held,
-        smallest_unit(currency, subtotal) as unit,
+        smallest_unit(currency, subtotal_price) as unit,
+        abs(factor) as factor,
         smallest_unit(currency, subtotal + discount) as unit_less,
         smallest_unit(currency, subtotal - discount) as unit_more,
         try_cast(add_own_unit + other_own_unit as decimal(14, 4)) as all_own_unit,
@@ -93,7 +109,8 @@ rests as (
         *,
         held & 16 = 0 as is_only_added,
         [1, 0.1, 0.01, 0.001, 0.0001][decimals + 1] as unit_of_lines,
-        if(unit > unit_of_lines or discount % unit <> 0, units * unit, 0) as allowance,
+        if(unit > unit_of_lines or discount % unit <> 0, units * unit, 0)
+            + if(factor = 1, 0, cast(factor * unit as decimal(14, 4))) as allowance,
         greatest(allowance, if(unit_less > unit_of_lines, units * unit_less, 0))
             as allowance_less,
         greatest(allowance, if(unit_more > unit_of_lines, units * unit_more, 0))

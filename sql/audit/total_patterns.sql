@@ -25,22 +25,34 @@ with narrow as materialized (
         if(components.amount is null, 0, try_cast(components.amount as decimal(14, 4)))
             as component,
         components.order_id is not null as has_component,
+        components.step,
     from mart.orders as orders
     left join (
-        select order_id, sum(amount) as amount from audit.order_components group by order_id
+        select order_id, sum(amount) as amount, arg_max(step, component_no) as step,
+        from audit.order_components
+        group by order_id
     ) as components on orders.order_id = components.order_id
 ),
 
 rests as (
     select
         *,
-        subtotal % unit <> 0
-        or delivery % unit <> 0
-        or tip % unit <> 0
-        or discount % unit <> 0
-        or loyalty % unit <> 0
-        or component % unit <> 0 as is_rounded,
-        if(is_rounded, unit, 0) as allowance,
+        step is null
+        and (
+            subtotal % unit <> 0
+            or delivery % unit <> 0
+            or tip % unit <> 0
+            or discount % unit <> 0
+            or loyalty % unit <> 0
+            or component % unit <> 0
+        ) as is_rounded,
+        case
+            when is_rounded then unit
+            when step is null then 0
+            -- no other total is rounded to it
+            when total % step = 0 then cast(0.5 * step as decimal(14, 4))
+            else -1
+        end as allowance,
         total - component as stated,
     from narrow
     where

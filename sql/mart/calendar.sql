@@ -20,6 +20,7 @@
 -- completeness: As in audit.coverage: against a control total; null without one.
 -- order_count >= 0: Number of orders of every sale class.
 -- counted_order_count BIGINT >= 0: Number of orders with sale_class 'counted'.
+-- priced_order_count: How many of them state a total_price: what counted_total_price is the sum of.
 -- counted_total_price DECIMAL(38,4) null: Sum of total_price over them; null if none states it, or there are none.
 
 -- Whether a day is over is as of the last observation of an order, not of the clock: the
@@ -65,6 +66,9 @@ sales as (
         coalesce(
             cast(sum(order_count) filter (where sale_class = 'counted') as bigint), 0
         ) as counted_order_count,
+        coalesce(
+            cast(sum(priced_order_count) filter (where sale_class = 'counted') as bigint), 0
+        ) as priced_order_count,
         sum(total_price) filter (where sale_class = 'counted') as counted_total_price,
     from mart.daily_store_sales
     where store_id is not null and business_date is not null
@@ -131,6 +135,7 @@ select
     days.currency,
     coalesce(sales.order_count, 0) as order_count,
     coalesce(sales.counted_order_count, 0) as counted_order_count,
+    coalesce(sales.priced_order_count, 0) as priced_order_count,
     sales.counted_total_price,
 from days
 left join sales using (store_id, business_date)

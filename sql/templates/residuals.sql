@@ -9,8 +9,12 @@ select
     cast(any_value(stated) * $unit as bigint) as stated,
     cast(
         round(
-            (any_value(stated) - sum(quantity * per_unit + per_line) - any_value(rest))
-            * $unit
+            (
+                any_value(stated)
+                - net_of(
+                    sum(quantity * per_unit + per_line) + any_value(rest), any_value(factor)
+                )
+            ) * $unit
         ) as bigint
     ) as residual,
     cast(any_value(unit) * $unit as bigint) as unit,

@@ -21,7 +21,8 @@ amounts as (
                     cast(quantity * per_unit + per_line as decimal(38, 8)), mode, kept
                 )
             else quantity * per_unit + per_line
-        end) + any_value(rest) as summed,
+        end) + any_value(rest) as gross,
+        net_of(gross, any_value(factor)) as summed,
         if(any_value(per) = 'order',
             rounded(cast(summed as decimal(38, 8)), any_value(mode), any_value(kept)),
             summed) = any_value(stated) as is_fitting

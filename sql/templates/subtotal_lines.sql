@@ -20,8 +20,14 @@ select
     cast(if(leaves.parameters[1] = 1, lines.price, 0) as decimal(38, 4))
         + if(is_counted and not is_per_unit, added, 0) as per_line,
     leaves.parameters[1] = 0 and not (is_counted and not is_per_unit) as is_by_unit,
+    coalesce(factors.price_factor, 1) as factor, -- none: prices are what is stated
 from facts
 inner join leaves using (node)
 inner join wanted using (order_id)
 inner join mart.orders as orders using (order_id)
 inner join audit.order_line_sums as lines using (order_id)
+left join (
+    select order_id, arg_max(price_factor, component_no) as price_factor,
+    from audit.order_components
+    group by order_id
+) as factors on facts.order_id = factors.order_id

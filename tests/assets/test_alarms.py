@@ -76,10 +76,10 @@ def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> N
         _order(3, dispatch_method="robot"),
         _order(4, items=_items("swap")),
         _order(5, deliveries=drones),
-        _order(8, tip=None, gift="K4n4ry"),
+        _order(8, tip=None, total_price=None, gift="K4n4ry"),
     ]
     assert _night(settings, 3, *second) == [
-        "Schema drift since the previous release: 7 (audit.schema_drift)",
+        "Schema drift since the previous release: 8 (audit.schema_drift)",
         "  orders /?: field 'string', first in 8",  # its name is hidden until many customers' orders have it
         "  orders /deliveries/*/type: value 'drone', first in 5",
         "  orders /dispatch_method: value 'robot', first in 3",
@@ -87,10 +87,12 @@ def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> N
         "  orders /platform: value 'kiosk', first in 2",
         "  orders /status: value 'eaten', first in 1",
         "  orders /tip: null, first in 8",
+        "  orders /total_price: null, first in 8",
     ]
     heading = "Schema drift since the previous release"
     published, nothing = summary(settings, recorded(NOW, is_new=True)), summary(settings, recorded(NOW))
     assert heading in published
+    assert "  unmapped 36.75 no currency in 7 of 8 orders\n" in published, "of the orders that state a total"
     assert "Published nothing" not in published
     assert heading not in nothing
     assert nothing.strip().startswith("Published nothing: the current release is still ")

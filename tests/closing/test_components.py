@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -67,11 +68,18 @@ def test_a_component_added_after_the_close_is_for_open_days(
 
 @pytest.mark.slow
 def test_a_component_taken_away_after_the_close_stays_in_closed_days(books: Any, rules: dict[str, str]) -> None:
-    """A day closed with it keeps it, by the ledger alone."""
-    books.set(formula=rules | {"component": [BAG | {"from": "2026-11-01"}]})
+    """A day closed with it keeps it, by the ledger alone; so it does a factor of prices, and a step of totals."""
+    given = [BAG, {"name": "net", "price_factor": "1"}, {"name": "coin", "step": "0.05"}]
+    books.set(formula=rules | {"component": [each | {"from": "2026-11-01"} for each in given]})
     books.publish()
     books.close("2026-11-20")
     books.set(formula=rules)
     books.publish()
-    assert books.all("select order_id, amount from audit.order_components") == [(3, 1)]
+    assert books.all(
+        "select order_id, amount, price_factor, step from audit.order_components order by component_no"
+    ) == [
+        (3, 1, None, None),
+        (3, 0, 1, None),
+        (3, 0, None, Decimal("0.05")),
+    ]
     assert breaks(books) == {2: "accepted", 3: "open"}

@@ -73,6 +73,14 @@ def tax_inclusive(orders: list[Any]) -> None:
         order.total += cents(Decimal("0.08") * order.subtotal)
 
 
+def negative_subtotals(orders: list[Any]) -> None:
+    """Refunded orders state the negative of each amount of the order, and lines as they were sold."""
+    for order in orders[::8]:
+        order.status = "refunded"
+        for field in ("subtotal", "delivery", "tip", "discount", "loyalty", "total"):
+            setattr(order, field, -getattr(order, field))
+
+
 def no_lines(orders: list[Any]) -> None:
     """No order has a line."""
     for order in orders:
@@ -144,7 +152,10 @@ def made(make_orders: Any, state: Any, change: Callable[[list[Any]], None], seed
     wrong = {order.order_id for order in orders if chance.random() < 0.02}
     for order in orders:
         if order.order_id in wrong:
-            order.total += Decimal(chance.randrange(301, 899)) / 100 + Decimal("0.01") * (order.order_id % 7)
+            off = Decimal(chance.randrange(301, 899)) / 100 + Decimal("0.01") * (order.order_id % 7)
+            order.total += off
+            if change in (tax_inclusive, negative_subtotals):  # a subtotal of its own may be wrong, too
+                order.subtotal += off * (order.order_id % 2)
     return orders, wrong
 
 
@@ -202,7 +213,9 @@ WORLDS = [
     (by_party_size, 0.0, 0.85, "are off by 18% of subtotal"),
     (free_delivery, 0.0, 1.0, "are off by -100% of delivery, all of them with subtotal_price >= 30"),
     (loyalty_as_payment, 0.97, 0.97, "total = subtotal + delivery + tip - discount: supported"),
-    (five_cents, 0.0, 0.0, "are rounded to multiples of 0.05"),
+    (tax_inclusive, 0.0, 1.0, "are off by -8% of subtotal"),
+    (negative_subtotals, 0.85, 1.0, "state the negative"),
+    (five_cents, 0.0, 1.0, "are rounded to multiples of 0.05"),
     (rare_small_order_fee, 0.95, 1.0, "are off by 1.5, all of them with subtotal_price < 4"),
 ]
 

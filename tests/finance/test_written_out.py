@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.report.identities import line_rule, total_rule
+from pipelines.report.identities import identities, line_rule, total_rule
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.evidence import create_candidates
 
@@ -86,3 +86,31 @@ def test_prices_are_written_with_the_digits_of_their_currency(currency: str | No
     assert rule is not None
     line = {"price": Decimal(40080), "quantity": 2}
     assert rule.line(line, [{"price": Decimal(120), "quantity": 3, "action": "add"}])[0] == f"2 × {written}"
+
+
+def test_a_receipt_writes_out_a_factor_and_a_step() -> None:
+    """Lines by what they include more than the subtotal, and a total in whole steps, as the tables have both."""
+    subtotal = "unit_price/no_modifiers/all_add/before_discount/unrounded"
+    order = {"order_id": 1, "currency": "EUR", "subtotal_price": Decimal("9.17"), "total_price": Decimal("9.15")}
+    order |= {"delivery_price": Decimal(0), "tip": Decimal(0), "discount": Decimal(0), "loyalty_discount": Decimal(0)}
+    checked = {"total_rule": "observed/unrounded", "subtotal_rule": subtotal, "verdict": "balanced", "reason": None}
+    checked |= {f"{part}_{name}": None for part in ("total", "subtotal") for name in ("residual", "likely_cause")}
+    checked |= {"subtotal_residual": Decimal(0), "total_residual": Decimal(0)}
+    bases = dict.fromkeys(("total_basis", "subtotal_basis", "total_population_no", "subtotal_population_no"))
+    with catalogued() as db:
+        db.execute("create schema mart")
+        db.execute("create table mart.order_lines as select 1 as order_id, 1 as line_no, 9.90 as line_amount")
+        db.execute(
+            "create table audit.formula_populations (rule_target text, scope text, sentence text, population_no int)"
+        )
+        components = "(1, 1, 'net', 0, 1.08, null), (1, 2, 'coin', 0, null, 0.05)"
+        columns = "order_id, component_no, name, amount, price_factor, step"
+        db.execute(f"create table audit.order_components as from (values {components}) as rows ({columns})")
+        written = "\n".join(identities(db, order, checked, bases, line_rule(db, subtotal, "EUR")))
+        db.execute("update audit.order_components set amount = null where component_no = 1")
+        unknown = "\n".join(identities(db, order, checked, bases, line_rule(db, subtotal, "EUR")))
+    assert "= (9.90) / 1.08 = 9.17" in written
+    assert "to multiples of 0.05 = 9.15" in written
+    assert written.count("residual 0.00") == 2
+    assert "mart.order_reconciliation has" not in written
+    assert unknown.count("residual: indeterminate") == 2

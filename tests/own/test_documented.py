@@ -19,6 +19,7 @@ from tests.privacy.conftest import BOB, person
 if TYPE_CHECKING:
     from tests.privacy.conftest import World
 
+UNPRICED = person(9, BOB, total_price=None)  # an average does not count it
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -34,10 +35,12 @@ def test_documented_models_are_made(own: World) -> None:
     (own.place / "models" / "by_day.test.txt").write_text(given, encoding="utf-8")
     new_model(own.settings, "fresh")
     own.file.write_text(own.file.read_text("utf-8") + '[sales]\ncounted_statuses = ["done"]\n', encoding="utf-8")
+    own.land("orders", [UNPRICED])
     own.publish()
     assert own.rows("from meta.models where problem is not null or len(warnings) > 0") == []
-    assert own.rows("select sum(order_count) from own.weekly_by_region") == [(2,)]
-    assert own.rows("select sum(line_count) from own.by_category") == [(2,)]
+    averages = "select sum(order_count), sum(total_price) / sum(average_price) from own.weekly_by_region"
+    assert own.rows(averages) == [(3, 2)]
+    assert own.rows("select sum(line_count) from own.by_category") == [(3,)]
     assert [(each.name, each.wrong) for each in run_tests(own.settings)] == [("own.by_day", "")]
     assert {each.name for each in check_models(own.settings) if not each.wrong} >= {"own.by_day", "own.fresh"}
     (own.place / "models" / "by_day.test.txt").write_text(f"{given.rstrip()[:-1]}1\n", encoding="utf-8")
@@ -50,6 +53,7 @@ def test_documented_models_are_made(own: World) -> None:
 def test_pandas_gives_the_figures_of_sql(own: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of counted sales to the last digit; shares, averages and changes to as many as the quotient has."""
     own.file.write_text(own.file.read_text("utf-8") + '[sales]\ncounted_statuses = ["done"]\n', encoding="utf-8")
+    own.land("orders", [UNPRICED])
     own.publish()
     for name, value in own.environ.items():
         monkeypatch.setenv(name, value)
@@ -63,6 +67,8 @@ def test_pandas_gives_the_figures_of_sql(own: World, monkeypatch: pytest.MonkeyP
     assert [(*key, value) for key, value in stores.items()] == own.rows(sums)  # type: ignore[attr-defined]
     assert own.rows(sums)[0][2] == Decimal("27.0000")
     assert list(found["shares"]) == [1]  # type: ignore[call-overload]
+    assert found["days"].isna().sum() == 1  # type: ignore[attr-defined]
+    assert own.rows(f"select sum(order_count) {counted}") == [(3,)]
     assert list(found["averages"]) == [Decimal("13.5")]  # type: ignore[call-overload]
     assert [each for each in found["changes"] if each is not pd.NA] == [0]  # type: ignore[attr-defined]
 

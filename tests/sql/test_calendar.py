@@ -23,6 +23,7 @@ def day(date: str, **more: Any) -> dict[str, Any]:
         "store_name": "Nord",
         "currency": "EUR",
         "order_count": 1,
+        "priced_order_count": 1,
         "total_price": "1.5",
     } | more
 
@@ -48,6 +49,16 @@ def test_days_without_orders_have_a_row(run_table: Run) -> None:
     }
     assert (rows["2026-01-02"]["weekday"], rows["2026-01-02"]["store_name"]) == (5, "Nord")
     assert rows["2026-01-02"]["week_start_date"] == dt.date(2025, 12, 29)
+
+
+def test_a_sum_is_of_the_counted_orders_that_state_a_total(run_table: Run) -> None:
+    """Of three counted orders two state one: the mean is of these; of a day without orders none do."""
+    sales = [day("2026-01-01", order_count=3, priced_order_count=2, total_price="5"), day("2026-01-03")]
+    rows = calendar(run_table, [*sales, day("2026-01-01", sale_class="deleted", priced_order_count=7)])
+    found = [
+        (row["counted_order_count"], row["priced_order_count"], row["counted_total_price"]) for row in rows.values()
+    ]
+    assert found == [(3, 2, 5), (0, 0, None), (1, 1, Decimal("1.5"))]
 
 
 def test_whether_a_day_is_over_is_the_stores(run_table: Run) -> None:

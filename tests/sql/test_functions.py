@@ -58,6 +58,19 @@ def test_divided_equals_decimal(con: duckdb.DuckDBPyConnection, amount: Decimal,
 
 
 @pytest.mark.duckdb2
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(AMOUNTS, st.decimals("0.0001", "99999.9999", places=4) | st.sampled_from([Decimal(-1), Decimal("1.08")]))
+def test_what_is_left_of_prices_equals_decimal(
+    con: duckdb.DuckDBPyConnection, amount: Decimal, factor: Decimal
+) -> None:
+    """Prices by a factor are as Python's decimal rounds them to eight decimals."""
+    row = con.execute(
+        "select net_of(cast(? as decimal(38, 4)), cast(? as decimal(9, 4)))", [str(amount), str(factor)]
+    ).fetchone()
+    assert row == (EXACT.divide(amount, factor).quantize(Decimal("0.00000001"), ROUND_HALF_UP, EXACT),)
+
+
+@pytest.mark.duckdb2
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.decimals(-(10**14) + 1, 10**14 - 1, places=4) | st.decimals(-(10**5), 10**5, places=2),

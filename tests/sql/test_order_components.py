@@ -143,3 +143,15 @@ def test_a_closed_day_keeps_the_condition_of_a_component(run_table: Run) -> None
         },
     )
     assert [(row["order_id"], row["amount"]) for row in rows] == [(2, Decimal("1.5"))]
+
+
+@pytest.mark.parametrize("key", ["price_factor", "step"])
+def test_a_factor_or_a_step_adds_nothing(run_table: Run, key: str) -> None:
+    """Each is given as it is; of an order that lacks a field which decides whether it applies, the amount is null."""
+    found = []
+    for when in ("tip = 2", "tip = 3", "line_count > 3"):
+        component = {"component_no": 1, "name": "c", key: "1.08", "conditions": read_conditions(when)}
+        rows = run_table("audit.order_components", {"mart.orders": [ORDER], "raw.formula_components": [component]})
+        found.append([(row["amount"], row["price_factor"], row["step"]) for row in rows])
+    given = tuple(Decimal("1.08") if name == key else None for name in ("price_factor", "step"))
+    assert found == [[(0, *given)], [], [(None, *given)]]

@@ -52,6 +52,14 @@ def test_each_field_is_told_from_its_absence(run_table: Run, field: str, values:
     assert [(row["version_no"], row[field]) for row in rows] == list(enumerate(values, 1))
 
 
+def test_an_empty_currency_is_none(run_table: Run) -> None:
+    """'' is no currency: a record that has it, and then none, says the same."""
+    given = [version(1, number, "North") for number in (1, 2)]
+    for row, value in zip(given, ("", None), strict=True):
+        row["document"] = row["document"] | {"currency": value}
+    assert [row["currency"] for row in run_table(TABLE, {"raw.store_versions": given})] == [None]
+
+
 def test_seen_again(run_table: Run) -> None:
     """A store that is listed again as it was is only listed later; what it was before stays."""
     stored = {

@@ -35,7 +35,9 @@ MODIFIERS = (
 )
 
 
-def patterns(run_table: Run, *orders: tuple[dict[str, Any], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def patterns(
+    run_table: Run, *orders: tuple[dict[str, Any], list[dict[str, Any]]], components: Any = ()
+) -> list[dict[str, Any]]:
     """Return the rows of orders 1, 2, … with lines; discount 0 and EUR unless they say otherwise."""
     numbered = list(enumerate(orders, 1))
     return run_table(
@@ -49,6 +51,7 @@ def patterns(run_table: Run, *orders: tuple[dict[str, Any], list[dict[str, Any]]
                 for number, (_, lines) in numbered
                 for place, line in enumerate(lines, 1)
             ],
+            "audit.order_components": list(components),
         },
     )
 
@@ -162,3 +165,23 @@ def test_discount_in_fractions_of_a_cent_allows_rounding(run_table: Run) -> None
     assert row["is_rounded"]
     assert 27 in fitting(row)  # price by quantity less the discount
     assert 1 not in fitting(row)
+
+
+@pytest.mark.parametrize(
+    ("factor", "stated", "forms"),
+    [("1.08", "1000", [14, 40, 66]), ("1.08", "1000.02", []), ("-1", "-1080", [14, 40, 66]), ("1", "1000", [])],
+)
+def test_prices_that_are_a_multiple_of_the_subtotal_fit_it(
+    run_table: Run, factor: str, stated: str, forms: list[int]
+) -> None:
+    """Within a unit of the currency where something is left out; a negated one exactly."""
+    of = [{"order_id": 1, "component_no": 1, "amount": "0", "price_factor": factor}]
+    (row,) = patterns(run_table, ({"subtotal_price": stated}, [LINE | {"price": "1080"}]), components=of)
+    assert fitting(row) == forms
+    assert row["is_rounded"] == (factor == "1.08")
+
+
+def test_an_order_whose_factor_may_not_apply_is_left_out(run_table: Run) -> None:
+    """It can be compared with nothing."""
+    of = [{"order_id": 1, "component_no": 1, "amount": None, "price_factor": "1.08"}]
+    assert patterns(run_table, ({"subtotal_price": "3000"}, [PLAIN]), components=of) == []

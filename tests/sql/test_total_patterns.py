@@ -124,3 +124,13 @@ def test_total_of_zero_is_no_sum_of_the_other_parts(run_table: Run) -> None:
     zero = dict.fromkeys(PRICES, 0) | {"subtotal_price": 5, "total_price": 0}
     (row,) = patterns(run_table, zero)
     assert fitting(row) == [84]
+
+
+@pytest.mark.parametrize(
+    ("total", "forms"), [("532.05", [1]), ("532.00", [1]), ("531.95", []), ("532.10", []), ("532.03", []), ("532", [1])]
+)
+def test_a_total_rounded_to_a_step_is_a_multiple_near_its_sum(run_table: Run, total: str, forms: list[int]) -> None:
+    """Of 532.025 both multiples beside it, as it lies between them; no other total, and none that is no multiple."""
+    of = [{"order_id": 1, "component_no": 1, "amount": "0", "step": "0.05"}]
+    (row,) = patterns(run_table, {"tip": "9.025", "total_price": total}, of=of)
+    assert (row["is_rounded"], fitting(row)) == (False, forms)

@@ -120,6 +120,7 @@ _COMPONENTS = """
     from audit.order_components as components inner join mart.order_reconciliation as rows using (order_id)
     where rows.currency is not distinct from ? and rows.sale_class = ? and rows.total_residual is not null and {where}
         and components.component_no < 1000 -- those of charges are parts
+        and components.price_factor is null and components.step is null -- which add nothing
     group by components.name order by components.name
 """
 # The largest of each currency first, and of each measure: amounts of two currencies cannot be compared.

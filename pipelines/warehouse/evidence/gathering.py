@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.evidence.verdicts import Judgement
 
 TARGETS = ("subtotal", "total")
+_USUAL = 1  # place of the form by which price and modifiers count for each unit
 _SHOWN = 10  # forms of a population that are shown besides those that remain: those that fit most
 
 
@@ -116,6 +117,8 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
             judged.leader = judged.leader if form is None else form
             judged.fits = round(float(judged.all_fits[judged.leader]))
     leaves = {node.no: node.judgement.leader for node in nodes if node.judgement and not node.dimension}
+    if target == "subtotal":
+        leaves |= _likely_subtotals(con, nodes, leaves, asked)
     create_leaves(con, target, leaves)
     found.roundings = find_roundings(con, target, asked)
     for node in nodes:
@@ -124,6 +127,24 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
             found.roundings[node.no] = Rounding(settings[node.setting_no][1], held.orders, held.fits, 0)
     found.residuals = find_residuals(con, target, asked.orders)
     return found
+
+
+def _likely_subtotals(
+    con: duckdb.DuckDBPyConnection, nodes: list[Population], leaves: dict[int, int], asked: Asked
+) -> dict[int, int]:
+    """Return node → form for leaves without a rule that would follow the form of the others but for a factor."""
+    judged = [(node, node.judgement) for node in nodes if node.no in leaves and node.judgement]
+    _, usual = max(((each.fits, each.leader) for _, each in judged if each.verdict != NONE), default=(0, _USUAL))
+    tried = {node.no: each for node, each in judged if each.verdict == NONE and node.setting_no is None}
+    if not tried:
+        return {}
+    create_leaves(con, "subtotal", dict.fromkeys(tried, usual))
+    patterns = find_residuals(con, "subtotal", asked.orders)
+    found = {no for no, each in patterns.items() if each.kind == "negated" or each.base == "subtotal"}
+    for no in found:
+        tried[no].leader = usual
+        tried[no].fits = round(float(tried[no].all_fits[usual]))
+    return dict.fromkeys(found, usual)
 
 
 def _settings(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, tuple[int, int]]:

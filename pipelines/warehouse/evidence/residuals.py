@@ -113,6 +113,8 @@ class Residual:
     fits: int
     orders: int
     condition: str = ""
+    is_of_all: bool = True
+    """Whether a step is that of all totals, also of those that the form fits."""
 
     @property
     def amount(self) -> Decimal:
@@ -149,7 +151,8 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
             ).fetchone()
             fits, orders = row or (0, 0)
             if fits >= max(MOST * orders, least):
-                found[node] = Residual(*pattern, fits, orders, _limit(con, node, *pattern))
+                is_of_all = pattern[0] != "step" or _is_step_of_all(con, target, node, pattern[1])
+                found[node] = Residual(*pattern, fits, orders, _limit(con, node, *pattern), is_of_all)
     return found
 
 
@@ -184,6 +187,13 @@ def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, bas
             if least > other_most:
                 return f"{_FIELDS[name]} >= {_roundest(other_most, least)}"
     return ""
+
+
+def _is_step_of_all(con: duckdb.DuckDBPyConnection, target: str, node: int, step: int) -> bool:
+    if target != "total":
+        return False
+    stated = stated_totals(con, node, limit=f"limit {SAMPLE}")["stated"]
+    return bool((stated % step == 0).mean() >= COMMON)
 
 
 def _roundest(below: Decimal, up_to: Decimal) -> Decimal:

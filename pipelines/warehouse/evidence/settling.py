@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +27,21 @@ Limits = list[dict[str, Any]]
 def settlement(
     forms: Forms, node: Population, judged: Judgement, found: Residual, values: dict[str, list[Any]]
 ) -> str | None:
-    """Return tables of settings for a total: components, or the rule of those that follow one; None if none can say it.
+    """Return tables of settings: components, or the rule of those that follow one; None if none can say it.
 
     A rule by itself is of use where most orders follow it, and the others are off by one amount for no reason that an
     order states.
     """
-    scopes = limits_of(node, values) if forms.target == "total" and node.setting_no is None else None
-    if not scopes or len(scopes) > _MOST or found.kind == "step":
+    scopes = limits_of(node, values) if node.setting_no is None else None
+    if not scopes or len(scopes) > _MOST:
         return None
     is_all = found.orders == judged.orders and found.fits >= COMMON * found.orders
-    if found.kind in _STATED:
+    if forms.target == "subtotal":
+        factor = {"negated": -1, "share": 1 - found.amount}.get(found.kind) if is_all else None
+        made = [_factor(factor)] if factor and found.base in ("", "subtotal") else []
+    elif found.kind == "step":
+        made = [_component(found)] if found.is_of_all else []
+    elif found.kind in _STATED:
         made = [_rule(_STATED[found.kind])] if is_all else []
     elif is_all or found.condition:
         made = [_component(found)]
@@ -49,9 +55,13 @@ def _rule(name: str) -> dict[str, Any]:
     return {"": "rule", "rule_target": "total", "rule": name}
 
 
+def _factor(factor: Decimal | int) -> dict[str, Any]:
+    return {"": "component", "name": f"prices by {factor}", "price_factor": f"{Decimal(factor).normalize():f}"}
+
+
 def _component(found: Residual) -> dict[str, Any]:
     amount = f"{found.amount.normalize():f}"
-    of = {"constant": amount} if found.kind == "constant" else {"share": amount, "base": found.base}
+    of = {"share": amount, "base": found.base} if found.kind == "share" else {found.kind: amount}
     return {"": "component", "name": f"{amount} of {found.base}" if found.base else amount, **of} | (
         {"when": found.condition} if found.condition else {}
     )

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     import duckdb
 
 # Of raw.closed_components, as settings call them.
-_COMPONENT = ("name", "constant", "share", "base", "platform", "dispatch_method", "store", "status", "from", "to")
+_COMPONENT = (
+    "name", "constant", "share", "base", "price_factor", "step",
+    "platform", "dispatch_method", "store", "status", "from", "to",
+)  # fmt: skip
 _OBSERVED = "observed/unrounded"  # assumed where orders are too few to judge a rule
 
 

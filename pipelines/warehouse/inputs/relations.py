@@ -200,7 +200,10 @@ def _versions(kind: str) -> dict[str, str]:
 # Which orders a rule or a component of the settings is about.
 _SCOPE = "platform VARCHAR, dispatch_method VARCHAR, store_id BIGINT, status VARCHAR, first_day DATE, last_day DATE"
 _CONDITIONS = {"conditions": "STRUCT(field VARCHAR, operator VARCHAR, value VARCHAR)[]"}
-_COMPONENT = "component_no BIGINT, name VARCHAR, amount DECIMAL(18,4), share DECIMAL(9,4), base VARCHAR"
+_COMPONENT = (
+    "component_no BIGINT, name VARCHAR, amount DECIMAL(18,4), share DECIMAL(9,4), base VARCHAR, "
+    "price_factor DECIMAL(9,4), step DECIMAL(18,4)"
+)
 _FORM = "rule_parameters BIGINT[], complexity BIGINT"
 # The candidate rules, for the tables of the same names in audit.
 FORMULA_CANDIDATES = {

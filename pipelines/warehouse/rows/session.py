@@ -275,8 +275,12 @@ def _create_formula_settings(con: duckdb.DuckDBPyConnection, settings: Settings)
         con.execute("insert into raw.formula_settings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [number, *row])
     for number, each in enumerate(settings.formula.component, 1):
         con.execute(
-            "insert into raw.formula_components values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [number, each.name, each.constant or None, each.share or None, each.base or None, *each.scope],
+            f"insert into raw.formula_components values ({', '.join('?' * 14)})",
+            [
+                *(number, each.name),
+                *(value or None for value in (each.constant, each.share, each.base, each.price_factor, each.step)),
+                *each.scope,
+            ],
         )
 
 
