@@ -178,11 +178,6 @@ _FORMAT = "%Y%m%dT%H%M%S%f"
 _STEP = dt.timedelta(microseconds=1)
 
 
-def now_in_utc() -> dt.datetime:
-    """Return the time of the machine."""
-    return utc_now()
-
-
 class Clock:
     """The clock of a load: that of the machine, unless it is behind what was landed before."""
 

@@ -13,9 +13,10 @@ from decimal import localcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from pipelines.clock import utc_now
 from pipelines.inventory import note_files
 from pipelines.landing.exact import EXACT, InvalidDocumentError
-from pipelines.landing.index import Clock, Index, Seen, load_id_at, now_in_utc, rank
+from pipelines.landing.index import Clock, Index, Seen, load_id_at, rank
 from pipelines.landing.raw_files import LandingError, Lock, noted_files, pair, raw_files, sweep
 from pipelines.landing.raw_rows import (
     FAILED,
@@ -77,7 +78,7 @@ class Load:
         self, settings: Settings, vault: Vault, kind: str, source: Source, *, is_backfill: bool, now: Now | None
     ) -> None:
         self.kind = kind
-        self._now = now or now_in_utc
+        self._now = now or utc_now
         self._data_dir = settings.data_dir
         self._source = source
         self._has_key = settings.privacy.customer_key
@@ -219,7 +220,7 @@ class Load:
         ]
         encrypted = self._vault.encrypt(self.kind, self.load_id, sealings)
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
-        refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, now_in_utc()) if bodies else []
+        refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, utc_now()) if bodies else []
         self._write(
             batch,
             validated,

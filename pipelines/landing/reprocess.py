@@ -52,7 +52,7 @@ class Rekeeper:
         if not self._patterns or b'"_unknown"' not in document:
             return False
         unknown = msgspec.json.decode(_RAW.decode(document).get("_unknown", b"{}"), type=dict[str, str])
-        return any(_meets(pattern, named) for pattern in unknown for named in self._patterns)
+        return any(f"{named}/".startswith(f"{pattern}/") for pattern in unknown for named in self._patterns)
 
     def rekept(self, document: bytes, content: bytes) -> tuple[bytes, bytes] | None:
         """Return document and encrypted content as they would be today; None when nothing comes back."""
@@ -103,10 +103,6 @@ def unknown_pattern(pointer: str, shape: Shape | None = ORDER, name: Callable[[s
         else:
             tokens.append("*" if token.isdecimal() else name(token))
     return "".join(f"/{token}" for token in tokens)
-
-
-def _meets(pattern: str, named: str) -> bool:
-    return named == pattern or named.startswith(pattern + "/")
 
 
 _OBSERVED = ["id", "seq", "observed_at", "source", "http_status", "load_id", "sha256", "refused_ref"]

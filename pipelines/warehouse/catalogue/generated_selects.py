@@ -32,11 +32,6 @@ _SOLD = {
 }
 
 
-def field_issues(kind: str) -> str:
-    """Return the table of validation's notes on each document of a kind."""
-    return filled("field_issues", kind=kind, entity=ENTITIES[kind])
-
-
 def references_a_menu(entity: str) -> str:
     """Return the check that every ordered product, or modifier, is on a menu."""
     sold, location = _SOLD[entity]

@@ -34,13 +34,13 @@ from typing import TYPE_CHECKING, Literal
 from pipelines.landing.charges import read_sql
 from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
-from pipelines.settings.kinds import KINDS
+from pipelines.settings.kinds import ENTITIES, KINDS
 from pipelines.warehouse.catalogue.generated_selects import (
     comparisons,
     completed,
     daily_field_values,
-    field_issues,
     field_values,
+    filled,
     match_validation,
     references_a_menu,
 )
@@ -91,7 +91,10 @@ SCHEMAS = ("core", "mart", "audit")
 GENERATED: dict[str, Callable[[], str]] = {
     "daily_field_values": daily_field_values,
     "field_values": field_values,
-    **{f"field_issues of {kind}": functools.partial(field_issues, kind) for kind in KINDS},
+    **{
+        f"field_issues of {kind}": functools.partial(filled, "field_issues", kind=kind, entity=ENTITIES[kind])
+        for kind in KINDS
+    },
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
     **{f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES},

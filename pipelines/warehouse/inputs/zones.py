@@ -115,11 +115,9 @@ def _ruled(clock: zoneinfo.ZoneInfo, since: int) -> Iterator[int]:
     known = [(since, _at(clock, since)), *((each, _at(clock, each)) for each in months if each > since)]
     for (low, before), (high, after) in pairwise(known):
         if before != after:
-            yield low + bisect.bisect_left(range(low, high), x=True, key=functools.partial(_differs, clock, before))
-
-
-def _differs(clock: zoneinfo.ZoneInfo, before: int, second: int) -> bool:
-    return _at(clock, second) != before
+            yield low + bisect.bisect_left(
+                range(low, high), x=True, key=lambda second, before=before: _at(clock, second) != before
+            )
 
 
 def _at(clock: zoneinfo.ZoneInfo, second: int) -> int:

@@ -84,7 +84,8 @@ def _joins(node: dict[str, Any], ties: set[str], scope: str) -> bool:
 def _mixes(node: dict[str, Any], ties: set[str], scope: str) -> bool:
     """Tell whether a select makes one row of rows of several days or orders."""
     grouped, by_all = node.get("group_expressions") or [], node.get("aggregate_handling") == "FORCE_AGGREGATES"
-    calls = any(n.get("class") == "FUNCTION" and n["function_name"].lower() in _aggregates() for n in _within(node))
+    aggregates = functions_of("function_type = 'aggregate'")
+    calls = any(n.get("class") == "FUNCTION" and n["function_name"].lower() in aggregates for n in _within(node))
     distinct = any(each["type"] == "DISTINCT_MODIFIER" for each in node.get("modifiers") or ())
     if not (grouped or calls or by_all or distinct) or not _reads(node.get("from_table"), scope):
         return False
@@ -113,10 +114,6 @@ def _reads(node: Any, scope: str) -> bool:
 
 def _name(node: dict[str, Any]) -> str:
     return str(node["column_names"][-1]).lower() if node.get("class") == "COLUMN_REF" else ""
-
-
-def _aggregates() -> frozenset[str]:
-    return functions_of("function_type = 'aggregate'")
 
 
 OWN = "own"

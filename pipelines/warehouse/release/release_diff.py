@@ -59,12 +59,11 @@ def differing_bytes(before: Side, after: Side) -> int:
 
 def are_comparable(before: Side, after: Side) -> bool:
     """Tell whether the files of both releases are partitioned in the same way."""
-    columns = [{file.table: _partition(file) for file in side.files if file.table} for side in (before, after)]
+    columns = [
+        {file.table: file.path.rpartition("=")[0].rpartition("/")[2] for file in side.files if file.table}
+        for side in (before, after)
+    ]
     return all(columns[1].get(table, column) == column for table, column in columns[0].items())
-
-
-def _partition(file: File) -> str:
-    return file.path.rpartition("=")[0].rpartition("/")[2]
 
 
 def compare(
@@ -117,7 +116,7 @@ def _compare_table(
         f"(select {_key(table, columns)}, _store_id, _month, hash({said or 'null'}) as _said from {each})"
         for each in rows
     ]
-    names = (*_key_names(table), "_store_id", "_month")
+    names = (*(table.key or ("_all", "_n")), "_store_id", "_month")
     same = " and ".join(f'o."{each}" is not distinct from n."{each}"' for each in names)
     found = con.execute(f"""
         select
@@ -176,10 +175,6 @@ def _key(table: Table, columns: list[str]) -> str:
         return ", ".join(f'"{each}"' for each in table.key)
     all_columns = ", ".join(f'"{each}"' for each in columns)
     return f"hash({all_columns}) as _all, row_number() over (partition by {all_columns}) as _n"
-
-
-def _key_names(table: Table) -> tuple[str, ...]:
-    return table.key or ("_all", "_n")
 
 
 def _shared(

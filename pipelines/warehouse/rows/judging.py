@@ -69,9 +69,7 @@ def _place(table: Table, frame: pd.DataFrame, case: dict[str, Any]) -> dict[str,
     place: dict[str, Any] = {"column": case["column"], "check": str(case["check"])}
     if not pd.isna(case["index"]):
         row = frame.iloc[int(case["index"])]
-        place = {name: None if _is_null(row[name]) else plain(row[name]) for name in table.key} | place
+        found = {name: row[name] for name in table.key}
+        is_null = {name: not isinstance(value, list) and bool(pd.isna(value)) for name, value in found.items()}
+        place = {name: None if is_null[name] else plain(value) for name, value in found.items()} | place
     return place
-
-
-def _is_null(value: Any) -> bool:
-    return not isinstance(value, list) and bool(pd.isna(value))

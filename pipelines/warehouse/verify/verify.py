@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
@@ -79,15 +80,10 @@ def next_parts(file: Path, log: Sequence[Verified], fraction: Fraction) -> Itera
     days = business_days(file)
     last_day = next((each.business_date for each in reversed(log) if each.part == "day"), None)
     later = [day for day in days if last_day is None or day > last_day] or days
-    yield from _interleaved(
-        [Part("orders", first, end) for first, end in _ranges(file, fraction, after)],
-        [Part("day", day=day) for day in later[: -(-len(days) * fraction.numerator // fraction.denominator)]],
-    )
-
-
-def _interleaved(one: list[Part], other: list[Part]) -> Iterator[Part]:
-    for place in range(max(len(one), len(other))):
-        yield from (*one[place : place + 1], *other[place : place + 1])
+    orders = [Part("orders", first, end) for first, end in _ranges(file, fraction, after)]
+    wanted = later[: -(-len(days) * fraction.numerator // fraction.denominator)]
+    both = zip_longest(orders, [Part("day", day=day) for day in wanted])
+    yield from filter(None, chain.from_iterable(both))
 
 
 def _ranges(file: Path, fraction: Fraction, after: int) -> Iterator[tuple[int, int]]:
