@@ -38,10 +38,6 @@ orders as (
     from mart.orders
 ),
 
-stores as (
-    select store_id from core.stores
-),
-
 controlled_orders as (
     select
         totals.business_date, totals.store_id, totals.amount_field, totals.sale_classes,
@@ -86,7 +82,7 @@ compared as (
         totals.entry_no, totals.imported_at,
     from totals
     left join sums using (business_date, store_id, amount_field, sale_classes)
-    left join stores using (store_id)
+    left join core.stores as stores using (store_id)
 )
 
 select

@@ -8,29 +8,25 @@
 --
 -- store_id: The store, as the service numbers it; null if no document states it.
 -- known_count >= 1
-with checks as (
-    select
-        order_id, last_verdict,
-        last_verdict in ('accepted', 'unchanged') as is_good,
-        last_source,
-    from raw.order_checks
-)
-
 select
     orders.store_id,
     orders.business_date,
     -- orders
     count(*) as known_count,
-    count(*) filter (where checks.is_good and checks.last_source = 'live')
-        as fetched_count,
+    count(*) filter (
+        where checks.last_verdict in ('accepted', 'unchanged')
+        and checks.last_source = 'live'
+    ) as fetched_count,
     count(*) filter (
         where checks.last_verdict = 'unchanged' and checks.last_source = 'live'
     ) as unchanged_count,
-    count(*) filter (where checks.is_good and checks.last_source = 'archive')
-        as archive_count,
+    count(*) filter (
+        where checks.last_verdict in ('accepted', 'unchanged')
+        and checks.last_source = 'archive'
+    ) as archive_count,
     count(*) filter (where checks.last_verdict = 'missing') as not_found_count,
     count(*) filter (where checks.last_verdict = 'failed') as failed_count,
     count(*) filter (where checks.last_verdict = 'quarantined') as quarantined_count,
 from mart.orders as orders
-inner join checks using (order_id)
+inner join raw.order_checks as checks using (order_id)
 group by orders.store_id, orders.business_date

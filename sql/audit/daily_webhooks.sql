@@ -13,31 +13,19 @@
 -- fetched_id_count BIGINT >= 0: Ids answered after such a notification, found or not.
 -- first_received_at TIMESTAMPTZ: When the first was received.
 -- last_received_at TIMESTAMPTZ: When the last was received.
-with notifications as (
-    select
-        cast(received_at at time zone 'UTC' as date) as received_date,
-        topic, kind, id, received_at,
-    from raw.hints
-),
-
-states as (
-    select kind, id, last_checked_at, from raw.states
-)
-
 select
-    notifications.received_date,
-    notifications.topic,
+    cast(hints.received_at at time zone 'UTC' as date) as received_date,
+    hints.topic,
     -- what it is about
-    any_value(notifications.kind) as kind, -- a topic is of one kind
+    any_value(hints.kind) as kind, -- a topic is of one kind
     -- counts
     count(*) as webhook_count,
-    count(distinct notifications.id) as id_count,
-    count(distinct notifications.id) filter (
-        where states.last_checked_at >= notifications.received_at
-    ) as fetched_id_count,
+    count(distinct hints.id) as id_count,
+    count(distinct hints.id) filter (where states.last_checked_at >= hints.received_at)
+        as fetched_id_count,
     -- times
-    min(notifications.received_at) as first_received_at,
-    max(notifications.received_at) as last_received_at,
-from notifications
-left join states on notifications.kind = states.kind and notifications.id = states.id
-group by notifications.received_date, notifications.topic
+    min(hints.received_at) as first_received_at,
+    max(hints.received_at) as last_received_at,
+from raw.hints as hints
+left join raw.states as states on hints.kind = states.kind and hints.id = states.id
+group by received_date, hints.topic

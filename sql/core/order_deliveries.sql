@@ -13,17 +13,13 @@
 -- confirmation_code VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 -- has_tracking_url BOOLEAN null: Whether there is a tracking URL; false for an empty text, null if the source gave null or nothing.
 -- tracking_url VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
-with latest as (
-    select order_id, document.deliveries as deliveries, _load_id, from raw.latest_orders
-),
-
-deliveries as (
+with deliveries as (
     select
         order_id,
-        generate_subscripts(deliveries, 1) as delivery_no,
-        unnest(deliveries) as delivery,
+        generate_subscripts(document.deliveries, 1) as delivery_no,
+        unnest(document.deliveries) as delivery,
         _load_id,
-    from latest
+    from raw.latest_orders
 )
 
 select

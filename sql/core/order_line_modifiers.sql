@@ -14,17 +14,13 @@
 -- name: The modifier's name when ordered.
 -- quantity: Quantity of the modifier, as sent.
 -- price: The modifier's price, as sent.
-with latest as (
-    select order_id, document.items as items, _load_id, from raw.latest_orders
-),
-
-lines as (
+with lines as (
     select
         order_id,
-        generate_subscripts(items, 1) as line_no,
-        unnest(items) as item,
+        generate_subscripts(document.items, 1) as line_no,
+        unnest(document.items) as item,
         _load_id,
-    from latest
+    from raw.latest_orders
 ),
 
 modifiers as (

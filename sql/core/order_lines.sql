@@ -13,17 +13,13 @@
 -- name: The product's name when ordered.
 -- price: The price of the line's product, as sent.
 -- instructions VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
-with latest as (
-    select order_id, document.items as items, _load_id, from raw.latest_orders
-),
-
-lines as (
+with lines as (
     select
         order_id,
-        generate_subscripts(items, 1) as line_no,
-        unnest(items) as item,
+        generate_subscripts(document.items, 1) as line_no,
+        unnest(document.items) as item,
         _load_id,
-    from latest
+    from raw.latest_orders
 )
 
 select

@@ -219,17 +219,14 @@ def _days(staged: Staged, item: Table | Check) -> str:
         if table.scope == "day":
             selects.append(f"select business_date from {staged.sets[name]}")
         elif table.scope == "order":
-            changed = f'touched."changed {name}"'
-            staged.con.execute(f"create or replace table {changed} as {changed_orders(staged, name, item)}")
-            where = f"{between(staged.con, changed, 'order_id', 'order_id')} and order_id in (from {changed})"
+            where = _is_changed(staged, name, item)
             selects += [
                 f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)
             ]
         else:
             everything = everything or _any(staged, changed_rows(staged, name, item))
     if CHECKS in item.depends_on:
-        asked = "touched.checked_orders"
-        where = f"{between(staged.con, asked, 'order_id', 'order_id')} and order_id in (from {asked})"
+        where = _is_among(staged, "touched.checked_orders")
         selects += [f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)]
     if everything:
         selects += [f"select business_date from ({projected_rows_sql(staged, day)})" for day in dated]
@@ -253,11 +250,20 @@ def _customers(staged: Staged, item: Table | Check) -> str:
     selects = ["select null::varchar as customer_key limit 0"]
     for name in item.depends_on:
         if reads_change(staged, name, item):
-            changed = f'touched."changed {name}"'
-            staged.con.execute(f"create or replace table {changed} as {changed_orders(staged, name, item)}")
-            where = f"{between(staged.con, changed, 'order_id', 'order_id')} and order_id in (from {changed})"
+            where = _is_changed(staged, name, item)
             selects += [f"select customer_key from {side} where {where}" for side in _sides(staged, name)]
     return _keep(staged, item, " union ".join(f"({each})" for each in selects))
+
+
+def _is_changed(staged: Staged, name: str, item: Table | Check) -> str:
+    """Return the condition of the orders of which rows of a table changed in what `item` reads."""
+    changed = f'touched."changed {name}"'
+    staged.con.execute(f"create or replace table {changed} as {changed_orders(staged, name, item)}")
+    return _is_among(staged, changed)
+
+
+def _is_among(staged: Staged, orders: str) -> str:
+    return f"{between(staged.con, orders, 'order_id', 'order_id')} and order_id in (from {orders})"
 
 
 def _sides(staged: Staged, name: str) -> list[str]:
