@@ -143,7 +143,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Contract:
-    """The contract of one table: grain, source and caveats (`about`), what its rows are, and its columns in order.
+    """The contract of one table: grain, source and caveats (`description`), what a row is, and its columns in order.
 
     `key` names the columns of its key, () if it has none. `span` names the columns from which on and until when a row
     holds: who reads it for an order looks at the rows that held when the order was created; null is without end.
@@ -151,7 +151,7 @@ class Contract:
     from, and that no release holds.
     """
 
-    about: str
+    description: str
     key: tuple[str, ...]
     scope: str
     span: tuple[str, ...]
@@ -257,7 +257,7 @@ def contract_of(head: Head, names: Sequence[str]) -> Contract:
         raise CatalogueError(f"scope {scope} is none of {', '.join(SCOPES)}")
     compares = _COMPARES.fullmatch(head.facts.get("compares", ""))
     return Contract(
-        about=head.about,
+        description=head.about,
         key=key,
         scope=scope,
         span=head.names("span"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def made(rows: list[dict[str, Any]], store_id: str = '"store_id"') -> None:
         con.executemany(f"insert into given values ({', '.join('?' for _ in names)})", [list(r.values()) for r in rows])
         sql = f"select * replace ({store_id} as store_id) from given"
         making = Making(con, full=False)
-        making.make(catalogue.Table(TABLE.name, sql, TABLE.contract, catalogue.reads(sql)), None)
+        making.make(dataclasses.replace(TABLE, sql=sql, reads=catalogue.reads(sql)), None)
         making.tally.raise_if_blocked()
 
 

@@ -79,7 +79,7 @@ def test_a_wrong_type_is_found(con: duckdb.DuckDBPyConnection) -> None:
     """A select of another type than the head, or the glossary, says breaks the contract."""
     select = "select 1::bigint as menu_id, '2' as edge_count"
     head = "-- One row per menu.\n--\n-- edge_count BIGINT: How many.\n"
-    table = Table("core.planted", select, said(head, select), catalogue.reads(select))
+    table = Table(**vars(said(head, select)), name="core.planted", sql=select, reads=catalogue.reads(select))
     (wrong,) = has_declared_columns(con, table, select).sample
     assert wrong == {"column": "edge_count", "declared": "BIGINT", "found": "VARCHAR"}
 
@@ -87,7 +87,10 @@ def test_a_wrong_type_is_found(con: duckdb.DuckDBPyConnection) -> None:
 def test_head_is_read_as_it_is_written() -> None:
     """A head gives grain, source, caveats, key, scope and columns; what it leaves out is the glossary's."""
     contract = said()
-    assert contract.about == "One row per store and day.\n\nSource: mart.orders, of every\nsale class.\nCaveats: none."
+    assert (
+        contract.description
+        == "One row per store and day.\n\nSource: mart.orders, of every\nsale class.\nCaveats: none."
+    )
     assert (contract.key, contract.scope, contract.is_released) == (("store_id", "day"), "day", True)
     store, day, hours, mood, orders = contract.columns
     assert day == Column("day", "DATE", nullable=False, description="The day.")

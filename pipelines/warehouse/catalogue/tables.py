@@ -45,12 +45,12 @@ from pipelines.warehouse.catalogue.generated_selects import (
     references_a_menu,
 )
 from pipelines.warehouse.catalogue.reads import Reads, keep_reads, reads
-from pipelines.warehouse.contracts import SCOPES, CatalogueError, contract_of, head_of, joins_of
+from pipelines.warehouse.contracts import SCOPES, CatalogueError, Contract, contract_of, head_of, joins_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.warehouse.contracts import Column, Contract, Join
+    from pipelines.warehouse.contracts import Join
 
 
 CREATED, BUSINESS = "created_month", "business_month"
@@ -105,33 +105,17 @@ Severity = Literal["blocking", "warning"]
 
 
 @dataclass(frozen=True)
-class Table:
-    """One table: its select, its contract, and the tables (`schema.name`) that the select reads."""
+class Table(Contract):
+    """One table: its contract, its select, and the tables (`schema.name`) that the select reads."""
 
     name: str
     sql: str
-    contract: Contract
     reads: Reads
 
     @property
     def depends_on(self) -> tuple[str, ...]:
         """The tables (`schema.name`) that its select reads, sorted."""
         return self.reads.tables
-
-    @property
-    def description(self) -> str:
-        """Grain, source and caveats, as the contract says."""
-        return self.contract.about
-
-    @property
-    def is_released(self) -> bool:
-        """Whether a release holds it; if not, it is a step from which other tables are made."""
-        return self.contract.is_released
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The columns in order, as the contract says."""
-        return self.contract.columns
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -141,16 +125,6 @@ class Table:
             key_check(self),
             *(each for each in (*checks(), *ties()) if each.table == self.name),
         )
-
-    @property
-    def scope(self) -> str:
-        """What part of it an increment recomputes."""
-        return self.contract.scope
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The columns of its key; () if it has none."""
-        return self.contract.key
 
 
 @dataclass(frozen=True)
@@ -257,7 +231,7 @@ def table(name: str) -> Table:
         made = GENERATED.get(head.facts.get("template", ""))
         sql = made() if made else completed(name, text, head)
         found = _reads(sql)
-        return Table(name, sql, contract_of(head, found.columns), found)
+        return Table(**vars(contract_of(head, found.columns)), name=name, sql=sql, reads=found)
     except (CatalogueError, FileNotFoundError) as error:
         raise CatalogueError(f"sql/{schema}/{stem}.sql: {error}") from None
 

@@ -54,7 +54,7 @@ def compared_orders(staged: Staged, item: Table | Check) -> str | None:
     nothing = "select cast(null as bigint) as order_id limit 0"
     changed = " union ".join(f"select order_id from {keys}" for keys in sets) or nothing
     staged.con.execute(f"create or replace table {relation} as {changed}")
-    scope = staged.catalogue[item.name].contract.compares if item.name in staged.catalogue else None
+    scope = staged.catalogue[item.name].compares if item.name in staged.catalogue else None
     if scope and sets:
         base = _base(staged, item, scope)
         sides = [f"warehouse.{base}"] + ([f'fresh."{base}"'] if base in staged.sets else [])
@@ -187,7 +187,7 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
         return []
     if staged.catalogue[name].key == (entity,):
         return [f"select {entity} from {rows}"]
-    is_of_a_time = item.scope == "order" and staged.catalogue[name].contract.span
+    is_of_a_time = item.scope == "order" and staged.catalogue[name].span
     clock = clock_of(staged, item) if is_of_a_time else None
     if clock:
         return orders_within(staged, item, name, clock)
@@ -340,7 +340,7 @@ def orders_within(staged: Staged, item: Table | Check, name: str, clock: str) ->
 def _changed_spans(staged: Staged, name: str, item: Table | Check) -> str:
     """Return a select of the key of rows, and the stretches of time in which they say other than before."""
     table = staged.catalogue[name]
-    since, until = table.contract.span or ("", "")
+    since, until = table.span or ("", "")
     said = ", ".join(f'"{each}"' for each in columns_read(staged, name, item) if each not in {since, until})
     key = ", ".join(f'"{each}"' for each in table.key if each not in {since, until})
     ends = f"coalesce({until}, cast('infinity' as timestamptz))" if until else "cast('infinity' as timestamptz)"

@@ -115,9 +115,12 @@ def _ruled(clock: zoneinfo.ZoneInfo, since: int) -> Iterator[int]:
     known = [(since, _at(clock, since)), *((each, _at(clock, each)) for each in months if each > since)]
     for (low, before), (high, after) in pairwise(known):
         if before != after:
-            yield low + bisect.bisect_left(
-                range(low, high), x=True, key=lambda second, before=before: _at(clock, second) != before
-            )
+            yield _change(clock, low, high, before)
+
+
+def _change(clock: zoneinfo.ZoneInfo, low: int, high: int, before: int) -> int:
+    """Return the first second after `low`, up to `high`, at which the offset is no longer `before`."""
+    return low + bisect.bisect_left(range(low, high), x=True, key=lambda second: _at(clock, second) != before)
 
 
 def _at(clock: zoneinfo.ZoneInfo, second: int) -> int:

@@ -73,8 +73,9 @@ class OwnTable(msgspec.Struct, frozen=True):
     def table(self) -> catalogue.Table:
         """Return it as a table of the catalogue."""
         columns = tuple(Column(each.name, each.type, each.nullable, each.description) for each in self.columns)
+        reads = catalogue.Reads(self.reads, frozenset(), frozenset())
         contract = Contract(self.description, self.key, "all", (), None, is_released=True, columns=columns)
-        return catalogue.Table(self.name, "", contract, catalogue.Reads(self.reads, frozenset(), frozenset()))
+        return catalogue.Table(**vars(contract), name=self.name, sql="", reads=reads)
 
 
 class Made(NamedTuple):

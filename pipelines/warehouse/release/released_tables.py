@@ -149,9 +149,14 @@ def _write(
         return None
     file = described(release, draft, table=part.table.name, month=part.month, changed_in=part.changed_in)
     partition = partition_of(part.table)
-    target = (folder / f"{partition}={part.month}" if partition else folder) / f"{file.sha256[:16]}.parquet"
-    target.parent.mkdir(exist_ok=True)
-    draft.rename(target)
+    return _named(release, file, folder / f"{partition}={part.month}" if partition else folder)
+
+
+def _named(release: Path, file: File, folder: Path) -> File:
+    """Give a file that was just written its place and name, a hash of its content, and return it so."""
+    folder.mkdir(exist_ok=True)
+    target = folder / f"{file.sha256[:16]}.parquet"
+    (release / file.path).rename(target)
     target.chmod(0o444)
     return msgspec.structs.replace(file, path=str(target.relative_to(release)))
 
@@ -197,11 +202,7 @@ def write_file(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable) -
     folder.mkdir(parents=True)
     draft = folder / "draft.parquet"
     con.execute(f"copy {meta.name} to {literal(draft)} (format parquet, compression zstd)")
-    file = described(release, draft)
-    target = folder / f"{file.sha256[:16]}.parquet"
-    draft.rename(target)
-    target.chmod(0o444)
-    return described(release, target)
+    return _named(release, described(release, draft), folder)
 
 
 _IDS = {
@@ -282,10 +283,8 @@ def write_own(
         folder.mkdir(parents=True)
         draft = folder / "draft.parquet"
         con.execute(f"copy {table.name} to {literal(draft)} (format parquet, compression zstd)")
-        target = folder / f"{described(release, draft).sha256[:16]}.parquet"
-        draft.rename(target)
-        target.chmod(0o444)
-        files.append(described(release, target, table=table.name, changed_in=table.version))
+        file = described(release, draft, table=table.name, changed_in=table.version)
+        files.append(_named(release, file, folder))
     con.execute("commit")
     con.execute("detach state")
     return files

@@ -49,7 +49,7 @@ ROWS_AT_A_TIME = 200_000
 def judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns: tuple[str, ...]) -> CheckResult:
     """Validate some columns of a relation by the Pandera schema of its contract, some rows at a time."""
     claim = contract_check(table)
-    schema = schema_of(table.contract)
+    schema = schema_of(table)
     shown = [column for column in schema.columns if column in {*columns, *table.key}]
     schema = schema.select_columns(shown)
     violations, sample = 0, []

@@ -204,7 +204,7 @@ def columns_read(staged: Staged, name: str, item: Table | Check) -> list[str]:
     names = [column.name for column in table.columns]
     if name in item.reads.stars:
         return names
-    kept = {*item.reads.names, *table.key, *table.contract.span, key_of(table)}
+    kept = {*item.reads.names, *table.key, *table.span, key_of(table)}
     return [each for each in names if each in kept]
 
 
