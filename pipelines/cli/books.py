@@ -312,17 +312,25 @@ def breaks_accept(
     orders: Orders,
     *,
     reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
+    account_class: Annotated[
+        str,
+        typer.Option(metavar="CLASS", help="The class of account that a journal writes the total's residual off to."),
+    ] = "",
     user: User,
     settings: Settings,
 ) -> None:
     """Accept breaks: neither `reconcile` nor a close fails on them unless one of their amounts changes.
+
+    With --account-class also of breaks that were accepted without one. A settlement's break is accepted apart.
 
     Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 invalid usage.
     """
     from pipelines.finance.reconciliation import accept_breaks
     from pipelines.report.closes_and_breaks import accepted_breaks
 
-    say(accepted_breaks(accept_breaks(settings, orders, given("--reason", reason, "text"), user)))
+    say(
+        accepted_breaks(accept_breaks(settings, orders, given("--reason", reason, "text"), user, account_class.strip()))
+    )
 
 
 @breaks.command("assign")
@@ -341,7 +349,7 @@ def breaks_assign(
     from pipelines.finance.reconciliation import assign_breaks
 
     done = assign_breaks(settings, orders, given("--to", assignee, "text"), user)
-    say([f"Assigned {len(done.body['order_ids']):,} to {done.body['assignee']} as ledger entry {done.no}."])
+    say([f"Assigned {len(done.body['keys']):,} to {done.body['assignee']} as ledger entry {done.no}."])
 
 
 @breaks.command("comment", short_help="Record a comment on breaks.")
@@ -360,7 +368,7 @@ def breaks_comment(
     from pipelines.finance.reconciliation import comment_on_breaks
 
     done = comment_on_breaks(settings, orders, given("--text", text, "text"), user)
-    say([f"Commented on {len(done.body['order_ids']):,} as ledger entry {done.no}."])
+    say([f"Commented on {len(done.body['keys']):,} as ledger entry {done.no}."])
 
 
 @totals.command("import", short_help="Import control totals from a CSV file.")

@@ -243,6 +243,7 @@ def orders_to_close(release: Released, closes: Closes, unclosed: dict[dt.date, l
     scope += [(day, store, False) for day, stores in unclosed.items() for store in stores or ()]
     columns = {"business_date": pa.date32(), "store_id": pa.int64(), "is_excluded": pa.bool_()}
     release.con.register("close_scope", rows_of(scope, **columns))
+    release.con.execute(f"create or replace temp view order_total_parts as {query('total_parts')}")
     return release.con.execute(query("orders_to_close")).to_arrow_table().cast(CLOSED_ORDERS)
 
 

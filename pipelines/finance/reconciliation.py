@@ -16,7 +16,7 @@ from pipelines.finance.currencies import money, money_of
 from pipelines.finance.periods import Selection
 from pipelines.finance.released import FinanceError, query, records, released, rows_of
 from pipelines.landing.charges import PRICES
-from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
+from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions, order_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -174,12 +174,12 @@ def create_break_views(release: Released) -> None:
 
     Decisions are read from the ledger: those since the build count too.
     """
-    accepted = ((order_id, each.content) for order_id, each in decisions(release.ledger.entries()).items())
-    rows = rows_of((each for each in accepted if each[1]), order_id=pa.int64(), content=pa.string())
+    accepted = ((key, each.content) for key, each in decisions(release.ledger.entries()).items() if each.content)
+    rows = rows_of(accepted, break_key=pa.string(), content=pa.string())
     release.con.register("accepted_breaks", rows)
     release.con.execute(f"create or replace temp view breaks as {query('breaks')}")
     release.con.execute(
-        "create or replace temp view open_breaks as from breaks anti join accepted_breaks using (order_id, content)"
+        "create or replace temp view open_breaks as from breaks anti join accepted_breaks using (break_key, content)"
     )
 
 
@@ -197,19 +197,26 @@ def list_breaks(settings: Settings, selection: Selection) -> list[Record]:
             "order by currency nulls last, abs_residual desc, order_id",
         )
     for row in breaks:
-        decided = found.get(row["order_id"])
+        decided = found.get(row["break_key"])
         is_accepted = decided is not None and decided.content == row["content"]
         row["decisions"] = decided
         row["state"] = "accepted" if is_accepted else "changed" if decided and decided.content else "open"
     return breaks
 
 
-def accept_breaks(settings: Settings, order_ids: Sequence[int], reason: str, user: User) -> Entry:
-    """Record that breaks are accepted as they are; raise FinanceError where an order has none that is open."""
+def accept_breaks(
+    settings: Settings, order_ids: Sequence[int], reason: str, user: User, account_class: str = ""
+) -> Entry:
+    """Record that breaks are accepted as they are; raise FinanceError where an order has none that is open.
+
+    A journal writes the residual of the total off to `account_class`, which may also be named later.
+    """
     with released(settings) as release:
         create_break_views(release)
-        found = _found(release, "open_breaks", order_ids, "has no break that is open")
-        breaks = [{name: _plain(row[name]) for name in _RECORDED} for row in found]
+        of_class = {"account_class": account_class or None}
+        view, complaint = ("breaks", "has no break") if account_class else ("open_breaks", "has no break that is open")
+        found = _found(release, view, order_ids, complaint)
+        breaks = [{"key": order_key(row["order_id"]), **of_class, **_record_of(row)} for row in found]
         body = {"breaks": breaks, "reason": reason, "release": release.manifest.id, **user.body}
         return release.ledger.append(ACCEPTED, body)
 
@@ -224,11 +231,15 @@ def comment_on_breaks(settings: Settings, order_ids: Sequence[int], text: str, u
     return _record(settings, COMMENTED, order_ids, {"comment": text}, user)
 
 
+def _record_of(row: Record) -> Record:
+    return {name: _plain(row[name]) for name in _RECORDED}
+
+
 def _record(settings: Settings, act: str, order_ids: Sequence[int], said: dict[str, str], user: User) -> Entry:
     with released(settings) as release:
         create_break_views(release)
         found = _found(release, "breaks", order_ids, "has no break")
-        return release.ledger.append(act, {"order_ids": [row["order_id"] for row in found], **said, **user.body})
+        return release.ledger.append(act, {"keys": [row["break_key"] for row in found], **said, **user.body})
 
 
 def _found(release: Released, view: str, order_ids: Sequence[int], complaint: str) -> list[Record]:

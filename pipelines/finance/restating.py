@@ -92,6 +92,7 @@ def record(settings: Settings) -> int:
         _check_orders_exist(con)
         for step in ("last_booked", "restated_orders"):
             con.execute(f"create temp table {step} as {query(step)}")
+        con.execute(f"create temp view order_total_parts as {query('total_parts')}")
         rows = con.execute(query("restatement_causes"), values).to_arrow_table().cast(RESTATEMENTS)
         if rows.num_rows != found[0]:
             raise FinanceError(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipelines.ledger.chain import Entry, Ledger, LedgerError, Verified, verify
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, Closes, day_hashes
-from pipelines.ledger.decisions import ERASED, ROTATED, User, current_user, erasures
+from pipelines.ledger.decisions import ERASED, ROTATED, User, current_user, erasures, written_off
 from pipelines.ledger.totals import HEADER, TotalsError, effective_totals, import_totals, read_totals
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "ledger_of",
     "read_totals",
     "verify",
+    "written_off",
 ]
 
 

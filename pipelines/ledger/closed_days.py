@@ -50,6 +50,14 @@ def _schema(*columns: tuple[str, pa.DataType]) -> pa.Schema:
     return pa.schema([(name, kind) for names, kind in columns for name in names.split()])
 
 
+# The parts of a total by the rule in force, with signs; with the residual they are the total stated. Null without a
+# rule. And the content by which people accept the order's break.
+_TOTAL = (
+    ("total_parts", pa.list_(pa.string())),
+    ("total_part_amounts", pa.list_(_SUM)),
+    ("total_residual", _SUM),
+    ("break_content", pa.string()),
+)
 CLOSED_ORDERS = _schema(
     ("order_id store_id", pa.int64()),
     ("business_date", pa.date32()),
@@ -61,6 +69,9 @@ CLOSED_ORDERS = _schema(
     ("line_rule", pa.string()),
     ("line_open_parts", pa.list_(pa.int64())),
     ("subtotal_basis total_rule total_basis", pa.string()),
+    # for journals; rows of older closes lack these
+    ("platform", pa.string()),
+    *_TOTAL,
 )
 RESTATEMENTS = _schema(
     ("restatement_no close_entry_no order_id store_id", pa.int64()),
@@ -73,6 +84,8 @@ RESTATEMENTS = _schema(
     ("current_sale_class current_timezone current_payload_sha256", pa.string()),
     ("current_fetched_at", _INSTANT),
     ("current_store_id", pa.int64()),
+    ("platform total_rule", pa.string()),
+    *_TOTAL,  # of the order as it is now, here: no parts once it has left
 )
 POSTINGS = _schema(("restatement_no", pa.int64()))
 REVERSALS = _schema(("restatement_no", pa.int64()), ("period", pa.string()))

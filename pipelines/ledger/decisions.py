@@ -2,9 +2,9 @@
 
 | act | body |
 |---|---|
-| break_accepted | breaks: [{order_id, content, currency, residuals, …}], reason, uid, as |
-| break_assigned | order_ids, assignee, uid, as |
-| break_commented | order_ids, comment, uid, as |
+| break_accepted | breaks: [{key, content, account_class, currency, residuals, …}], reason, uid, as |
+| break_assigned | keys, assignee, uid, as |
+| break_commented | keys, comment, uid, as |
 | no_orders_accepted | days: [{day, store_id}], reason, uid, as |
 | erased | found_by, customer_sha256: [hash of each customer's random key], order_ids, uid, as; \
 copied_from: the hash of the entry that was applied again after a restore |
@@ -14,8 +14,9 @@ copied_from: the hash of the entry that was applied again after a restore |
 | no_erasures_since | backup: the name of the one that was restored, reason, uid, as |
 | vault_rotated | rotated_at, customer_count, version_count, uid, as |
 
-`content` is a hash of the amounts of a break: it is accepted as long as it has that content. None of them contains
-personal data.
+A break is called by a key such as `order:1`; older entries have an `order_id` or `order_ids` instead. `content` is a
+hash of the amounts of a break: it is accepted as long as it has that content. `account_class`, if named, is where a
+journal writes the residual off. None of them contains personal data.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,30 +42,52 @@ FoundBy = Literal["order_id", "phone", "email"]
 
 @dataclass
 class Decisions:
-    """What was decided of one order's break: the last acceptance and assignment, and every comment."""
+    """What was decided of one break: the last acceptance and assignment, and every comment."""
 
     accepted: Entry | None = None
     content: str | None = None
+    account_class: str | None = None
     assignee: str | None = None
     comments: list[Entry] = field(default_factory=list)
 
 
-def decisions(entries: Iterable[Entry]) -> dict[int, Decisions]:
-    """Return order id → decisions, from all entries of a ledger."""
-    found: dict[int, Decisions] = {}
+def order_key(order_id: int) -> str:
+    """Return the key of the break of an order's prices."""
+    return f"order:{order_id}"
+
+
+def break_key(record: dict[str, Any]) -> str:
+    """Return the key of a break as an entry, also an older one, names it."""
+    return str(record.get("key") or order_key(record["order_id"]))
+
+
+def decisions(entries: Iterable[Entry]) -> dict[str, Decisions]:
+    """Return key of a break → decisions, from all entries of a ledger."""
+    found: dict[str, Decisions] = {}
     for entry in entries:
         if entry.act == ACCEPTED:
             for accepted in entry.body["breaks"]:
-                order = found.setdefault(accepted["order_id"], Decisions())
-                order.accepted, order.content = entry, accepted["content"]
+                decided = found.setdefault(break_key(accepted), Decisions())
+                decided.accepted, decided.content = entry, accepted["content"]
+                decided.account_class = accepted.get("account_class")
         elif entry.act in {ASSIGNED, COMMENTED}:
-            for order_id in entry.body["order_ids"]:
-                order = found.setdefault(order_id, Decisions())
+            for key in entry.body.get("keys") or map(order_key, entry.body["order_ids"]):
+                decided = found.setdefault(key, Decisions())
                 if entry.act == ASSIGNED:
-                    order.assignee = entry.body["assignee"]
+                    decided.assignee = entry.body["assignee"]
                 else:
-                    order.comments.append(entry)
+                    decided.comments.append(entry)
     return found
+
+
+def written_off(entries: Iterable[Entry]) -> dict[tuple[str, str], str | None]:
+    """Return (key, content) → account class of every break that was ever accepted; None: accepted without one."""
+    return {
+        (break_key(accepted), accepted["content"]): accepted.get("account_class")
+        for entry in entries
+        if entry.act == ACCEPTED
+        for accepted in entry.body["breaks"]
+    }
 
 
 def accepted_without_orders(entries: Iterable[Entry]) -> set[tuple[dt.date, int]]:

@@ -14,6 +14,7 @@
 -- accepted_by VARCHAR null: The system's user who accepted it.
 -- accepted_as VARCHAR null: The name that this user gave, which proves nothing.
 -- accepted_at TIMESTAMPTZ null: When it was accepted.
+-- account_class VARCHAR null: The account class that it was accepted with, to which a journal writes it off.
 -- assignee VARCHAR null: Who looks after it, if it was assigned.
 -- comment_count BIGINT >= 0: How often it was commented on: `ordermart breaks list` shows the comments.
 -- content VARCHAR: A hash of the order's amounts: it is accepted while they are the same.
@@ -75,9 +76,11 @@ select
     decisions.accepted_by,
     decisions.accepted_as,
     decisions.accepted_at,
+    decisions.account_class,
     decisions.assignee,
     coalesce(decisions.comment_count, 0) as comment_count, -- no row: no comment
     breaks.content,
 from residuals as breaks
-left join raw.break_decisions as decisions using (order_id)
+left join raw.break_decisions as decisions
+    on 'order:' || breaks.order_id = decisions.break_key
 where breaks.residual <> 0

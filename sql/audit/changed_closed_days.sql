@@ -12,9 +12,13 @@
 -- was restated. Orders of other days need not be read.
 with places as (
     select
-        business_date, store_id, sale_class, fingerprint, order_count,
+        business_date, store_id, sale_class,
+        -- of all platforms and currencies, as the days have it
+        cast(bit_xor(cast(fingerprint as ubigint)) as varchar) as fingerprint,
+        cast(sum(order_count) as bigint) as order_count,
         false as is_restated,
     from audit.closed_day_totals
+    group by business_date, store_id, sale_class
 
     union all
 

@@ -1,11 +1,12 @@
--- One row per store, closed business day, sale class and currency: totals of the active close.
+-- One row per store, closed business day, platform, sale class and currency: totals of the active close.
 --
 -- A step: read mart.closed_days instead.
 -- Source: raw.closed_orders under raw.day_closes, from the ledger: rebuilt only when a day is closed or reopened.
 --
--- key: store_id, business_date, sale_class, currency
+-- key: store_id, business_date, platform, sale_class, currency
 --
 -- business_date not null: The closed business day.
+-- platform: Where orders were placed at close; null where they name none, and of closes that did not record it.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 -- order_count: Orders at close.
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
@@ -28,6 +29,7 @@ with closed as not materialized (
 select
     store_id,
     business_date,
+    platform,
     sale_class,
     currency,
     -- orders, with the same fingerprint as in audit.daily_fingerprints
@@ -37,4 +39,4 @@ select
     sum($price) as $price,
     sum(line_amount) as line_amount,
 from closed
-group by store_id, business_date, sale_class, currency
+group by store_id, business_date, platform, sale_class, currency

@@ -8,6 +8,7 @@
 --
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
+-- platform: Where it is booked: the platform at close, else that of its first restatement.
 -- prior_restated_amount: Sum of the restatements recorded since.
 -- current_amount: The order's current amount here; zero if it has left.
 
@@ -21,7 +22,7 @@ with changed_places as (
 orders as (
     select
         closed.close_entry_no, closed.order_id, closed.store_id, closed.business_date,
-        closed.sale_class, closed.currency,
+        closed.sale_class, closed.currency, closed.platform,
         closed.$price,
         closed.line_amount,
         'closed' as side,
@@ -36,11 +37,12 @@ orders as (
 
     select
         places.close_entry_no, current.order_id, current.store_id,
-        current.business_date, current.sale_class, current.currency,
+        current.business_date, current.sale_class, current.currency, orders.platform,
         current.$price,
         current.line_amount,
         'current' as side,
     from mart.order_reconciliation as current
+    left join mart.orders as orders using (order_id)
     inner join changed_places as places
         on current.business_date = places.business_date
         and current.store_id is not distinct from places.store_id
@@ -50,7 +52,8 @@ orders as (
 -- a null amount adds nothing to a sum: zero from here on
 measures as (
     select
-        close_entry_no, order_id, store_id, business_date, sale_class, currency, side,
+        close_entry_no, order_id, store_id, business_date, sale_class, currency, platform,
+        side,
         unnest(measures_of(orders, 1), recursive := true),
     from orders
 
@@ -59,6 +62,7 @@ measures as (
     select
         restated.close_entry_no, restated.order_id, restated.store_id,
         restated.business_date, restated.sale_class, restated.currency,
+        restated.platform,
         'restated' as side,
         restated.measure,
         restated.restatement_amount as amount,
@@ -74,6 +78,9 @@ added as (
     select
         close_entry_no, order_id, store_id, business_date, sale_class, measure,
         currency,
+        -- where it was booked: another platform in its document is no restatement
+        arg_min(struct_pack(platform), list_position(['closed', 'restated', 'current'], side))
+            .platform as platform,
         coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
         coalesce(sum(amount) filter (where side = 'restated'), 0)
             as prior_restated_amount,
@@ -90,6 +97,7 @@ select
     sale_class,
     measure,
     currency,
+    platform,
     close_entry_no,
     -- money
     cast(closed_amount as decimal(38, 4)) as closed_amount,

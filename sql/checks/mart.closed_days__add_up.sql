@@ -1,40 +1,67 @@
--- closed_amount + posted_amount + unposted_amount = current_amount, exactly, by currency.
+-- closed_amount + posted_amount + unposted_amount = current_amount, and all platforms make the day's current total.
 -- severity: blocking
 -- scope: all
-with pending as (
+with days as (
     select
-        business_date, store_id, sale_class, measure, currency,
-        sum(restatement_amount) as amount,
-    from audit.pending_restatements
-    group by business_date, store_id, sale_class, measure, currency
+        days.business_date, days.store_id, days.sale_class, days.currency,
+        unnest(measures_of(days, days.order_count), recursive := true),
+    from mart.daily_reconciliations as days
+    left join raw.day_closes as own
+        on days.business_date = own.business_date
+        and days.store_id = own.store_id
+        and not own.is_every_store
+    left join raw.day_closes as every_store
+        on days.business_date = every_store.business_date
+        and every_store.is_every_store
+    where
+        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+        is not null
 ),
 
-compared as (
+-- what each row, and what each day, is more than it must be
+differences as (
     select
-        coalesce(days.business_date, pending.business_date) as business_date,
-        coalesce(days.store_id, pending.store_id) as store_id,
-        coalesce(days.sale_class, pending.sale_class) as sale_class,
-        coalesce(days.measure, pending.measure) as measure,
-        coalesce(days.currency, pending.currency) as currency,
-        -- a missing row adds nothing
-        coalesce(days.current_amount, 0)
-        - coalesce(
-            days.closed_amount + days.posted_amount + days.unposted_amount, 0
-        )
-        - coalesce(pending.amount, 0) as residual,
-    from mart.closed_days as days
-    full outer join pending
-        on days.business_date = pending.business_date
-        and days.store_id is not distinct from pending.store_id
-        and days.sale_class = pending.sale_class
-        and days.measure = pending.measure
-        and days.currency is not distinct from pending.currency
+        'row' as what,
+        business_date, store_id, platform, sale_class, measure, currency,
+        current_amount - closed_amount - posted_amount - unposted_amount as amount,
+    from mart.closed_days
+
+    union all
+
+    -- not recorded yet: in the current amounts and in no restatement
+    select
+        'row' as what,
+        business_date, store_id, platform, sale_class, measure, currency,
+        -restatement_amount as amount,
+    from audit.pending_restatements
+
+    union all
+
+    select
+        'day' as what,
+        business_date, store_id,
+        null as platform,
+        sale_class, measure, currency,
+        current_amount as amount,
+    from mart.closed_days
+
+    union all
+
+    select
+        'day' as what,
+        business_date, store_id,
+        null as platform,
+        sale_class, measure, currency,
+        -amount as amount,
+    from days
 )
 
 select
     cast(null as bigint) as entity_id,
-    concat_ws(', ', business_date, 'store ' || store_id, sale_class, measure, currency)
-        as location,
-    cast(residual as decimal(38, 4)) as residual,
-from compared
-where residual <> 0
+    concat_ws(
+        ', ', business_date, 'store ' || store_id, platform, sale_class, measure, currency
+    ) as location,
+    cast(sum(amount) as decimal(38, 4)) as residual,
+from differences
+group by what, business_date, store_id, platform, sale_class, measure, currency
+having sum(amount) <> 0

@@ -4,8 +4,8 @@
 with totals as (
     select
         business_date, store_id, sale_class, currency,
-        max(current_amount) filter (where measure = 'order_count') as order_count,
-        max(current_amount) filter (where measure = 'total_price') as total_price,
+        sum(current_amount) filter (where measure = 'order_count') as order_count,
+        sum(current_amount) filter (where measure = 'total_price') as total_price,
     from mart.closed_days
     group by business_date, store_id, sale_class, currency
 )

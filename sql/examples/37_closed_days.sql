@@ -2,6 +2,7 @@
 select
     business_date,
     store_id,
+    platform,
     sale_class,
     measure,
     currency,
@@ -9,4 +10,4 @@ select
     unposted_amount,
     current_amount,
 from mart.closed_days
-order by business_date desc, store_id, sale_class, measure, currency
+order by business_date desc, store_id, platform, sale_class, measure, currency

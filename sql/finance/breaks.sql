@@ -1,6 +1,7 @@
 -- One row per order with a break, with the hash of its amounts.
 select
     order_id,
+    'order:' || order_id as break_key,
     store_id,
     business_date,
     sale_class,

@@ -44,8 +44,14 @@ select
     rules.subtotal_basis,
     rules.total_rule,
     rules.total_basis,
+    orders.platform,
+    parts.total_parts,
+    parts.total_part_amounts,
+    parts.total_residual,
+    parts.break_content,
 from orders
 inner join core.orders as known using (order_id)
 inner join mart.order_reconciliation as sums using (order_id)
 inner join audit.order_rules as rules using (order_id)
+inner join order_total_parts as parts using (order_id)
 order by orders.business_date, orders.order_id

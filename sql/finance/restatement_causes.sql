@@ -13,6 +13,15 @@ with causes as (
         orders.payload_sha256 as current_payload_sha256,
         orders.fetched_at as current_fetched_at,
         orders.store_id as current_store_id,
+        orders.store_id is not distinct from pending.store_id
+        and orders.business_date is not distinct from pending.business_date
+        and orders.sale_class = pending.sale_class
+        and sums.currency is not distinct from pending.currency as is_here,
+        parts.total_rule,
+        if(is_here, parts.total_parts, []) as total_parts,
+        if(is_here, parts.total_part_amounts, []) as total_part_amounts,
+        if(is_here, parts.total_residual, 0) as total_residual,
+        if(is_here, parts.break_content, null) as break_content,
         case
             -- neither a close nor a restatement has the order
             when booked.order_id is null
@@ -80,6 +89,8 @@ with causes as (
     cross join memory.present as present
     inner join memory.entries as closes on pending.close_entry_no = closes.entry_no
     inner join temp.restated_orders as orders using (order_id, close_entry_no)
+    inner join mart.order_reconciliation as sums using (order_id)
+    inner join temp.order_total_parts as parts using (order_id)
     left join temp.last_booked as booked using (order_id)
 )
 
@@ -106,5 +117,11 @@ select
     current_payload_sha256,
     current_fetched_at,
     current_store_id,
+    platform,
+    total_rule,
+    total_parts,
+    total_part_amounts,
+    total_residual,
+    break_content,
 from causes
 order by restatement_no

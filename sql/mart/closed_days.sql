@@ -1,13 +1,15 @@
--- One row per store, closed business day, sale class, measure and currency.
+-- One row per store, closed business day, platform, sale class, measure and currency.
 --
--- closed_amount + posted_amount + unposted_amount = current_amount, exactly, or nothing is published.
--- Source: audit.closed_day_totals (from the ledger), mart.restatements and mart.daily_reconciliations.
+-- closed_amount + posted_amount + unposted_amount = current_amount; over all platforms that is the day's current total,
+-- exactly, or nothing is published.
+-- Source: audit.closed_day_totals (from the ledger), mart.restatements and audit.pending_restatements.
 -- Caveats: a reopened day has no rows, nor has a closed day without orders. Never add measures to one another, nor
 -- amounts of two currencies. If a store's currency changed, its closed days have rows in both.
 --
--- key: business_date, store_id, sale_class, measure, currency
+-- key: business_date, store_id, platform, sale_class, measure, currency
 --
 -- business_date not null: The closed business day.
+-- platform: Where its orders are booked: as at close, whatever their documents say since; null where they name none, and of closes that did not record it.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 -- closed_at: When it was closed.
 -- period: The period whose books have the day: of [closing] periods_file when it was closed, else its calendar month.
@@ -17,78 +19,57 @@
 -- current_amount: Current total.
 with closed as (
     select
-        business_date, store_id, sale_class, currency, order_count,
+        business_date, store_id, platform, sale_class, currency, order_count,
         $price,
         line_amount,
-        'closed' as side,
     from audit.closed_day_totals
-),
-
-closed_dates as (
-    select distinct business_date from raw.day_closes
-),
-
--- current totals come from the days table: no order is read
-current_days as (
-    select
-        days.business_date, days.store_id, days.sale_class, days.currency,
-        days.order_count,
-        days.$price,
-        days.line_amount,
-        'current' as side,
-    from closed_dates as dates
-    inner join mart.daily_reconciliations as days using (business_date)
-    left join raw.day_closes as own
-        on days.business_date = own.business_date
-        and days.store_id = own.store_id
-        and not own.is_every_store
-    left join raw.day_closes as every_store
-        on days.business_date = every_store.business_date
-        and every_store.is_every_store
-    where
-        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
-        is not null
-),
-
-wide as (
-    from closed
-    union all
-    from current_days
 ),
 
 -- a null amount adds nothing to a sum
 long as (
     select
-        business_date, store_id, sale_class, currency, side,
-        unnest(measures_of(wide, order_count), recursive := true),
-    from wide
+        business_date, store_id, platform, sale_class, currency,
+        'closed' as side,
+        unnest(measures_of(closed, order_count), recursive := true),
+    from closed
 
     union all
 
     select
         closed_business_date as business_date,
-        store_id, sale_class, currency,
+        store_id, platform, sale_class, currency,
         if(posted_period is null, 'unposted', 'posted') as side,
         measure,
         restatement_amount as amount,
     from mart.restatements
     where is_close_active
+
+    union all
+
+    -- not recorded yet: none in a release
+    select
+        business_date, store_id, platform, sale_class, currency,
+        'pending' as side,
+        measure,
+        restatement_amount as amount,
+    from audit.pending_restatements
 ),
 
 added as (
     select
-        business_date, store_id, sale_class, measure, currency,
+        business_date, store_id, platform, sale_class, measure, currency,
         coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
         coalesce(sum(amount) filter (where side = 'posted'), 0) as posted_amount,
         coalesce(sum(amount) filter (where side = 'unposted'), 0) as unposted_amount,
-        coalesce(sum(amount) filter (where side = 'current'), 0) as current_amount,
+        coalesce(sum(amount), 0) as current_amount,
     from long
-    group by business_date, store_id, sale_class, measure, currency
+    group by business_date, store_id, platform, sale_class, measure, currency
 )
 
 select
     added.business_date,
     added.store_id,
+    added.platform,
     added.sale_class,
     added.measure,
     added.currency,

@@ -12,6 +12,7 @@
 -- restatement_no BIGINT >= 1: Number of the restatement, from 1, without gaps, never reused.
 -- closed_business_date DATE: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
+-- platform: Where the order is booked, as at close; null where it names none, and of older restatements.
 -- prior_restated_amount: Sum of the restatements before this one.
 -- current_amount: The order's amount here when this was recorded; zero if it had left.
 -- cause ENUM('business_date_changed', 'currency_changed', 'deleted', 'late_arriving', 'lost_its_date', 'moved_to_another_store', 'pipeline_changed', 'released_from_quarantine', 'rule_changed', 'sale_class_changed', 'setting_changed', 'source_changed'): late_arriving: first seen after the close. released_from_quarantine: quarantined at close, accepted since. deleted: deleted at source. lost_its_date: its document no longer has the time that decides its day. moved_to_another_store: its document names another store. business_date_changed: its document, or its store's time zone, puts it on another day. sale_class_changed: its status changed and no amount did, or it is not deleted any more. currency_changed: in another currency and no amount changed; a row out of the old, one in. source_changed: its document changed otherwise. setting_changed: same document, other [sales] or [business_day]. rule_changed: same document, other effective rule. pipeline_changed: only the pipeline's code differs. All rows of an order that one run records have the same: the first that applies, in the order of docs/DECISIONS.md.
@@ -28,6 +29,7 @@ select
     restated.measure,
     restated.business_date as closed_business_date,
     restated.sale_class,
+    restated.platform,
     -- money
     restated.currency,
     restated.closed_amount,

@@ -43,7 +43,7 @@ def test_each_residual_that_is_not_zero_has_a_row(run_table: Run) -> None:
 def test_a_break_is_accepted_while_its_amounts_are_the_same(run_table: Run) -> None:
     """Accepted with its content; changed once an amount differs; what was decided stays beside it."""
     content = breaks(run_table, [BOTH])[0]["content"]
-    decision = ACCEPTED | {"order_id": 1, "content": content, "assignee": "Ben", "comment_count": 2}
+    decision = ACCEPTED | {"break_key": "order:1", "content": content, "assignee": "Ben", "comment_count": 2}
     for order, state in ((BOTH, "accepted"), (BOTH | {"sale_class": "excluded"}, "accepted")):
         assert {row["state"] for row in breaks(run_table, [order], decision)} == {state}
     for amount in ("total_price", "tip", "line_amount", "subtotal_residual", "currency"):
@@ -52,4 +52,4 @@ def test_a_break_is_accepted_while_its_amounts_are_the_same(run_table: Run) -> N
             assert row["state"] == "changed", amount
             assert (row["reason"], row["accepted_by"], row["accepted_as"]) == ("a coupon", "anne", "Anne")
             assert (row["assignee"], row["comment_count"], row["accepted_at"].day) == ("Ben", 2, 1)
-    assert breaks(run_table, [BOTH], {"order_id": 1, "assignee": "Ben"})[0]["state"] == "open"
+    assert breaks(run_table, [BOTH], {"break_key": "order:1", "assignee": "Ben"})[0]["state"] == "open"

@@ -26,9 +26,9 @@ def changed(run_table: Run, **given: list[dict[str, Any]]) -> list[tuple[Any, An
 
 def test_a_day_with_the_same_orders_is_left_out(run_table: Run) -> None:
     """Another fingerprint, another count, and orders on one side alone are not the same; open days have no books."""
-    closed = [day(1, "a"), day(2, "a"), day(3, "a"), day(4, "a"), day(None, "a"), day(6, "a")]
-    now = [day(1, "a"), day(2, "b"), day(3, "a", 2), day(5, "a"), day(None, "b"), day(6, "b")]
-    now.append(day(1, "c", business_date="2026-11-01"))
+    closed = [day(1, "1"), day(2, "1"), day(3, "1"), day(4, "1"), day(None, "1"), day(6, "1")]
+    now = [day(1, "1"), day(2, "2"), day(3, "1", 2), day(5, "1"), day(None, "2"), day(6, "2")]
+    now.append(day(1, "3", business_date="2026-11-01"))
     found = changed(
         run_table,
         raw__day_closes=[EVERY, REOPENED],
@@ -41,6 +41,14 @@ def test_a_day_with_the_same_orders_is_left_out(run_table: Run) -> None:
 def test_a_day_with_a_restatement_is_read(run_table: Run) -> None:
     """Its books are the closed amounts and more, whatever its fingerprint says."""
     place = {"business_date": DAY, "store_id": 1, "sale_class": "counted"}
-    same = {"audit__closed_day_totals": [day(1, "a")], "audit__daily_fingerprints": [day(1, "a")]}
+    same = {"audit__closed_day_totals": [day(1, "1")], "audit__daily_fingerprints": [day(1, "1")]}
     assert changed(run_table, raw__day_closes=[EVERY], **same) == []
     assert changed(run_table, raw__day_closes=[EVERY], raw__restated=[place], **same) == [(1, 1)]
+
+
+def test_the_platforms_of_a_day_are_taken_together(run_table: Run) -> None:
+    """The closed platforms are compared with all orders of the day."""
+    closed = [day(1, "1", platform="web"), day(1, "2", platform="app")]
+    given = {"raw__day_closes": [EVERY], "audit__closed_day_totals": closed}
+    assert changed(run_table, audit__daily_fingerprints=[day(1, "3", 2)], **given) == []
+    assert changed(run_table, audit__daily_fingerprints=[day(1, "1", 2)], **given) == [(1, 1)]

@@ -47,7 +47,7 @@ def test_closed_days_show_all_amounts(run_table: Run) -> None:
                     "raw.closed_orders": [CLOSED, CLOSED | {"close_entry_no": 9, "order_id": 2}],
                 },
             ),
-            "mart.daily_reconciliations": [{**PLACE, "order_count": 1, "total_price": "13"}],
+            "audit.pending_restatements": [],
             "mart.restatements": [
                 RESTATED | {"restatement_amount": "1", "posted_period": "2026-11"},
                 RESTATED | {"restatement_amount": "2"},
@@ -73,7 +73,6 @@ def test_another_currency_is_another_row(run_table: Run) -> None:
         {
             "raw.day_closes": CLOSES,
             "audit.closed_day_totals": [closed],
-            "mart.daily_reconciliations": [closed | {"currency": "USD"}],
             "mart.restatements": moved,
         },
     )
@@ -89,14 +88,30 @@ CLEAN = {**PLACE, "measure": "tip", **dict(zip(AMOUNTS, ("10", "1", "2", "13"), 
 def test_identity_check_finds_a_difference(run_check: Run, column: str) -> None:
     """A hundredth of a cent too much in any amount is found, and pending restatements close the gap."""
     claim = "mart.closed_days__add_up"
-    assert run_check(claim, {"mart.closed_days": [CLEAN]}) == []
     planted = CLEAN | {column: str(Decimal(CLEAN[column]) + Decimal("0.0001"))}
-    (found,) = run_check(claim, {"mart.closed_days": [planted]})
+    day = {**PLACE, "order_count": 0, "tip": planted["current_amount"]}
+    given = {"raw.day_closes": CLOSES, "mart.daily_reconciliations": [day]}
+    clean = given | {"mart.daily_reconciliations": [day | {"tip": "13"}], "mart.closed_days": [CLEAN]}
+    assert run_check(claim, clean) == []
+    (found,) = run_check(claim, given | {"mart.closed_days": [planted]})
     assert abs(found["residual"]) == Decimal("0.0001")
     assert found["location"] == "2026-10-31, store 5, counted, tip"
     pending = {**PLACE, "measure": "tip", "restatement_amount": str(found["residual"])}
-    assert run_check(claim, {"mart.closed_days": [planted], "audit.pending_restatements": [pending]}) == []
+    assert run_check(claim, given | {"mart.closed_days": [planted], "audit.pending_restatements": [pending]}) == []
     assert len(run_check(claim, {"audit.pending_restatements": [pending]})) == 1
+
+
+@pytest.mark.duckdb2
+def test_identity_check_finds_what_the_platforms_lack(run_check: Run) -> None:
+    """All platforms of a closed day are its current total; an amount that is missing is found."""
+    claim = "mart.closed_days__add_up"
+    rows = [CLEAN | {"platform": name} for name in ("web", None)]
+    day = {**PLACE, "order_count": 0, "tip": "26", "subtotal_price": "0"}
+    given = {"raw.day_closes": CLOSES, "mart.daily_reconciliations": [day]}
+    assert run_check(claim, given | {"mart.closed_days": rows}) == []
+    (found,) = run_check(claim, given | {"mart.closed_days": rows[:1]})
+    assert (found["residual"], found["location"]) == (-13, "2026-10-31, store 5, counted, tip")
+    assert run_check(claim, {"mart.daily_reconciliations": [day], "raw.day_closes": []}) == []
 
 
 @pytest.mark.duckdb2

@@ -189,10 +189,10 @@ ACTS = (ACCEPTED, ASSIGNED, COMMENTED)
 
 
 def break_decisions(data_dir: Path) -> list[tuple[Any, ...]]:
-    """Return the rows of raw.break_decisions: one per order of which anything was decided."""
+    """Return the rows of raw.break_decisions: one per break of which anything was decided."""
     return [
-        (order_id, of.content, *_accepted(of.accepted), of.assignee, len(of.comments))
-        for order_id, of in decisions(ledger_of(data_dir).entries()).items()
+        (key, of.content, *_accepted(of.accepted), of.account_class, of.assignee, len(of.comments))
+        for key, of in decisions(ledger_of(data_dir).entries()).items()
     ]
 
 

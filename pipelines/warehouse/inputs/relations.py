@@ -27,7 +27,7 @@
 | raw.control_totals | the effective control totals of the ledger: a source |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 | raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
-| raw.break_decisions | what people decided of breaks, one row per order: a source |
+| raw.break_decisions | what people decided of breaks, one row per key of a break: a source |
 | raw.closed_rules, closed_scopes | the rules that closes recorded, and which orders each is about: sources |
 | raw.closed_components | the components of the settings that each close was made with: a source |
 
@@ -334,8 +334,8 @@ RAW: dict[str, dict[str, str]] = {
         **_columns("posted_period VARCHAR, reversed_period VARCHAR"),
     },
     "raw.break_decisions": _columns(
-        "order_id BIGINT, content VARCHAR, reason VARCHAR, accepted_by VARCHAR, accepted_as VARCHAR, "
-        "accepted_at TIMESTAMPTZ, assignee VARCHAR, comment_count BIGINT"
+        "break_key VARCHAR, content VARCHAR, reason VARCHAR, accepted_by VARCHAR, accepted_as VARCHAR, "
+        "accepted_at TIMESTAMPTZ, account_class VARCHAR, assignee VARCHAR, comment_count BIGINT"
     ),
     "raw.findings": _columns(
         "check_name VARCHAR, table_name VARCHAR, entity_id BIGINT, location VARCHAR, residual DECIMAL(38,4), "
