@@ -195,7 +195,7 @@ _OVER = {
     "incomplete": "{what} that were not up to date",
     "settings": "settings that looked wrong",
     "damaged": "damaged files",
-    "new_failures": "quarantined or failed ids of release {what}",
+    "new_failures": "quarantined or failed ids",
     "no_good_night": "nights without a good one",
     "disk": "too little free disk space",
     "silence": "no document received",

@@ -18,6 +18,7 @@ import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, write_whole
+from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,13 +86,19 @@ class Run(msgspec.Struct):
     @property
     def verdict(self) -> str:
         """How it ended, in a word: good, incomplete, failed, stopped or killed; running, as long as it has no end."""
+        if self.judged().is_good:
+            return "good"
         if self.stopped_by:
             return "killed" if self.stopped_by == KILLED else "stopped"
-        if self.errors:
-            return "failed"
-        if self.ended_at is None:
-            return "running"
-        return "incomplete" if self.incomplete or self.damaged or self.doubts else "good"
+        return "failed" if self.errors else "incomplete" if self.ended_at else "running"
+
+    def judged(self) -> Verdict:
+        """Whether it was good: how much it did, all that went wrong, and whether it came to its end."""
+        wrong = [*self.errors, *(each for said in self.incomplete.values() for each in said), *self.damaged]
+        asked = sum(step.asked for step in self.steps)
+        checked = {"steps": sum(bool(step.ended_at) for step in self.steps), "ids asked": asked, "checks": self.checks}
+        unended = f"it {self.how}" if self.stopped_by else "" if self.ended_at else "it has no end"
+        return Verdict(checked, [*wrong, *self.doubts], [unended] if unended else [])
 
     @property
     def is_published(self) -> bool:

@@ -22,6 +22,7 @@ def recorded(
     is_outage: bool = False,
     errors: Sequence[str] = (),
     stopped_by: str = "",
+    newly_refused: int = 0,
 ) -> Run:
     """Return a run that ended then, and was not told; `errors` are of its build, `incomplete` sentences by kind."""
     run = new_run(kind, ended_at - dt.timedelta(seconds=seconds))
@@ -33,7 +34,7 @@ def recorded(
         of_build = errors or ("the service has failed",) if is_outage else errors
         end = None if stopped_by else ended_at
         run.steps += [Step("build", run.started_at, end, error=each, is_outage=is_outage) for each in of_build or ("",)]
-    run.ended_at, run.stopped_by = ended_at, stopped_by
+    run.ended_at, run.stopped_by, run.newly_refused = ended_at, stopped_by, newly_refused
     run.release_before, run.release = "20200101T000000000000-a", "20200102T000000000000-b" if is_new else ""
     run.release = run.release or run.release_before
     return run

@@ -247,6 +247,9 @@ _INSTANCE = """\
 # Dagster keeps its runs, events and schedules in this folder.
 telemetry:
   enabled: false
+# Events are kept as such: a line for each of them as well would double the log of a run.
+python_logs:
+  python_log_level: INFO
 # No dialog about newsletters over the pages.
 nux:
   enabled: false

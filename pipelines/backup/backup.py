@@ -55,6 +55,7 @@ from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault.database import forget_later_loads
+from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,6 +78,10 @@ class BackedUp:
     copied: int
     bytes: int
     removed: int
+
+    def judged(self) -> Verdict:
+        """All that `compare` knows of was there and undamaged, or there would be no backup."""
+        return Verdict({"files": self.files, "copied": self.copied})
 
 
 def back_up(settings: Settings, folder: Path, *, keep: int = 0, progress: Progress | None = None) -> BackedUp:

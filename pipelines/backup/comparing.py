@@ -48,6 +48,7 @@ from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.notify import last_backup
 from pipelines.privacy import LOG, erasure_log
+from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,6 +109,14 @@ class Compared:
     read: int = 0
     unread: int = 0
     overdue: str = ""
+
+    def judged(self) -> Verdict:
+        """Whether none is damaged; parts that are read another night count as unread, unless they are overdue."""
+        wrong = [damage.sentence() for damage in self.damages]
+        unchecked = [self.overdue] if self.overdue else []
+        if not self.compared:
+            unchecked.append("no inventory says what must be there; `ordermart run` writes one")
+        return Verdict({"compared": self.compared, "read in full": self.read}, wrong, unchecked, self.unread)
 
     def sentence(self) -> str:
         """Return what was looked at and what was not."""

@@ -21,6 +21,7 @@ from pipelines.landing.data_folder import RESTORING, guard_format, migrate
 from pipelines.privacy import NoErasures, apply_to_restored, known_erasures
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault
+from pipelines.verdict import Verdict
 from pipelines.warehouse import publish
 from pipelines.warehouse.inputs.sources import states
 
@@ -38,13 +39,24 @@ _LOCKS = {"run.lock", "inventory.lock"}
 
 @dataclass(frozen=True)
 class Restored:
-    """A restored folder: from which backup, its new release, how that compares, and sentences for its user."""
+    """A restored folder: from which backup, its new release, how that compares, and sentences for its user.
+
+    `unopened` says why the vault cannot be opened.
+    """
 
     backup: Path
     manifest: Manifest
     release: Release
     comparison: Comparison
     notes: tuple[str, ...]
+    unopened: tuple[str, ...] = ()
+
+    def judged(self) -> Verdict:
+        """Whether it is as it was: every file is, or nothing is restored; rows are compared, and the vault opened."""
+        checked = {"files": len(self.manifest.files), "tables": self.comparison.tables}
+        unchecked = [self.comparison.why_not] if self.comparison.why_not else []
+        left = len(self.comparison.left_out)
+        return Verdict(checked, self.comparison.different, [*unchecked, *self.unopened], left)
 
 
 def check_backup(folder: Path) -> tuple[Path, Manifest]:
@@ -97,7 +109,7 @@ def restore(
             "every file was restored, and what is derived could not be built, published and compared with the release "
             f"of that time: {why}. Do not restore again: put that right, then `ordermart build`"
         ) from error
-    return Restored(backup, manifest, release, comparison, tuple(notes))
+    return Restored(backup, manifest, release, comparison, tuple(notes), tuple(_vault_note(settings)))
 
 
 def _put_in_place(
@@ -119,7 +131,7 @@ def _put_in_place(
         if (inventory := read_inventory(draft)).files:
             write_inventory(draft, inventory)
         own = msgspec.structs.replace(settings, data=msgspec.structs.replace(settings.data, dir=str(draft)))
-        notes = [*migrate(draft), *_vault_note(own), *_erased_again(own, erasures, backup.name, word)]
+        notes = [*migrate(draft), *_erased_again(own, erasures, backup.name, word)]
         sync_tree(draft)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)

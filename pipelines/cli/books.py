@@ -88,15 +88,17 @@ def close_day(
     invalid usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
-    from pipelines.report.closes_and_breaks import closed, format_blockers
+    from pipelines.report.closes_and_breaks import closed, format_blockers, span
 
     exceptions = given("--with-exceptions", with_exceptions) if with_exceptions else ""
     days = _days(settings, day, period)
     if check:
-        is_closed = closing.is_period_closed(settings, days, store)
-        blockers = [] if is_closed else closing.check(settings, days, store)
-        typer.echo(format_blockers(days, blockers, is_closed=is_closed))
-        leave(is_open=blockers)
+        if closing.is_period_closed(settings, days, store):
+            typer.echo(f"Already closed: {span(days)}.")
+            return
+        judged = closing.check(settings, days, store)
+        typer.echo(format_blockers(days, judged))
+        leave(is_open=judged.against)
     with locked("ordermart close"):
         done = closing.close(settings, days, store, exceptions=exceptions, user=user)
     typer.echo(closed(days, done))
@@ -285,7 +287,7 @@ def reconcile(
         if html is not None:
             write_page(reconciled, html)
             say([f"Page: {html}"])
-        leave(is_open=not reconciled.is_balanced())
+        leave(is_open=not reconciled.judged().is_good)
 
 
 @breaks.command("list", short_help="List the open breaks, the largest first.")

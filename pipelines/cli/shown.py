@@ -58,14 +58,14 @@ def doctor(*, settings: Settings) -> None:
     Asks the service for a token, its stores, one menu and one order. Exit codes: 0 every part is ok; 1 a part fails;
     2 invalid settings; 3 there are warnings only.
     """
-    from pipelines.report.doctor import examine
+    from pipelines.report.doctor import examine, judge
 
     findings = []
     for finding in examine(settings):
         findings.append(finding)
         say([finding.line()])
-    levels = {finding.level for finding in findings}
-    leave(is_open="warning" in levels, has_failed="failure" in levels)
+    judged = judge(findings)
+    leave(is_open=judged.unchecked, has_failed=judged.wrong)
 
 
 @app.command(short_help="List open questions about the partner's interface.")

@@ -71,7 +71,8 @@ def restore(
     Exit codes: 0 restored, every compared row is the same; 1 nothing was restored: the data folder is not empty, the
     erasure log does not reach beyond the backup, or a file of that is damaged and named; or every file was, and
     `ordermart build` remains to be run; 2 invalid settings, or data of another service; 3 restored, but tables differ
-    from the release of that time: they are named; 4 another run holds the lock.
+    from the release of that time and are named, or could not be compared, or the vault does not open; 4 another run
+    holds the lock.
     """
     from pipelines.backup import check_backup
     from pipelines.backup import restore as restore_backup
@@ -90,7 +91,7 @@ def restore(
     with run_lock(settings.data_dir, RESTORE), terminal_progress() as progress:
         done = restore_backup(settings, folder, progress, word=word)
     say(restore_lines(done))
-    leave(is_open=done.comparison.different)
+    leave(is_open=not done.judged().is_good)
 
 
 @app.command(short_help="Compare what cannot be rebuilt with its record.")
@@ -118,7 +119,7 @@ def inventory(
         return
     found = compare(settings)
     say([*(damage.sentence() for damage in found.damages), f"{found.sentence()}."])
-    leave(is_open=found.damages)
+    leave(is_open=not found.judged().is_good)
 
 
 @app.command(short_help="Rebuild a sample and compare it with the warehouse.")
@@ -138,8 +139,8 @@ def verify(
 ) -> None:
     """Rebuild a sample from the landing zone and compare it with the warehouse and the current release.
 
-    Exit codes: 0 every row is the same; 1 nothing could be verified; 2 invalid settings or usage; 3 rows differ: the
-    first table, key and column are named; 4 another run holds the lock.
+    Exit codes: 0 every row is the same; 1 nothing could be verified; 2 invalid settings or usage; 3 rows differ, and
+    the first table, key and column are named, or the release could not be compared; 4 another run holds the lock.
     """
     from pipelines.report.outcomes import verification_lines
     from pipelines.warehouse.verify import VerifyError, verify_all, verify_days, verify_next
@@ -155,7 +156,7 @@ def verify(
     if not found.tables:
         raise VerifyError("nothing could be verified: there is no order, menu or store yet; run `ordermart run`")
     say(verification_lines(found))
-    leave(is_open=found.differences)
+    leave(is_open=not found.judged().is_good)
 
 
 def _fraction(text: str) -> Fraction:

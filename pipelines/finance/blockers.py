@@ -24,9 +24,11 @@ from pipelines.ledger import Closes, effective_totals
 from pipelines.ledger.decisions import NO_ORDERS, accepted_without_orders
 from pipelines.literals import literals
 from pipelines.settings.kinds import KINDS
+from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pipelines.finance.periods import Period
     from pipelines.finance.released import Released
@@ -57,12 +59,12 @@ StoreDay = tuple[dt.date, int]
 
 def find_blockers(
     settings: Settings, released: Released, period: Period, store_id: int | None, now: dt.datetime
-) -> list[str]:
-    """Return the blockers for closing the open ones of these days, of all stores or of one."""
+) -> Verdict:
+    """Decide whether the open ones of these days can be closed, of all stores or of one; a blocker is a sentence."""
     con, closes = released.con, Closes(released.ledger.entries())
     days = [day for day in period.days if closes.unclosed_stores(day, store_id) != []]
     if not days:
-        return []
+        return Verdict({"open days": 0})
     ends = _ends(settings, released, days, store_id)
     con.register("day_ends", ends)
     con.register("closed_store_days", _closed_store_days(released, closes, period))
@@ -79,13 +81,20 @@ def find_blockers(
             and {"true" if store_id is None else f"orders.store_id = {store_id}"}
         """
     )
-    return [
+    looked_at = {"open days": len(days)} | {
+        name: int(released.con.execute(f"select count(*) from {table}").fetchall()[0][0])
+        for name, table in (("orders", "orders_to_close"), ("loads", "audit.loads"))
+    }
+    path = inbox_path(settings.data_dir)
+    is_lost = not path.exists() and WORK_LIST in read_inventory(settings.data_dir).stores
+    lost = f"{path} is missing: ids that are due, failed or were given up are unknown; `ordermart run`"
+    blockers = [
         *_day_not_ended(ends, now, f"{settings.closing.close_after_hours:g}"),
         *_not_built(settings, released),
         *_named(
             released, "orders last checked before their day could be closed: {}; fetch them again", _CHECKED_TOO_EARLY
         ),
-        *_unfinished_work(settings, released, days[0], now),
+        *(_unfinished_work(path, released, days[0], now) if path.exists() else ()),
         *_named(
             released,
             "quarantined or failed, on these days or an unknown day: {}; see audit.quarantine",
@@ -97,6 +106,7 @@ def find_blockers(
         *_refuted_settings(released),
         *find_book_blockers(settings, released, closes, period, store_id),
     ]
+    return Verdict(looked_at, blockers, [lost] if is_lost else [])
 
 
 def _closed_store_days(released: Released, closes: Closes, period: Period) -> pa.Table:
@@ -153,12 +163,7 @@ def _not_built(settings: Settings, released: Released) -> Iterator[str]:
         )
 
 
-def _unfinished_work(settings: Settings, released: Released, first_day: dt.date, now: dt.datetime) -> Iterator[str]:
-    path = inbox_path(settings.data_dir)
-    if not path.exists():
-        if WORK_LIST in read_inventory(settings.data_dir).stores:
-            yield f"{path} is missing: ids that are due, failed or were given up are unknown; `ordermart run`"
-        return
+def _unfinished_work(path: Path, released: Released, first_day: dt.date, now: dt.datetime) -> Iterator[str]:
     with WorkList(path) as work:
         letters = [letter.id for letter in work.dead_letters("orders")]
         due = work.due_counts(now).get("orders", 0)

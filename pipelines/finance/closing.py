@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pipelines.finance.periods import Period
     from pipelines.ledger import Entry
     from pipelines.settings import Settings
+    from pipelines.verdict import Verdict
 
 
 _ANOTHER = "another"
@@ -76,8 +77,8 @@ class _Draft:
     fingerprint: str
 
 
-def check(settings: Settings, period: Period, store_id: int | None, now: dt.datetime | None = None) -> list[str]:
-    """Return the blockers for closing these days, one sentence each; raise FinanceError for an unknown store.
+def check(settings: Settings, period: Period, store_id: int | None, now: dt.datetime | None = None) -> Verdict:
+    """Decide whether these days can be closed, with what stands against it; raise FinanceError for an unknown store.
 
     Raise LedgerError if the ledger is not the one whose head is kept: closes may be missing.
     """
@@ -184,7 +185,7 @@ def _draft(
     if not days:
         raise FinanceError(f"{_name(period, store_id)} is already closed; reopen a day with `ordermart close reopen`")
     check_release_settings(settings, release.manifest)
-    blockers = find_blockers(settings, release, period, store_id, now or utc_now())
+    blockers = find_blockers(settings, release, period, store_id, now or utc_now()).against
     rows = orders_to_close(release, closes, unclosed)
     body = {
         "days": days,

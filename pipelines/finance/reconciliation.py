@@ -17,6 +17,7 @@ from pipelines.finance.periods import Selection
 from pipelines.finance.released import FinanceError, query, records, released, rows_of
 from pipelines.landing.charges import PRICES
 from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions, order_key
+from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,9 +137,15 @@ class Reconciliation:
         """Return the number of breaks that were accepted as they are."""
         return self._count("breaks", "true") - self._count("open_breaks", "true")
 
-    def is_balanced(self) -> bool:
-        """Return whether there are orders, no variances and no indeterminate orders."""
-        return bool(self.lines()) and not any(self.variances().values()) and not self.indeterminate_count()
+    def judged(self) -> Verdict:
+        """Whether it is balanced; orders whose totals cannot be tested are not, and without an order nothing is."""
+        lines = self.lines()
+        wrong = [f"{number:,} {kind}{'s' * (number != 1)}" for kind, number in self.variances().items() if number]
+        number = self.indeterminate_count()
+        untested = [f"{number:,} indeterminate order{'s' * (number != 1)}"] if number else []
+        if not lines and not wrong:
+            untested = ["no order is selected"]
+        return Verdict({"orders": sum(int(line["order_count"]) for line in lines)}, wrong, untested)
 
     def indeterminate_count(self) -> int:
         """Return the number of orders whose totals cannot be tested."""

@@ -148,6 +148,7 @@ class _Ingestion:
                 async with aclosing(fetch_all(client, self.kind, ids)) as answers:
                     async for fetched in answers:
                         answer = answer_of(fetched)
+                        self.result.answered += 1
                         self.check.count(answer)
                         self.spool.add(answer)
                         self._validate(load, answer, outcome)

@@ -17,6 +17,7 @@ from pipelines.landing import Refusal, raw_files
 from pipelines.partner import Failed, RunStopped
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.vault import Answer
+from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,7 +40,8 @@ class SuspectBaseUrlError(Exception):
 class Ingested:
     """The result for one kind: payloads by verdict, what was rejected or failed, and why it is not complete.
 
-    `due` ids were to be requested; `stopped` is why nothing more was; `shortfalls` name missing or doubtful answers.
+    `due` ids were to be requested, and `answered` ones were; `stopped` is why nothing more was; `shortfalls` name
+    missing or doubtful answers.
     Of stores, `listed` are the ids of a whole list (None without one), `accepted` those of accepted records, and
     `of_menus` says which fields they lack for menus; of orders, `named_stores` counts the stores that new ones name.
     `returned` documents came back to an earlier version.
@@ -47,6 +49,7 @@ class Ingested:
 
     kind: str
     due: int = 0
+    answered: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     refused: list[Refusal] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
@@ -62,6 +65,12 @@ class Ingested:
     def requested(self) -> int:
         """How many ids were requested."""
         return sum(self.counts.values())
+
+    def judged(self) -> Verdict:
+        """Whether the kind is up to date: due ids and documents, doubts about answers, and ids without one."""
+        left = f"{self.due - self.answered:,} of {self.due:,} due {self.kind} were not requested, or not answered"
+        unasked = [left] if self.answered < self.due else []
+        return Verdict({"due ids": self.due, "documents": self.requested}, self.shortfalls, unasked)
 
 
 @dataclass

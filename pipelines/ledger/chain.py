@@ -228,9 +228,9 @@ def _entry(line: bytes, no: int, previous: str) -> Entry:
         raise LedgerError(f"entry {no} cannot be read; restore ledger.jsonl from a copy") from None
     del fields["sha256"]
     if entry.no != no or entry.previous != previous:
-        raise LedgerError(f"entry {no} does not follow the one before it: an entry was removed, added or moved")
+        raise LedgerError(f"ledger.jsonl: entry {no} does not follow the one before: one was removed, added or moved")
     if entry.sha256 != _hash(fields):
-        raise LedgerError(f"entry {no} ({entry.act}) was changed after it was written")
+        raise LedgerError(f"ledger.jsonl: entry {no} ({entry.act}) was changed after it was written")
     return entry
 
 

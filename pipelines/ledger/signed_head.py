@@ -23,6 +23,7 @@ from pipelines.inventory import Head, changing, is_expected, read_inventory
 from pipelines.ledger.chain import Ledger, LedgerError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import keep_ledger_head, kept_ledger_head, ledger_key
+from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,17 +49,17 @@ def signing_ledger(settings: Settings, *, is_restored: bool = False) -> Ledger:
 def sign_missing_heads(settings: Settings) -> None:
     """Keep the head where a kill, or missing keys, left it behind; raise LedgerError if the chain is another."""
     ledger = Ledger(settings.data_dir / "ledger")
-    known = check_heads(settings, ledger)
-    entries = list(ledger.entries())
+    check_heads(settings, ledger)
+    known, entries = kept_heads(settings), list(ledger.entries())
     is_behind = any(head.entries < len(entries) or not head.signature for head in known.values())
     if (entries or (settings.data_dir / VAULT).exists()) and (is_behind or len(known) < len(_places(settings))):
         _keep(settings, ledger, len(entries))
 
 
-def check_heads(settings: Settings, ledger: Ledger) -> dict[str, Head]:
-    """Return the heads that are kept, by place, once the chain goes on from each of them; else raise LedgerError."""
+def check_heads(settings: Settings, ledger: Ledger) -> Verdict:
+    """Decide whether the chain is intact and goes on from each head that is kept; else raise LedgerError."""
     hashes = [entry.sha256 for entry in ledger.entries()]
-    known = _known(settings)
+    known = kept_heads(settings)
     keys = {head.key for head in known.values() if head.signature}
     with contextlib.suppress(VaultError):
         keys.add(_text(Ed25519PrivateKey.from_private_bytes(ledger_key(settings)).public_key().public_bytes_raw()))
@@ -75,13 +76,12 @@ def check_heads(settings: Settings, ledger: Ledger) -> dict[str, Head]:
                 f"the entries up to {head.entries} are not those of the head in {place}: the ledger was rewritten; "
                 f"{_RESTORE}"
             )
-    return known
+    return Verdict({"entries": len(hashes), "heads": len(known)}, later=len(_places(settings)) - len(known))
 
 
 def checked_heads(settings: Settings, ledger: Ledger) -> list[str]:
     """Return a sentence for each head that is kept, and the public key; raise LedgerError as `check_heads`."""
-    known = check_heads(settings, ledger)
-    count = sum(1 for _ in ledger.entries())
+    count, known = check_heads(settings, ledger).checked["entries"], kept_heads(settings)
     lines = []
     for place in _places(settings):
         if head := known.get(place):
@@ -127,7 +127,7 @@ def _keep(settings: Settings, ledger: Ledger, count: int) -> None:
             log.warning("The ledger's signed head cannot be written to %s: %s", witness, error.strerror)
 
 
-def _known(settings: Settings) -> dict[str, Head]:
+def kept_heads(settings: Settings) -> dict[str, Head]:
     """Return the heads that are kept, by place; raise LedgerError where one is gone or cannot be read."""
     inventory = read_inventory(settings.data_dir)
     found = {"the inventory": inventory.ledger} if inventory.ledger else {}

@@ -90,6 +90,7 @@ _REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
 _REDIRECTS = range(300, 400)
 _SERVER_ERRORS = range(500, 600)
 _LASTING = {"certificate"}  # nothing that passes within minutes: it is not tried again
+NO_ADDRESS = "no_address"
 _CERTIFICATE = "the service's certificate is not valid: expired, for another name, or of an unknown authority"
 _DRAIN = 65_536  # bytes read of an unused body, so that the connection can be reused
 
@@ -232,7 +233,7 @@ def _faults() -> tuple[tuple[type[BaseException], str, str], ...]:
         (httpx.ReadTimeout, "timeout", "no bytes came in time"),
         (TimeoutError, "timeout", "the whole answer did not come in time"),
         (aiohttp.ClientConnectorCertificateError, "certificate", _CERTIFICATE),
-        (aiohttp.ClientConnectorDNSError, "no_address", "no address is known for the name in [partner] base_url"),
+        (aiohttp.ClientConnectorDNSError, NO_ADDRESS, "no address is known for the name in [partner] base_url"),
         (aiohttp.ClientConnectorError, "connect", "no connection could be made"),
         (httpx.ConnectError, "connect", "no connection could be made"),
         (aiohttp.ClientPayloadError, "truncated", "the body ended before its stated end"),

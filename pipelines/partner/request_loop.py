@@ -22,7 +22,7 @@ from pipelines.partner.answers import (
     unusable,
 )
 from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
-from pipelines.partner.exchange import ASK_FOR_JSON, Recorder, exchange
+from pipelines.partner.exchange import ASK_FOR_JSON, NO_ADDRESS, Recorder, exchange
 from pipelines.partner.pacing import LONGEST_SECONDS, ConcurrencyLimit, RetryBudget, full_jitter
 from pipelines.partner.token import Tokens, authenticate_request, refusal
 
@@ -40,6 +40,7 @@ _TOKEN_ANSWERS = (200, 201)
 _UNAUTHORIZED = 401
 _RATE_LIMITED = 3  # attempts by which the backoff of a rate-limited request starts later
 _TOKEN_ATTEMPTS, _TOKEN_LONGEST_SECONDS = 30, 20.0
+_NAME_ATTEMPTS = 3  # a name without an address has one within seconds, or not in this run
 _MIN_SECONDS = 1.0
 _BODIES = 4  # complete bodies for one id that are no usable document, before validation decides on the last
 _OK = 200
@@ -253,7 +254,8 @@ class RequestLoop:
                 )
             why = f"{outcome.reason} ({outcome.code})"
             pause = self._pause(outcome, attempts, longest=_TOKEN_LONGEST_SECONDS)
-            if self._clock.monotonic() + pause >= began + self._partner.outage_timeout_seconds:
+            is_nameless = outcome.code == NO_ADDRESS and attempts == _NAME_ATTEMPTS
+            if is_nameless or self._clock.monotonic() + pause >= began + self._partner.outage_timeout_seconds:
                 break
             if attempts == 1:
                 log.warning("%s issues no token: %s; retrying for %.0f s", path, why, left)

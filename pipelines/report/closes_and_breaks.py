@@ -18,19 +18,18 @@ if TYPE_CHECKING:
     from pipelines.finance.restating import Posting
     from pipelines.ledger import Entry, Verified
     from pipelines.report.audit_pack import Pack
+    from pipelines.verdict import Verdict
 
 
 _SHOWN = 50
 _BREAKS_SHOWN = 100
 
 
-def format_blockers(period: Period, blockers: Sequence[str], *, is_closed: bool = False) -> str:
-    """Return the blockers for closing a period, a line each, or that it is closed."""
-    if is_closed:
-        return f"Already closed: {span(period)}."
-    if not blockers:
-        return f"No blockers for closing {span(period)}."
-    return "\n".join([f"Blockers for closing {span(period)}:", *_listed(blockers)])
+def format_blockers(period: Period, judged: Verdict) -> str:
+    """Return the blockers for closing a period, a line each, or that there is none."""
+    if judged.is_good:
+        return f"No blockers for closing {span(period)}: looked at {judged.counts()}."
+    return "\n".join([f"Blockers for closing {span(period)}:", *_listed(judged.against)])
 
 
 def closed(period: Period, done: Closed) -> str:

@@ -29,6 +29,7 @@ from pipelines.report.summary import lost_keys, unused_statuses
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys
+from pipelines.verdict import Verdict
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.building.build import SPACE_OF_FULL
 
@@ -80,6 +81,14 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
             text = f"cannot be looked at by this user: {error.filename or settings.data_dir}."
             yield Finding(part, "failure", text, "see access")
     yield from (Finding(*each) for each in asyncio.run(examine_service(settings)).findings)
+
+
+def judge(findings: Iterable[Finding]) -> Verdict:
+    """Whether every part is ok, each failure, and each part that may fail or could not be looked at."""
+    lines: dict[str, list[str]] = {"ok": [], "failure": [], "warning": []}
+    for finding in findings:
+        lines[finding.level].append(finding.line())
+    return Verdict({"parts": sum(map(len, lines.values()))}, lines["failure"], lines["warning"])
 
 
 def _settings(settings: Settings) -> Finding:

@@ -8,7 +8,7 @@
 | incomplete:KIND | for another reason, stores, menus or orders could not all be fetched, or what came is doubtful |
 | settings | the settings file lost keys, or no order has a status that counts as a sale |
 | no_good_night | no night was good for [notify] max_age_hours: a run, the receiver, a sensor or `status` sees it |
-| new_failures:RELEASE | a release had quarantined or failed ids that the one before had not, and some still are |
+| new_failures | releases had quarantined or failed ids that the ones before had not, and some still are |
 | disk | less than [notify] min_free_gb is free below [data] dir |
 | silence | no document was observed for [notify] silence_hours |
 | damaged | a file that cannot be rebuilt is missing, damaged or older than the inventory has it |
@@ -59,10 +59,11 @@ if TYPE_CHECKING:
 
     Rows = set[tuple[Any, ...]]
 
+_NEW = "new_failures"
 _ALWAYS = ("disk", NO_GOOD_NIGHT)
 _AFTER_ANSWERS = ("run_failed:webhooks", "outage:webhooks")
 _AFTER_NIGHT = ("run_failed", "outage", "incomplete", "damaged", "settings")
-_AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed", "models")
+_AFTER_SUCCESS = (_NEW, "silence", "verification", "rule_changed", "models")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
 _RECEIVED = "select max(last_observed_at) from audit.loads where not is_backfill"
@@ -78,7 +79,7 @@ def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> l
     """
     now = now or utc_now()
     alarms = [*_of_run(settings.data_dir, run), *no_good_night(settings, now, run), *_alarms(settings, run, now)]
-    run.sentence = " ".join([_did(settings, run), *_said(settings.data_dir, alarms)])
+    run.sentence = " ".join([_did(settings, run), *_said(settings.data_dir, run, alarms)])
     failures = []
     try:
         save(settings.data_dir, run)
@@ -138,10 +139,10 @@ def _did(settings: Settings, run: Run) -> str:
     return "There was nothing to publish."
 
 
-def _said(data_dir: Path, alarms: Sequence[Alarm]) -> list[str]:
-    """Return what a run says of its alarms: ids that failed in earlier runs have an alarm that stands, and no word."""
-    earlier = {alarm.cause for alarm in standing(data_dir) if alarm.cause.startswith("new_failures:")}
-    said = [alarm.text for alarm in alarms if alarm.cause not in earlier]
+def _said(data_dir: Path, run: Run, alarms: Sequence[Alarm]) -> list[str]:
+    """Return what a run says of its alarms: ids that failed in earlier runs alone have one that stands, and no word."""
+    is_earlier = not run.newly_refused and any(alarm.cause == _NEW for alarm in standing(data_dir))
+    said = [alarm.text for alarm in alarms if alarm.cause != _NEW or not is_earlier]
     return said or ["No new alarms." if alarms else "No alarms."]
 
 
@@ -168,11 +169,11 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[Alarm]:
     refused, rules, received, wrong = _rows(_file(current), _REFUSED, _RULES, _RECEIVED, _MODELS)
     refused_before, rules_before = _rows(_file(before), _REFUSED, _RULES) if before and is_new else (set(), set())
     new = refused - refused_before if is_new else set()
-    for each in unresolved(settings, current.name, new, refused, now):
-        ids = counted(each.count, "id was", "ids were")
+    if found := unresolved(settings, current.name, new, refused, now):
+        ids = counted(sum(each.count for each in found), "id was", "ids were")
+        where = " to ".join(sorted({found[0].release, found[-1].release}))
         yield Alarm(
-            f"new_failures:{each.release}",
-            f"{ids} newly quarantined or failed in release {each.release}: see audit.quarantine.",
+            _NEW, f"{ids} newly quarantined or failed in release{'s' * (len(found) > 1)} {where}: see audit.quarantine."
         )
     yield from _of_release(settings, received, now)
     if wrong:

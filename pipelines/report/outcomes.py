@@ -50,7 +50,7 @@ def restore_lines(done: Restored) -> Iterator[str]:
     found = done.comparison
     for sentence in found.different:
         yield f"DIFFERENT  {sentence}"
-    yield from done.notes
+    yield from (*done.notes, *done.unopened)
     yield f"Restored from {done.backup}, taken at {done.manifest.taken_at}; published {done.release.path}"
     of = done.manifest.release.id if done.manifest.release else ""
     if found.why_not:
@@ -91,13 +91,14 @@ def diff_lines(found: Diff) -> Iterator[str]:
 
 def verification_lines(found: Verification) -> Iterator[str]:
     """Yield the lines that tell it: the first difference of each table and place, then what was compared."""
-    for difference in found.differences:
-        yield f"DIFFERENT  {difference.sentence()}"
+    judged = found.judged()
+    for difference in judged.wrong:
+        yield f"DIFFERENT  {difference}"
     places = "the warehouse and the current release" if found.has_release else "the warehouse"
     became = f"{len(found.differences)} differences" if found.differences else "every row is the same"
     yield f"{found.orders:,} orders in {len(found.tables)} tables rebuilt and compared with {places}: {became}"
-    if not found.has_release:
-        yield "The current release is of another build, so it was not compared: run `ordermart build` to publish."
+    for sentence in judged.unchecked:
+        yield f"{sentence[0].upper()}{sentence[1:]}."
     if found.left_out:
         yield f"Not compared, because the ledger or a log changed since the build: {', '.join(sorted(found.left_out))}"
     if found.differences:

@@ -129,12 +129,10 @@ def verdict(reconciled: Reconciliation) -> str:
 
     Without an order nothing is balanced.
     """
-    found = [counted(number, kind, f"{kind}s") for kind, number in reconciled.variances().items() if number]
-    if indeterminate := reconciled.indeterminate_count():
-        found.append(counted(indeterminate, "indeterminate order", "indeterminate orders"))
-    if not found and not reconciled.lines():
-        return "Nothing to reconcile: no order is selected"
-    outcome = f"Not balanced: {', '.join(found)}" if found else "Balanced: no variances"
+    judged = reconciled.judged()
+    if not judged.checked["orders"] and not judged.wrong:
+        return f"Nothing to reconcile: {judged.unchecked[0]}"
+    outcome = "Balanced: no variances" if judged.is_good else f"Not balanced: {', '.join(judged.against)}"
     accepted = reconciled.accepted_break_count()
     return f"{outcome}; {counted(accepted, 'accepted break', 'accepted breaks')}" if accepted else outcome
 
@@ -156,7 +154,7 @@ def page_text(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> str:
     return render(
         "reconciliation.html",
         selected=reconciled.selection.description,
-        is_balanced=reconciled.is_balanced(),
+        is_balanced=reconciled.judged().is_good,
         verdict=verdict(reconciled),
         undated=undated(reconciled),
         manifest=reconciled.manifest,

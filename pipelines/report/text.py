@@ -95,6 +95,8 @@ def sentence_of(error: BaseException) -> str | None:
         return f"{error.filename}: {error.strerror}. Correct the path, or free some disk"
     if isinstance(error, sqlite3.OperationalError) and "readonly database" in str(error):
         return f"the work list or the vault cannot be written. {_ONE_USER}"
+    if isinstance(error, sqlite3.DatabaseError) and str(error).endswith(("malformed", "not a database")):
+        return "the work list or the vault is damaged: `ordermart inventory` says which, and what to do"
     return None
 
 

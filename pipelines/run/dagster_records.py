@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _KEPT = 10  # of the newest runs, however old
 _ENDED = ("SUCCESS", "FAILURE", "CANCELED")
 _FREE = 0.25  # of a file that is unused before it is rewritten
+_PAGE = 512  # bytes, of a run's own database once it is rewritten: its tables and indexes are many and nearly empty
 _BUSY_SECONDS = 10.0
 _SPARE_SECONDS = 3600  # a run that is starting has files before it has a row
 _OLD_RUNS = f"""
@@ -69,7 +70,7 @@ def trim_records(home: Path, run_id: str) -> None:
         )
     for file in (folder / f"{other}.db" for other in others):
         if file.exists():
-            with _changing(file) as db:
+            with _changing(file, page=_PAGE) as db:
                 db.execute(f"delete from event_logs where {_PLANNED} or {_PASSED_IN_RUN}")
 
 
@@ -115,13 +116,19 @@ def _remove_files(folder: Path, storage: Path, left: set[str], old: set[str], be
 
 
 @contextlib.contextmanager
-def _changing(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database for one transaction; afterwards, give unused pages back to the disk where they are many."""
+def _changing(file: Path, page: int = 0) -> Iterator[sqlite3.Connection]:
+    """Open a database for one transaction; afterwards, give unused pages back to the disk where they are many.
+
+    With `page` all pages are written again, in that size.
+    """
     with closing(sqlite3.connect(file, timeout=_BUSY_SECONDS)) as db:
         with db:
             yield db
         (free,), (pages,) = db.execute("pragma freelist_count").fetchone(), db.execute("pragma page_count").fetchone()
         with contextlib.suppress(sqlite3.OperationalError):  # in use: the next night tries again
-            if free > pages * _FREE:
+            if page or free > pages * _FREE:
+                if page:  # it cannot change while there is a write-ahead log
+                    db.execute("pragma journal_mode = delete")
+                    db.execute(f"pragma page_size = {page}")
                 db.execute("vacuum")
             db.execute("pragma wal_checkpoint(truncate)")

@@ -102,11 +102,9 @@ def _verify(settings: Settings, _now: datetime) -> int:
     if not settings.verify.seconds or not warehouse_file(settings.data_dir).exists():
         return 0
     verified = verify_next(settings, FRACTION, timedelta(seconds=settings.verify.seconds))
-    if verified.differences:
-        raise VerifyError(
-            f"{verified.differences[0].sentence()}; {len(verified.differences) - 1} more differences. "
-            "Run `ordermart build --full` and report it"
-        )
+    if against := verified.judged().against:
+        more = f"; {len(against) - 1} more differences" if verified.differences else ""
+        raise VerifyError(f"{against[0]}{more}. Run `ordermart build --full` and report it")
     return verified.orders
 
 
@@ -156,7 +154,7 @@ def _fetch(way: UnderWay, step: Step) -> None:
     )
     step.asked = ingested.due
     step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
-    step.shortfalls = list(ingested.shortfalls)
+    step.shortfalls = ingested.judged().against
     if ingested.returned:
         step.said.append(
             f"{ingested.returned:,} {kind} came back to an earlier version: a change that was undone, or an old answer "

@@ -95,7 +95,10 @@ def test_a_run_leaves_of_those_before_it_what_is_still_true(tmp_path: Path) -> N
             return dg.materialize([checked], instance=instance).run_id
 
         first, failed, second, last = run(passed=True), run(passed=False), run(passed=True), run(passed=True)
+        sizes = [(tmp_path / "history" / "runs" / f"{each}.db").stat().st_size for each in (first, last)]
         trim_records(tmp_path, last)
+        assert (tmp_path / "history" / "runs" / f"{first}.db").stat().st_size < sizes[0] / 2
+        assert (tmp_path / "history" / "runs" / f"{last}.db").stat().st_size == sizes[1]
         types = {
             each: Counter(
                 str(entry.dagster_event.event_type_value) for entry in instance.all_logs(each) if entry.dagster_event

@@ -15,7 +15,7 @@ from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import Closes, verify
 from pipelines.report.audit_pack import make_pack
-from pipelines.report.closes_and_breaks import format_blockers, reopened, restatements
+from pipelines.report.closes_and_breaks import reopened, restatements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +143,6 @@ def test_a_period_closed_store_by_store_is_closed(books: Any) -> None:
     assert not periods.is_closed(closes, october, {D31: {1, 3}}), "store 3 is open"
     assert not periods.is_closed(closes, october, {D31: {1, None}}), "an order has no store"
     assert not periods.is_closed(closes, october, {}), "no store has orders"
-    assert format_blockers(october, [], is_closed=True) == "Already closed: 2026-10 (2026-10-01 to 2026-10-31)."
 
 
 @pytest.mark.slow

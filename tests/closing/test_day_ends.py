@@ -32,7 +32,7 @@ def test_day_ends_in_the_last_of_its_time_zones(books_of: Any, tmp_path: Path) -
     books.publish()
 
     def not_ended(store_id: int | None, now: dt.datetime) -> list[str]:
-        found = closing.check(books.settings, one_day(DAY), store_id, now)
+        found = closing.check(books.settings, one_day(DAY), store_id, now).against
         return [blocker for blocker in found if blocker.startswith("day not ended")]
 
     (blocker,) = not_ended(None, IN_BERLIN)

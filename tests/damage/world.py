@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -17,27 +17,44 @@ from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from tests.forked import ordermart
+from tests.rewriting import rewriting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import Any
+
+    from tests.rewriting import Change
 
 DAMAGES = ("flip", "cut", "delete", "older")
 LOCKS = (".lock", "-queue", "-write", "-shm", "-wal")
 SECONDS = 240.0
 
 
+def well(_path: str, status: int, body: Any) -> tuple[int, Any]:
+    """Change nothing."""
+    return status, body
+
+
 @dataclass
 class World:
-    """The folder of a made-up service; `before` and `now` are copies of its data folder, `backups` has one of now."""
+    """The folder of a made-up service; `before` and `now` are copies of its data folder, `backups` has one of now.
+
+    `change` is what becomes of the service's answers.
+    """
 
     folder: Path
-    environ: dict[str, str]
+    environ: dict[str, str] = field(default_factory=dict)
+    change: Change = well
 
     @property
     def data(self) -> Path:
         """The data folder that commands work on."""
         return self.folder / "data"
+
+    def answer(self, path: str, status: int, body: Any) -> tuple[int, Any]:
+        """Return what the service answers instead."""
+        return self.change(path, status, body)
 
     def command(self, *arguments: str) -> tuple[int, str]:
         """Run `ordermart`; return its exit code and all that it said."""
@@ -49,8 +66,9 @@ class World:
         shutil.copytree(self.data, self.folder / name, symlinks=True)
 
     def reset(self) -> None:
-        """Bring data folder and backups back as they are now, with the times of files."""
-        for name in ("data", "backups"):
+        """Bring data folder, backups, witness and service back as they are now, with the times of files."""
+        self.change = well
+        for name in ("data", "backups", "witness"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
             if (self.folder / f"{name}.now").exists():
                 shutil.copytree(self.folder / f"{name}.now", self.folder / name, symlinks=True)
@@ -106,25 +124,39 @@ class World:
             return db.execute(query).fetchall()
 
 
+# Two dozen orders support the formula, and each status is one of both.
+SETTINGS = """
+[sales]
+counted_statuses = ["delivered", "picked_up", "accepted", "preparing", "ready", "on_the_way", "returned"]
+excluded_statuses = ["cancelled", "rejected"]
+[formula]
+min_distinguishing_orders = 3
+max_violation_rate = 0.2
+"""
+
+
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
     """Make the folder: two nights, webhooks, totals, a closed day, waiting ids, a backup of each night."""
     folder.mkdir(parents=True, exist_ok=True)
     new_key_file(folder / "keys.json")
-    (folder / "ordermart.toml").write_text(
-        f'[sales]\ncounted_statuses = ["delivered", "picked_up"]\n[ledger]\nwitness = "{folder}/witness"\n'
-    )
-    with Sandbox(ids=folder / "ids", orders=24, stores=2, days=3) as sandbox:
-        made = World(folder, {
+    (folder / "ordermart.toml").write_text(f'{SETTINGS}[ledger]\nwitness = "{folder}/witness"\n')
+    made = World(folder)
+    with (
+        Sandbox(ids=folder / "ids", orders=24, stores=2, days=3) as sandbox,
+        rewriting(sandbox.base_url, made.answer) as address,
+    ):
+        made.environ |= {
             "ORDERMART_CONFIG": str(folder / "ordermart.toml"),
-            "ORDERMART_PARTNER__BASE_URL": sandbox.base_url,
+            "ORDERMART_PARTNER__BASE_URL": address,
+            "ORDERMART_PARTNER__OUTAGE_TIMEOUT_SECONDS": "3",
             "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
             "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
             "ORDERMART_VAULT__KEY_FILE": str(folder / "keys.json"),
             "ORDERMART_DATA__DIR": str(folder / "data"),
             "ORDERMART_SCHEDULE__IS_ON": "false",
             "ORDERMART_VERIFY__SECONDS": "5",
-        })  # fmt: skip
+        }
         ids = (folder / "ids").read_text().split()
         for name, part in (("one", ids[:16]), ("two", ids[16:])):
             (folder / name).write_text("\n".join(part))
@@ -134,14 +166,16 @@ def world(folder: Path) -> Iterator[World]:
         night(made, "two")
         close(made, 1)
         with WorkList(made.data / "inbox" / "worklist.sqlite") as work:
-            work.add("orders", [7_000_001, 7_000_002], why="a test")
+            work.add("orders", map(int, ids[:2]), why="a test")
         with open_vault(load_settings(made.folder / "ordermart.toml", made.environ)):
             pass
         expect(made, "build")
         expect(made, "backup", str(folder / "backups"))
         expect(made, "run", "--due")
+        expect(made, "build")
         made.keep("data.now")
-        shutil.copytree(folder / "backups", folder / "backups.now")
+        for name in ("backups", "witness"):
+            shutil.copytree(folder / name, folder / f"{name}.now")
         yield made
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.verdict import Verdict
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -235,8 +237,8 @@ def best(forms: Forms, fits: Floats, among: list[int], orders: int) -> int:
     return min(places, key=lambda form: (-fits[form], forms.complexity[form], form))
 
 
-def decide(forms: Forms, found: Judgement, asked: Asked) -> None:
-    """Set verdict and open parts from the candidates that remain."""
+def decide(forms: Forms, found: Judgement, asked: Asked) -> Verdict:
+    """Set verdict and open parts from the candidates that remain; return whether the orders support the leader."""
     differing = forms.differs[found.leader, found.candidates].any(axis=0)
     found.open_parts = [int(part) for part in np.flatnonzero(differing & forms.is_tested)]
     if not found.orders:
@@ -251,6 +253,10 @@ def decide(forms: Forms, found: Judgement, asked: Asked) -> None:
         found.verdict = AGREED
     else:
         found.verdict = SUPPORTED
+    against = [] if found.verdict == SUPPORTED else [found.verdict]
+    is_refuted = found.verdict == NONE
+    checked = {"orders": found.orders, "orders that fit": found.fits}
+    return Verdict(checked, against if is_refuted else [], [] if is_refuted else against)
 
 
 def _matters(forms: Forms, part: int) -> bool:

@@ -21,6 +21,7 @@ from pipelines.landing.raw_files import check_raw
 from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
+from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.building.full_rebuild import rebuild
@@ -142,6 +143,13 @@ class Verification:
     differences: list[Difference] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
     has_release: bool = True
+
+    def judged(self) -> Verdict:
+        """Whether every row is the same; tables that read what changed since the build wait for the next one."""
+        compared = {"orders": self.orders, "tables": len(self.tables), "places": 3 if self.has_release else 1}
+        apart = "the current release is of another build, so it was not compared: run `ordermart build` to publish"
+        unchecked = [] if self.has_release else [apart]
+        return Verdict(compared, [each.sentence() for each in self.differences], unchecked, len(self.left_out))
 
 
 @dataclass(frozen=True)
