@@ -173,7 +173,7 @@ async def _find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str]
         record = RecordSearch(search, orders)
         await record.find_record()
         unproven = []
-        # A long list was walked by the code of a run, and is not walked again; what is left is for orders.
+        # A long list was walked by the code of a run, and is not walked again; the requests left are for orders.
         listed = record.ids if len(search.pages) > _FEW_PAGES else None
         room = REQUESTS - meter.requests - _OTHERS - (0 if listed else len(search.pages))
         made.examined = await examine(draft.settings, meter, orders[: max(room, 1)], listed)

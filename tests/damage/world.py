@@ -53,7 +53,7 @@ class World:
         return self.folder / "data"
 
     def answer(self, path: str, status: int, body: Any) -> tuple[int, Any]:
-        """Return what the service answers instead."""
+        """Return the changed answer of the service."""
         return self.change(path, status, body)
 
     def command(self, *arguments: str) -> tuple[int, str]:

@@ -113,7 +113,7 @@ def _value(value: Any) -> str:
 
 
 def _spans(places: tuple[int, ...], days: list[Any]) -> Limits | None:
-    """Return the first and last day of each run of days; what is before or after all days has no limit."""
+    """Return the first and last day of each run of days; before and after all days there is no limit."""
     last = len(days) - 1 - (days[-1] is None)
     first_last = [
         ({} if first == 0 else {"from": days[first]}) | ({} if end == last else {"to": days[end]})
