@@ -8,6 +8,7 @@
 -- action VARCHAR null: The action, as sent (observed: add).
 -- actual_order_count BIGINT
 -- ambiguous_line_count BIGINT >= 0: Of them, lines whose modifier is several entries of them: menu_entry_count of mart.price_variances.
+-- amount
 -- archive_count BIGINT >= 0: Known orders last observed in a file and not requested since.
 -- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide sum(total_price) by sum(priced_order_count), never by sum(order_count).
 -- business_date DATE null: The business day in the store's time zone: the date of [business_day] time_field, less [business_day] day_start. Null for orders without that time: they are counted under no day, not dropped.
@@ -20,6 +21,7 @@
 -- completeness DOUBLE null
 -- complexity BIGINT >= 0: In how many things it differs from the first form.
 -- control_order_count BIGINT null
+-- cost_amount DECIMAL(38,4): Commission, taxes and other costs; below zero if they cost.
 -- created_at TIMESTAMPTZ null: When it was created.
 -- created_at_local TIMESTAMP null: When it was created, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
 -- currency VARCHAR null: The currency of the amounts: from the store record, else [finance] currency; null if neither states it. Do not add across currencies.
@@ -35,6 +37,7 @@
 -- delivery_price_variance DECIMAL(38,4) null
 -- delivery_prices DECIMAL(38,4)[]: The different delivery prices in those places.
 -- description VARCHAR null
+-- difference DECIMAL(38,4) null
 -- discount DECIMAL(18,4) null: The discount, as sent; subtracted in the observed total.
 -- dispatch_method VARCHAR null: How it is dispatched, as sent (observed: store_delivery).
 -- document_count BIGINT >= 1
@@ -43,6 +46,7 @@
 -- empty_count BIGINT null >= 0: In how many of those it is an empty text; null for other types. "" counts as present.
 -- entity_id BIGINT null
 -- entity_type ENUM('delivery', 'order'): Whose status it is.
+-- entry_no BIGINT >= 1: The ledger entry that imported it.
 -- example_id BIGINT: The lowest id of a document that has it; null where none has.
 -- example_ids BIGINT[]
 -- failed_count BIGINT >= 0: Ids whose last request got no usable response.
@@ -58,14 +62,17 @@
 -- form_no BIGINT >= 1: The form: audit.formula_forms.
 -- formula_subtotal DECIMAL(38,4) null: The subtotal under that rule; null without a rule, without lines (also of an order whose items are []), or if a line has no amount.
 -- formula_total DECIMAL(38,4) null: The total under that rule; null if a field that it needs is missing.
+-- gross_amount DECIMAL(38,4): Items, delivery, tip, promotions and undivided gross of orders and totals.
 -- group_no BIGINT >= 1: The price group's position in the document, from 1.
 -- has_instructions BOOLEAN null: Whether there is an instruction text; false for an empty text, null if the source gave null or nothing.
 -- holds VARCHAR: What the order holds: character part_no of audit.formula_parts is 1 where it holds that part, else 0.
 -- hour BIGINT null >= 0 <= 23
 -- id_count BIGINT >= 0
+-- imported_at TIMESTAMPTZ: When it was imported.
 -- is_change BOOLEAN
 -- is_current BOOLEAN: Whether the latest version of the menu still has it so.
 -- is_deleted BOOLEAN: Whether it is deleted at source: at least three 404s, an hour or more apart, since the last answer.
+-- is_due BOOLEAN
 -- is_of_unknown_time BOOLEAN: Whether an archive of unknown time has it, too: it may be older than first_seen_at.
 -- is_on_menu BOOLEAN
 -- is_rounded BOOLEAN
@@ -73,11 +80,13 @@
 -- kind ENUM('menus', 'orders', 'stores'): What kind of document: orders, menus or stores.
 -- known_count BIGINT >= 0: Known orders, whatever their state.
 -- last_created_at TIMESTAMPTZ null: When the newest of them was created.
+-- last_line_date DATE
 -- last_order_id BIGINT
 -- last_seen_at TIMESTAMPTZ null: When it was last observed so; null for an archive of unknown time. It may have been so longer.
 -- likely_cause ENUM('constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: see mart.order_reconciliation.
 -- line_amount DECIMAL(38,4) null: Sum of the line amounts; null if no line has one.
 -- line_count BIGINT >= 0: Number of order lines.
+-- line_date DATE: The day of the row, in the store's time zone where the statement has a time; of a period its last.
 -- line_id BIGINT null: The line, as the service numbers it.
 -- line_no BIGINT >= 1: The line's position in the order, from 1.
 -- line_open_parts BIGINT[] null
@@ -85,6 +94,9 @@
 -- lines_version_no BIGINT >= 1: The version of the order's lines, from 1: one more with every version whose items differ.
 -- load_id VARCHAR
 -- loyalty_discount DECIMAL(18,4) null: The loyalty discount, as sent; subtracted in the observed total.
+-- match_id VARCHAR: The match, by its rule and the ledger entry and source row that it starts with.
+-- match_rule VARCHAR
+-- match_state
 -- max_decimals BIGINT null >= 0 <= 4: The most decimals that an amount needs; zeros at the end do not count. Null for other types.
 -- max_length BIGINT null >= 0: The most characters of a text; null for other types and for encrypted fields.
 -- max_timestamp TIMESTAMPTZ null: The latest time that it holds; null for other types.
@@ -105,6 +117,7 @@
 -- modifier_name VARCHAR null
 -- modifier_no BIGINT >= 1: The modifier's position in the line, from 1.
 -- name VARCHAR null
+-- net_amount DECIMAL(38,4): Gross, refunds and costs: + the platform owes us.
 -- not_found_count BIGINT >= 0: Ids whose last request returned 404.
 -- note VARCHAR: The field and the issue, as in audit.order_field_issues.
 -- observation_no BIGINT >= 1
@@ -116,13 +129,17 @@
 -- open_parts BIGINT[]
 -- order_count BIGINT >= 1: Number of orders.
 -- order_id BIGINT: The order, as the service numbers it.
+-- order_ref VARCHAR null: The order, as the statement names it.
 -- parent_count BIGINT >= 0: How many objects could have it: the elements of its array, or the documents.
 -- parent_id BIGINT: The product or modifier that holds the reference.
 -- parent_type ENUM('modifier', 'product'): Whether parent_id is a product or a modifier.
 -- part VARCHAR
 -- part_no BIGINT null
 -- path VARCHAR: Where in the document, as a JSON pointer in which * stands for every element or key. For stores: the name of what a setting points to.
+-- payout_ref VARCHAR null: The payout, as the statement names it.
 -- period VARCHAR: A period of [closing] periods_file, or a calendar month.
+-- period_from DATE null: The first day of a total.
+-- period_to DATE null: The last day of a total.
 -- platform VARCHAR null: Where it was placed, as sent (observed: web).
 -- population_no BIGINT: The population, numbered from 0 by rule target; below 0: orders for which settings name a rule.
 -- position BIGINT null: The display position among its siblings (observed: from 1); may repeat or have gaps.
@@ -135,9 +152,9 @@
 -- price_match ENUM('both', 'delivery_price', 'indeterminate', 'neither', 'price'): The menu price that it equals: price, delivery_price, both (they are equal, or of several entries) or neither; indeterminate if there is nothing to compare.
 -- price_no BIGINT >= 1: The price's position in its group, from 1.
 -- price_variance DECIMAL(38,4) null
+-- priced_order_count BIGINT >= 0: Number of orders that state a total_price: what total_price is the sum of.
 -- prices DECIMAL(38,4)[]: The different prices in those places; those not stated are left out.
 -- prior_restated_amount DECIMAL(38,4)
--- priced_order_count BIGINT >= 0: Number of orders that state a total_price: what total_price is the sum of.
 -- product_id BIGINT null: The product of the line, a key of a menu's products; null if it names none.
 -- product_name VARCHAR null
 -- promised_delivery_time TIMESTAMPTZ null: The promised delivery time.
@@ -148,6 +165,7 @@
 -- quarantined_count BIGINT >= 0: Ids whose last document was quarantined.
 -- question VARCHAR: A short name of the question.
 -- reason VARCHAR null
+-- refund_amount DECIMAL(38,4): Refunds and adjustments; below zero if they reduce what we get.
 -- requested_time TIMESTAMPTZ null: The time that the customer requested.
 -- requested_time_local TIMESTAMP null: The time that the customer requested, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
 -- residual DECIMAL(38,4)
@@ -161,8 +179,12 @@
 -- scope VARCHAR: Which orders, in words.
 -- seen_at TIMESTAMPTZ null: As in audit.menu_offers; null if several menus offered it.
 -- seq BIGINT >= 0: Position of the payload in the load, from 0.
+-- settlement_no BIGINT >= 2: The first source row of the settlement: a row, or the events of one order.
 -- source ENUM('archive', 'live')
 -- stale_count BIGINT >= 0
+-- stated_order_count BIGINT null: How many orders a total says that it has; null if it does not.
+-- statement_kind ENUM('fee', 'order', 'refund', 'total'): order, refund and fee: of one row or order; total: of a store and period.
+-- statement_ref VARCHAR null: The statement, as it names itself; null if the file is the statement.
 -- status VARCHAR null: The order's status, as sent; the interface does not list its values.
 -- store_count BIGINT >= 0
 -- store_id BIGINT null: The store, as the service numbers it; null for orders that name none.

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli import books, runs, shown, sources, stored, vault
+from pipelines.cli import books, runs, settlements, shown, sources, stored, vault
 from pipelines.cli.options import Config, end, write_plain_text
 
 # As `--help` lists them; a command without a group would not be listed.
 GROUPS = {
     "Nights": "run build retry land dev status doctor backup restore inventory verify",
-    "Finance": "reconcile breaks totals close restatements audit-pack ledger",
+    "Finance": "reconcile breaks totals settlements close restatements audit-pack ledger",
     "People's data": "vault",
     "Service": "init questions contract webhooks source sandbox",
     "Explore": "demo explain diff sample models copy mcp",
@@ -47,6 +47,7 @@ app = typer.Typer(
 )
 for _module in (runs, shown, stored, sources, books):
     app.add_typer(_module.app)
+app.add_typer(settlements.app, name="settlements")
 app.add_typer(vault.app, name="vault")
 
 

@@ -137,6 +137,22 @@ def explain_order(
     say(explain.explain_order(settings, order_id))
 
 
+@figures.command("payout", short_help="Print what a payout consists of.")
+@prepared
+def explain_payout(
+    payout: Annotated[str, typer.Argument(help="The payout, as statements and bank name it.")],
+    *,
+    settings: Settings,
+) -> None:
+    """Print a payout: what the bank has, the components that it adds up to, and how its rows are matched.
+
+    Exit codes: 0 printed; 1 nothing names the payout, or there is no release; 2 invalid settings or usage.
+    """
+    from pipelines.report.settlements import explain_payout as explained
+
+    say(explained(settings, payout))
+
+
 @app.command(short_help="Serve the release, read-only, to an assistant (MCP).")
 @prepared
 def mcp(

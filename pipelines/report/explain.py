@@ -15,6 +15,7 @@ from pipelines.landing.charges import PRICES
 from pipelines.literals import one_line as plain
 from pipelines.report.identities import LineRule, identities, line_rule
 from pipelines.report.order_history import history, menu_prices
+from pipelines.report.settlements import order_settlements
 from pipelines.report.text import COLUMNS, MISMATCH, counted, fitted, moment, width, wrapped
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
         yield from _amount(f"  {field}", order[field], order["currency"], f"/{field}")
     yield from identities(db, order, checked, rules, rule)
     yield from _deliveries(db, order_id)
+    yield from order_settlements(db, order_id)
     yield ""
     yield "Personal data (encrypted in the vault, never shown)"
     yield from wrapped("; ".join(f"{name}: {_mask(order[column])}" for name, column in _PERSONAL.items()))

@@ -21,8 +21,7 @@
 -- control_amount DECIMAL(38,4) null: The stated amount; null if not stated.
 -- actual_amount DECIMAL(38,4) null: Sum of the field over those orders; 0 without orders, null if no order states it.
 -- amount_variance DECIMAL(38,4) null: actual_amount less control_amount.
--- entry_no BIGINT >= 1: The ledger entry that imported the total.
--- imported_at TIMESTAMPTZ: When it was imported.
+-- entry_no: The ledger entry that imported the total.
 with totals as (
     select
         entry_no, imported_at, business_date, store_id, order_count, amount,

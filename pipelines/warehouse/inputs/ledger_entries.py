@@ -6,6 +6,7 @@ Closed days, their orders at close, and restatements since; row files are read i
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.ledger import Closes, Entry, ledger_of
@@ -13,6 +14,7 @@ from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
 from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
 from pipelines.settings.contradictions import read_conditions
+from pipelines.settlements import CREDITS, LINES, effective_banks, effective_statements
 from pipelines.warehouse.inputs.relations import RAW
 
 if TYPE_CHECKING:
@@ -178,6 +180,58 @@ def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -
                 "on numbers.entry_no = periods.entry_no where restated.restatement_no = numbers.restatement_no",
                 [[no for no, _ in periods], [period for _, period in periods]],
             )
+
+
+def settlement_statements(data_dir: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of raw.settlement_statements, one for each effective statement and currency."""
+    names = ("timezone", "window_minutes", "short_modulus", "due_days")
+    return [
+        (
+            *(each.entry.no, each.entry.moment, each.platform, body["order_platforms"], body["file"], body["sha256"]),
+            *(*(body[name] for name in names), each.ref, each.rows, currency, Decimal(amount)),
+        )
+        for each in effective_statements(ledger_of(data_dir).entries())
+        for body in (each.entry.body,)
+        for currency, amount in each.amounts.items()
+    ]
+
+
+def create_settlement_lines(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    """Fill raw.settlement_lines with the lines of effective statements."""
+    ledger = ledger_of(data_dir)
+    refs: dict[int, list[str]] = {}
+    files = {}
+    for each in effective_statements(ledger.entries()):
+        files[each.entry.no] = ledger.file(each.entry)
+        refs.setdefault(each.entry.no, []).append(each.ref or "")
+    if files:
+        con.execute(
+            f"insert into {name} select entry_no, {', '.join(LINES.names)} "
+            f"from ({select_rows(files.values(), LINES.names)}) as lines "
+            "semi join (select unnest(?) as entry_no, unnest(?) as ref) as effective "
+            "on lines.entry_no = effective.entry_no and coalesce(lines.statement_ref, '') = effective.ref",
+            [[no for no, of in refs.items() for _ in of], [ref for of in refs.values() for ref in of]],
+        )
+
+
+def bank_files(data_dir: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of raw.bank_files: also a file that names no payout says how far the bank's rows go."""
+    return [
+        (each.entry.no, body["platform"], *(dt.date.fromisoformat(body[day]) for day in ("first_day", "last_day")))
+        for each in effective_banks(ledger_of(data_dir).entries())
+        for body in (each.entry.body,)
+    ]
+
+
+def create_bank_payouts(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    """Fill raw.bank_payouts from the effective files of banks."""
+    ledger = ledger_of(data_dir)
+    for each in effective_banks(ledger.entries()):
+        con.execute(
+            f"insert into {name} select entry_no, ?, ?, {', '.join(CREDITS.names)} "
+            f"from ({select_rows([ledger.file(each.entry)], CREDITS.names)})",
+            [each.entry.body["platform"], each.entry.body["file"]],
+        )
 
 
 def _files(data_dir: Path, act: str) -> list[Path]:

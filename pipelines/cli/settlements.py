@@ -1,0 +1,79 @@
+"""The commands of statements and payouts: settlements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipelines.cli.options import Locked, group, leave, prepared, say
+
+if TYPE_CHECKING:
+    from pipelines.settings import Settings
+
+app = group("Import and match statements of platforms and payouts of banks.")
+
+
+@app.command("keys", short_help="Count which columns of a file have ids of our orders.")
+@prepared
+def settlements_keys(
+    file: Annotated[Path, typer.Argument(help="A platform's file, CSV.")],
+    *,
+    settings: Settings,
+) -> None:
+    """Say for each column how many values are ids of orders, and in how many of these rows an amount agrees.
+
+    The right column for `[line] order` is the one whose rows agree. Exit codes: 0 printed; 1 the file cannot be read,
+    or there is no release; 2 invalid settings or usage.
+    """
+    from pipelines.report.settlements import keys
+
+    say(keys(settings, file))
+
+
+@app.command("import", short_help="Import statements, or a bank's file, by a mapping.")
+@prepared
+def settlements_import(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file; of statements also a folder.")],
+    *,
+    mapping: Annotated[Path, typer.Option("--map", metavar="MAPPING", help="The mapping of its columns, TOML.")],
+    bank: Annotated[bool, typer.Option("--bank", help="The file is a bank's: CSV, or camt.053.")] = False,
+    supersede: Annotated[
+        bool, typer.Option("--supersede", help="Replace statements, or days of the bank, that were imported.")
+    ] = False,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Import a platform's statements or a bank's file into the ledger; the next build matches them with orders.
+
+    A file is imported whole or not at all. Columns that the mapping does not name are not kept. Exit codes: 0 imported;
+    1 the file is refused, by row and column, or was imported before; 2 an invalid mapping or usage; 4 another process
+    holds the run lock.
+    """
+    from pipelines.ledger.signed_head import signing_ledger
+    from pipelines.report.settlements import imported
+    from pipelines.settlements import import_bank, import_statements, read_mapping
+
+    read = read_mapping(mapping)
+    with locked("ordermart settlements import"):
+        chain = signing_ledger(settings)
+        if bank:
+            done = [import_bank(chain, path, read, supersede=supersede)]
+        else:
+            done = import_statements(chain, path, read, supersede=supersede)
+    say(imported(done))
+
+
+@app.command("list", short_help="List statements, payouts and open items.")
+@prepared
+def settlements_list(*, settings: Settings) -> None:
+    """List the statements and payouts of the current release, and what orders and lines leave open.
+
+    Exit codes: 0 everything is settled and paid; 1 there is no release; 2 invalid settings; 3 something is open.
+    """
+    from pipelines.report.settlements import list_settlements
+
+    lines, is_open = list_settlements(settings)
+    say(lines)
+    leave(is_open=is_open)

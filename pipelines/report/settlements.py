@@ -1,0 +1,195 @@
+"""Say what statements settle: their list, one payout, an order's settlement, and which column of a file has our ids."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pipelines.finance.currencies import money
+from pipelines.finance.released import FinanceError, query, records, released
+from pipelines.report.text import wrapped
+from pipelines.settlements import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from pipelines.settings import Settings
+    from pipelines.settlements import Imported
+
+Record = dict[str, Any]
+_NAMED = 200_000  # values of a column that are looked up
+
+
+def imported(done: list[Imported]) -> Iterator[str]:
+    """Yield a line for each file of an import."""
+    for each in done:
+        if each.entry_no is None:
+            yield f"{each.file}: imported before."
+            continue
+        of = f"{each.statement_count:,} statements with " if each.statement_count else ""
+        replaced = f", superseding {each.replaced:,} earlier" if each.replaced else ""
+        yield f"{each.file}: {of}{each.row_count:,} rows imported as ledger entry {each.entry_no}{replaced}."
+    if any(each.entry_no for each in done):
+        yield "The next `ordermart run` or `ordermart build` matches them; then see `ordermart settlements list`."
+
+
+def list_settlements(settings: Settings) -> tuple[list[str], bool]:
+    """Return statements, payouts and open amounts of the current release as lines, and whether anything is open."""
+    with released(settings) as release:
+        statements = records(
+            release.con, "from mart.settlement_statements order by platform, first_line_date, file, statement_ref"
+        )
+        if not statements:
+            return ["No statements yet: `ordermart settlements import FILE --map MAPPING`."], False
+        lines = list(_statements(statements))
+        payouts = records(release.con, "from mart.payouts order by platform, last_line_date, payout_ref, currency")
+        lines += _payouts(payouts)
+        open_items = records(release.con, query("open_settlements"))
+        lines += _open(open_items)
+    is_open = not all(each["is_settled"] for each in open_items)
+    return lines, is_open or any(each["payout_state"] != "paid" for each in payouts)
+
+
+def _statements(statements: list[Record]) -> Iterator[str]:
+    yield "Statements"
+    for each in statements:
+        ref = f"statement {each['statement_ref']}" if each["statement_ref"] else "no reference"
+        open_rows = f", {each['unmatched_count']:,} unmatched" if each["unmatched_count"] else ""
+        yield from wrapped(
+            f"{each['platform']}, {ref}, {each['first_line_date']} to {each['last_line_date']}: "
+            f"{money(each['net_amount'], each['currency'])} {each['currency']} in {each['line_count']:,} lines"
+            f"{open_rows} ({each['file']}, ledger entry {each['entry_no']})"
+        )
+
+
+def _payouts(payouts: list[Record]) -> Iterator[str]:
+    if payouts:
+        yield "Payouts"
+    for each in payouts:
+        yield from wrapped(f"{each['platform']}, {each['payout_ref']}: {_payout(each)}")
+
+
+def _payout(each: Record) -> str:
+    stated, bank = (money(each[name], each["currency"]) for name in ("stated_amount", "bank_amount"))
+    due = ", overdue" if each["is_due"] else ""
+    return {
+        "paid": f"{stated} {each['currency']} paid on {each['bank_date']}",
+        "not_at_bank": f"{stated} {each['currency']} not at the bank{due}",
+        "not_stated": f"{bank} {each['currency']} at the bank, on no statement",
+        "differs": f"{stated} {each['currency']} stated, {bank} at the bank",
+    }[each["payout_state"]]
+
+
+def _open(items: list[Record]) -> Iterator[str]:
+    yield "Orders and lines"
+    for each in items:
+        amount = money(each["amount"], each["currency"])
+        yield from wrapped(
+            f"{each['platform']}, {each['state']}: {each['order_count']:,} of "
+            f"{money(each['ordered'], each['currency'])} {each['currency']}; open {amount}"
+        )
+
+
+def explain_payout(settings: Settings, payout_ref: str) -> list[str]:
+    """Return a payout from the bank back to rows and orders; raise FinanceError if the release lacks it."""
+    with released(settings) as release:
+        payouts = records(
+            release.con, "from mart.payouts where payout_ref = ? order by platform, currency", [payout_ref]
+        )
+        if not payouts:
+            raise FinanceError(f"no statement and no bank file of the current release names payout {payout_ref}")
+        lines: list[str] = []
+        for payout in payouts:
+            lines += wrapped(f"Payout {payout_ref} of {payout['platform']}: {_payout(payout)}", 0)
+            lines += _parts(release.con, payout)
+    return lines
+
+
+def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
+    key = [payout["platform"], payout["payout_ref"], payout["currency"]]
+    where = "where platform = ? and payout_ref = ? and currency = ?"
+    for each in records(
+        con,
+        f"select component, sum(amount) as amount from mart.settlement_lines {where} group by all order by all",
+        key,
+    ):
+        yield f"  {each['component']:<20}{money(each['amount'], payout['currency']):>16}"
+    yield f"  {'sum':<20}{money(payout['stated_amount'], payout['currency']):>16}"
+    for each in records(
+        con,
+        "select matches.match_state, count(distinct matches.match_id) as match_count, sum(lines.amount) as amount "
+        f"from mart.settlement_lines as lines inner join mart.settlement_matches as matches using (match_id) "
+        f"{where.replace('where platform', 'where lines.platform').replace('and currency', 'and lines.currency')} "
+        "group by all order by all",
+        key,
+    ):
+        amount = f"{money(each['amount'], payout['currency']):>16}"
+        yield f"  {each['match_state']:<20}{amount}  in {each['match_count']:,} matches"
+
+
+def order_settlements(con: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
+    """Yield an order's settlement: each source row and component, its match, payout and bank entry."""
+    for each in records(con, "from mart.order_settlements where order_id = ? order by platform", [order_id]):
+        yield ""
+        yield f"Settlement by {each['platform']}: {each['settlement_state']}"
+        currency = each["currency"]
+        yield from wrapped(
+            f"ordered {money(each['ordered_amount'], currency)}, settled {money(each['settled_amount'], currency)}, "
+            f"open {money(each['open_amount'], currency)}; net {money(each['net_amount'], currency)}"
+        )
+        for line in records(
+            con,
+            "select lines.*, statements.file, matches.match_rule, matches.match_state, payouts.payout_state, "
+            "payouts.bank_date from mart.settlement_lines as lines "
+            "inner join mart.settlement_matches as matches using (match_id) "
+            "inner join mart.settlement_statements as statements on lines.entry_no = statements.entry_no "
+            "and lines.statement_ref is not distinct from statements.statement_ref "
+            "and lines.currency = statements.currency "
+            "left join mart.payouts as payouts on lines.platform = payouts.platform "
+            "and lines.payout_ref = payouts.payout_ref and lines.currency = payouts.currency "
+            "where lines.platform = ? and (matches.order_id = ? or lines.order_id = ? or matches.match_id = ?) "
+            "order by lines.entry_no, lines.source_row, lines.component limit 100",
+            [each["platform"], order_id, order_id, each["match_id"] or ""],
+        ):
+            paid = f", payout {line['payout_ref']} {line['payout_state']}" if line["payout_ref"] else ""
+            paid += f" on {line['bank_date']}" if line["bank_date"] else ""
+            yield from wrapped(
+                f"{line['file']} row {line['source_row']}: {line['component']} "
+                f"{money(line['amount'], line['currency'])} {line['currency']}, by {line['match_rule']}: "
+                f"{line['match_state']}{paid}"
+            )
+
+
+def keys(settings: Settings, file: Path) -> Iterator[str]:
+    """Yield for each column of a file how many values are ids of our orders, and of these how many amounts agree.
+
+    A row agrees if another cell has the digits of the order's total or subtotal. Values are not shown.
+    """
+    rows = table_of(file)
+    with released(settings) as release:
+        for place, column in enumerate(rows.header):
+            ids = {number: int(cells[place]) for number, cells in rows.rows if _ID.fullmatch(cells[place])}
+            if not ids:
+                continue
+            known = release.con.execute(_KNOWN, [[*ids], [*ids.values()]]).fetchall()
+            cells_of = dict(rows.rows)
+            agreeing = sum(
+                any(re.sub("[^0-9]", "", cell) in amounts for at, cell in enumerate(cells_of[number]) if at != place)
+                for number, *amounts in known
+            )
+            yield from wrapped(
+                f"{column}: {len(known):,} of {len(rows.rows):,} values are ids of orders; "
+                f"in {agreeing:,} of these rows a cell has the order's amount",
+                0,
+            )
+
+
+_ID = re.compile("[0-9]{1,18}", re.ASCII)
+_KNOWN = """
+select number, replace(cast(cast(total_price as decimal(38, 2)) as varchar), '.', ''),
+    replace(cast(cast(subtotal_price as decimal(38, 2)) as varchar), '.', ''),
+from (select unnest(?) as number, unnest(?) as order_id) as named inner join mart.orders using (order_id)
+"""

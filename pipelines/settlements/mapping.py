@@ -1,0 +1,315 @@
+"""The mapping of a platform's files, in TOML: which column means what, its form, sign and zone.
+
+    platform = "dashline"
+    orders = { platform = ["dashline"] }
+    [file]        names, encoding, delimiter, decimal, thousands, timezone
+    [line]        statement, payout, store, order, order_date, ordered_at, date or period, type, count, currency
+    [components]  each component and its column with a sign, or amount, column and values
+    [check]       net
+    [bank]        names, date, amount, currency, text, payout
+
+docs/BOOKS.md describes each key. A column that no key names is not kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import hashlib
+import io
+import re
+import tomllib
+import zoneinfo
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from pipelines.settings import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GROSS = ("items", "delivery", "tip", "promotion", "gross")
+REFUNDS = ("adjustment", "refund")
+COSTS = ("commission", "commission_tax", "marketing", "fee", "cash", "tax_collected", "tax_remitted")
+COMPONENTS = (*GROSS, *REFUNDS, *COSTS)
+KINDS = ("order", "refund", "fee", "total")
+_SHORT = re.compile(r"order_id % ([1-9][0-9]{0,8})", re.ASCII)
+
+
+class MappingError(SettingsError):
+    """A mapping is invalid; the message names the file and the key."""
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a mapping: a key that it lacks is an error."""
+
+
+class Scope(_Part, frozen=True):
+    """Which orders the platform settles: those whose platform is one of these."""
+
+    platform: list[str]
+
+
+class File(_Part, frozen=True):
+    """How files are named and written."""
+
+    names: str = "*.csv"
+    encoding: str = ""
+    delimiter: str = ","
+    decimal: Literal[".", ","] = "."
+    thousands: Literal["", ".", ",", " ", "'"] = ""
+    timezone: str = "store"
+
+
+class Text(_Part, frozen=True):
+    """A text: its first group if it has a pattern."""
+
+    column: str
+    pattern: str = ""
+
+
+class Store(_Part, frozen=True):
+    """A store: our id, our name, or an id of the platform's that a file translates by day."""
+
+    column: str
+    file: str = ""
+
+
+class Order(_Part, frozen=True):
+    """An order: its id, or with `digits` a short number that is unique only within a store and a day."""
+
+    column: str
+    pattern: str = ""
+    digits: str = ""
+    within: list[str] = []
+
+
+class Date(_Part, frozen=True):
+    """A day or a time, in the form of strptime."""
+
+    column: str
+    form: str
+
+
+class Period(_Part, frozen=True):
+    """The first and the last day, in one column."""
+
+    column: str
+    form: str
+    split: str
+
+
+class Type(_Part, frozen=True):
+    """Which words of a column mean which kind of row."""
+
+    column: str
+    order: list[str] = []
+    refund: list[str] = []
+    fee: list[str] = []
+    total: list[str] = []
+
+
+class Column(_Part, frozen=True):
+    """A column whose value is taken as it is."""
+
+    column: str
+
+
+class Line(_Part, frozen=True):
+    """What a row says beside its amounts."""
+
+    currency: str | Column
+    statement: str | Text | None = None
+    payout: str | Text | None = None
+    store: str | Store | None = None
+    order: str | Order | None = None
+    order_date: Date | None = None
+    ordered_at: Date | None = None
+    window_minutes: int = 60
+    date: Date | None = None
+    period: Period | None = None
+    type: str | Type | None = None
+    count: str | None = None
+
+
+class Check(_Part, frozen=True):
+    """Stated sums: every row adds up to its net."""
+
+    net: str
+
+
+class Bank(_Part, frozen=True):
+    """The columns of the bank's file; of camt.053 only `payout` counts."""
+
+    payout: str
+    names: str = "bank.csv"
+    date: Date | None = None
+    amount: str = ""
+    currency: str | Column | None = None
+    text: str = ""
+    encoding: str = ""
+    delimiter: str = ","
+    decimal: Literal[".", ","] = "."
+    thousands: Literal["", ".", ",", " ", "'"] = ""
+
+
+class StoreSpan(msgspec.Struct, frozen=True):
+    """From when to when a store of the platform's is ours."""
+
+    store_id: int
+    first_day: dt.date
+    last_day: dt.date
+
+
+class Mapping(_Part, frozen=True):
+    """A mapping as it stands in its file."""
+
+    platform: str
+    orders: Scope
+    line: Line
+    components: dict[str, str | dict[str, str]]
+    file: File = File()
+    check: Check | None = None
+    bank: Bank | None = None
+    due_days: int = 14
+
+
+class Read(msgspec.Struct, frozen=True):
+    """A mapping that was read: with its hash, that of the store file included, and the stores that the file lists."""
+
+    mapping: Mapping
+    sha256: str
+    stores: dict[str, list[StoreSpan]]
+
+
+def read_mapping(file: Path) -> Read:
+    """Read a mapping; raise MappingError naming the key that is missing, unknown or invalid."""
+    try:
+        content = file.read_bytes()
+        mapping = msgspec.convert(tomllib.loads(content.decode("utf-8-sig")), Mapping)
+    except OSError as error:
+        raise MappingError(f"{file}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MappingError(f"{file} is not valid TOML: {error}") from None
+    except msgspec.ValidationError as error:
+        raise MappingError(f"{file}: {str(error).replace('`$.', '`')}") from None
+    for key, complaint in _complaints(mapping):
+        raise MappingError(f"{file}, {key}: {complaint}")
+    digest = hashlib.sha256(content)
+    stores: dict[str, list[StoreSpan]] = {}
+    if isinstance(mapping.line.store, Store) and mapping.line.store.file:
+        stores, more = _stores(file.parent / mapping.line.store.file)
+        digest.update(more)
+    return Read(mapping, digest.hexdigest(), stores)
+
+
+def signed(text: str) -> tuple[int, str]:
+    """Return sign and column of a text such as "+items": + the platform owes us."""
+    return (-1 if text.startswith("-") else 1), text[1:]
+
+
+def short_modulus(mapping: Mapping) -> int | None:
+    """Return N where a short number is order_id % N; None if the column has whole ids."""
+    order = mapping.line.order
+    return int(_SHORT.fullmatch(order.digits)[1]) if isinstance(order, Order) and order.digits else None  # type: ignore[index]
+
+
+def _complaints(mapping: Mapping) -> list[tuple[str, str]]:
+    line, parts = mapping.line, mapping.components
+    found = [("platform", "is empty")] if not re.fullmatch(r"[\w-]{1,64}", mapping.platform) else []
+    if not mapping.orders.platform:
+        found.append(("orders", "names no platform"))
+    if mapping.due_days < 0 or line.window_minutes < 0:
+        found.append(("due_days", "due_days and window_minutes must not be below 0"))
+    found += _zone(mapping.file.timezone)
+    found += _signs("[file]", mapping.file) + (_signs("[bank]", mapping.bank) if mapping.bank else [])
+    if (line.date is None) == (line.period is None):
+        found.append(("[line]", "needs either date or period"))
+    if isinstance(line.type, str) and line.type not in KINDS:
+        found.append(("[line] type", f"must be one of {', '.join(KINDS)}, or a column with words"))
+    if isinstance(line.order, Order) and line.order.digits and not _SHORT.fullmatch(line.order.digits):
+        found.append(("[line] order digits", 'must be like "order_id % 1000"'))
+    if has_short_numbers(line) and (line.store is None or line.order_date is None):
+        found.append(("[line] order digits", "short numbers need store and order_date: they recur"))
+    for name, pattern in (
+        ("[line] statement", getattr(line.statement, "pattern", "")),
+        ("[line] payout", getattr(line.payout, "pattern", "")),
+        ("[line] order", getattr(line.order, "pattern", "")),
+        ("[bank] payout", mapping.bank.payout if mapping.bank else ""),
+    ):
+        found += [(f"{name} pattern", complaint) for complaint in _pattern(pattern)]
+    return found + _components(parts) + ([] if mapping.check is None else _sign("[check] net", mapping.check.net))
+
+
+def _signs(key: str, part: File | Bank) -> list[tuple[str, str]]:
+    found = []
+    if len(part.delimiter) != 1 or part.delimiter in '"\r\n':
+        found.append((f"{key} delimiter", "must be one character"))
+    if part.decimal == part.thousands:
+        found.append((f"{key} thousands", "must differ from decimal"))
+    return found
+
+
+def has_short_numbers(line: Line) -> bool:
+    """Whether the column of orders has short numbers."""
+    return isinstance(line.order, Order) and bool(line.order.digits)
+
+
+def _components(parts: dict[str, str | dict[str, str]]) -> list[tuple[str, str]]:
+    if "values" in parts:
+        values, rest = parts["values"], set(parts) - {"amount", "column", "values"}
+        if rest or not isinstance(values, dict) or not {"amount", "column"} <= set(parts):
+            return [("[components]", "with values it has amount, column and values alone")]
+        unknown = set(values.values()) - set(COMPONENTS)
+        found = _sign("[components] amount", str(parts["amount"]))
+    else:
+        unknown = set(parts) - set(COMPONENTS)
+        found = [each for name, column in parts.items() for each in _sign(f"[components] {name}", str(column))]
+        if not parts:
+            found.append(("[components]", "names no column"))
+    return found + [(f"[components] {name}", f"is none of {', '.join(COMPONENTS)}") for name in sorted(unknown)]
+
+
+def _sign(key: str, text: str) -> list[tuple[str, str]]:
+    return [] if text[:1] in {"+", "-"} and text[1:] else [(key, "must be + or - and the name of a column")]
+
+
+def _pattern(pattern: str) -> list[str]:
+    try:
+        return [] if not pattern or re.compile(pattern).groups == 1 else ["must have one group"]
+    except re.error as error:
+        return [f"is no regular expression: {error}"]
+
+
+def _zone(name: str) -> list[tuple[str, str]]:
+    try:
+        if name != "store":
+            zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+        return [("[file] timezone", 'must be "store" or a zone such as Europe/Lisbon')]
+    return []
+
+
+def _stores(file: Path) -> tuple[dict[str, list[StoreSpan]], bytes]:
+    """Return which store of ours each of the platform's is on which days; spans of one must not overlap."""
+    try:
+        content = file.read_bytes()
+        rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig")), strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise MappingError(f"{file}: cannot be read: {error}") from None
+    stores: dict[str, list[StoreSpan]] = {}
+    for number, row in enumerate(rows, 2):
+        try:
+            span = StoreSpan(
+                int(row["store_id"]),
+                dt.date.fromisoformat(row["from"]) if row["from"] else dt.date.min,
+                dt.date.fromisoformat(row["to"]) if row["to"] else dt.date.max,
+            )
+            spans = stores.setdefault(row["platform_id"].strip(), [])
+        except (KeyError, ValueError, AttributeError, TypeError):
+            raise MappingError(f"{file}, row {number}: needs platform_id, store_id, from and to (days)") from None
+        if any(span.first_day <= other.last_day and other.first_day <= span.last_day for other in spans):
+            raise MappingError(f"{file}, row {number}: an earlier row has some of these days for the same store")
+        spans.append(span)
+    return stores, content

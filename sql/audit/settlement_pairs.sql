@@ -1,0 +1,310 @@
+-- One row per settlement and order that it settles, or may settle.
+--
+-- Source: audit.settlement_rows, mart.orders.
+-- A step: read mart.settlement_matches instead.
+--
+-- key: entry_no, settlement_no, order_id
+--
+-- match_rule ENUM('amount_and_time', 'order_id', 'period', 'short_number'): By which the order was found.
+-- match_state ENUM('differs', 'group', 'matched', 'not_a_sale', 'not_ours', 'one_of', 'settled_twice'): As in mart.settlement_matches.
+-- match_id: The match that it belongs to.
+with
+
+platforms as (
+    select
+        platform,
+        arg_max(timezone, entry_no) as timezone,
+    from raw.settlement_statements
+    group by platform
+),
+
+scopes as (
+    select distinct platform, unnest(order_platforms) as order_platform
+    from raw.settlement_statements
+),
+
+orders as (
+    select
+        scopes.platform as settled_by,
+        platforms.timezone as day_zone,
+        orders.order_id, orders.store_id, orders.sale_class, orders.currency,
+        orders.created_at, orders.created_at_local, orders.total_price,
+        epoch_us(orders.created_at) as created_us,
+    from mart.orders as orders
+    inner join scopes on orders.platform = scopes.order_platform
+    inner join platforms on scopes.platform = platforms.platform
+),
+
+-- an order is on the day of the mapping's zone
+sales as (
+    select
+        orders.*,
+        if(
+            orders.day_zone = 'store',
+            cast(orders.created_at_local as date),
+            cast(make_timestamp(orders.created_us + offsets.offset_us) as date)
+        ) as order_date,
+    from orders
+    asof left join raw.zone_offsets as offsets
+        on orders.day_zone = offsets.timezone
+        and orders.created_us >= offsets.from_us
+    where orders.sale_class = 'counted'
+),
+
+settlements as (
+    from audit.settlement_rows
+),
+
+-- 1: by id; another store or currency is another order
+by_id as (
+    select
+        settlements.entry_no, settlements.settlement_no, known.order_id,
+        'order_id' as match_rule,
+        case
+            when orders.order_id is null
+                or settlements.store_id <> orders.store_id
+                or settlements.currency <> orders.currency
+                then 'not_ours'
+            when orders.sale_class <> 'counted' then 'not_a_sale'
+            else 'matched'
+        end as match_state,
+        cast(null as varchar) as group_ref,
+    from settlements
+    inner join mart.orders as known on settlements.order_id = known.order_id
+    left join orders
+        on settlements.platform = orders.settled_by
+        and settlements.order_id = orders.order_id
+    where settlements.statement_kind <> 'total'
+),
+
+-- 2: by a number that is unique only within a store and a day
+by_number as (
+    select
+        settlements.entry_no, settlements.settlement_no, sales.order_id,
+        'short_number' as match_rule,
+        if(
+            count(*) over (
+                partition by settlements.entry_no, settlements.settlement_no
+            ) = 1,
+            'matched', 'one_of'
+        ) as match_state,
+        cast(null as varchar) as group_ref,
+    from settlements
+    inner join sales
+        on settlements.platform = sales.settled_by
+        and settlements.store_id = sales.store_id
+        and settlements.order_date = sales.order_date
+        and settlements.short_no = sales.order_id % settlements.short_modulus
+        and settlements.currency = coalesce(sales.currency, settlements.currency)
+    where settlements.statement_kind <> 'total'
+),
+
+-- an order that an id or a number names is no candidate of the other rules
+named as (
+    select settlements.platform, found.order_id
+    from (
+        from by_id
+        union all by name
+        from by_number
+    ) as found
+    inner join settlements using (entry_no, settlement_no)
+    where found.match_state = 'matched' and settlements.statement_kind = 'order'
+),
+
+-- 3: by store, exact amount and time. Orders of one amount are numbered by time; each
+-- settlement has a run of them, and runs that share an order are one group
+timed as (
+    select
+        settlements.entry_no, settlements.settlement_no, settlements.platform,
+        settlements.store_id, settlements.currency, settlements.gross_amount,
+        coalesce(epoch_us(ordered_at), epoch_us(ordered_at_local)) as at_us,
+        ordered_at is null as is_local,
+        window_minutes * 60000000 as window_us,
+        count(*) over same as row_count,
+    from settlements
+    where statement_kind = 'order' and order_ref is null and at_us is not null
+    window same as (
+        partition by platform, store_id, currency, gross_amount
+    )
+),
+
+numbered as (
+    select
+        sales.order_id, sales.settled_by as platform, sales.store_id, sales.currency,
+        sales.total_price, sales.created_us,
+        epoch_us(sales.created_at_local) as local_us,
+        row_number() over (
+            partition by sales.settled_by, sales.store_id, sales.currency, sales.total_price
+            order by sales.created_us, sales.order_id
+        ) as order_no,
+    from sales
+    semi join timed
+        on sales.settled_by = timed.platform
+        and sales.store_id = timed.store_id
+        and sales.total_price = timed.gross_amount
+    anti join named
+        on sales.settled_by = named.platform
+        and sales.order_id = named.order_id
+),
+
+reached as (
+    select
+        timed.entry_no, timed.settlement_no, numbered.order_id, numbered.order_no,
+        timed.platform, timed.store_id, timed.currency, timed.gross_amount,
+        timed.at_us,
+    from timed
+    inner join numbered
+        on timed.platform = numbered.platform
+        and timed.store_id = numbered.store_id
+        and timed.currency = coalesce(numbered.currency, timed.currency)
+        and timed.gross_amount = numbered.total_price
+        and abs(if(timed.is_local, numbered.local_us, numbered.created_us) - timed.at_us)
+        <= timed.window_us
+),
+
+runs as (
+    select
+        entry_no, settlement_no, platform, store_id, currency, gross_amount, at_us,
+        min(order_no) as first_no,
+        max(order_no) as last_no,
+    from reached
+    group by all
+),
+
+begun as (
+    select
+        *,
+        coalesce(
+            first_no > max(last_no) over (
+                partition by platform, store_id, currency, gross_amount
+                order by first_no, last_no, entry_no, settlement_no
+                rows between unbounded preceding and 1 preceding
+            ),
+            true
+        ) as is_first,
+    from runs
+),
+
+islands as (
+    select
+        *,
+        sum(if(is_first, 1, 0)) over (
+            partition by platform, store_id, currency, gross_amount
+            order by first_no, last_no, entry_no, settlement_no
+        ) as island_no,
+    from begun
+),
+
+groups as (
+    select
+        islands.platform, islands.store_id, islands.currency, islands.gross_amount,
+        islands.island_no,
+        min(islands.entry_no || '/' || islands.settlement_no) as group_ref,
+        count(distinct (islands.entry_no, islands.settlement_no)) as settlement_count,
+        count(distinct reached.order_id) as order_count,
+        -- in order of time each settlement reaches the order of its own place
+        bool_and(islands.place + islands.least_no - 1 between islands.first_no and islands.last_no)
+            as is_fitting,
+    from (
+        select
+            *,
+            row_number() over island as place,
+            min(first_no) over (
+                partition by platform, store_id, currency, gross_amount, island_no
+            ) as least_no,
+        from islands
+        window island as (
+            partition by platform, store_id, currency, gross_amount, island_no
+            order by first_no, last_no, entry_no, settlement_no
+        )
+    ) as islands
+    inner join reached using (entry_no, settlement_no)
+    group by all
+),
+
+by_time as (
+    select
+        reached.entry_no, reached.settlement_no, reached.order_id,
+        'amount_and_time' as match_rule,
+        case
+            when groups.settlement_count <> groups.order_count or not groups.is_fitting
+                then 'one_of'
+            when groups.order_count = 1 then 'matched'
+            else 'group'
+        end as match_state,
+        groups.group_ref,
+    from reached
+    inner join islands using (entry_no, settlement_no)
+    inner join groups
+        on islands.platform = groups.platform
+        and islands.store_id = groups.store_id
+        and islands.currency = groups.currency
+        and islands.gross_amount = groups.gross_amount
+        and islands.island_no = groups.island_no
+),
+
+-- 4: all orders of a store and period, if count and amount are the same
+by_period as (
+    select
+        settlements.entry_no, settlements.settlement_no, sales.order_id,
+        'period' as match_rule,
+        if(
+            count(*) over same
+            = coalesce(settlements.stated_order_count, count(*) over same)
+            and sum(sales.total_price) over same = settlements.gross_amount
+            and count(sales.total_price) over same = count(*) over same,
+            'group', 'differs'
+        ) as match_state,
+        cast(null as varchar) as group_ref,
+    from settlements
+    inner join sales
+        on settlements.platform = sales.settled_by
+        and settlements.store_id = sales.store_id
+        and settlements.currency = coalesce(sales.currency, settlements.currency)
+        and sales.order_date between settlements.period_from and settlements.period_to
+    where settlements.statement_kind = 'total'
+    window same as (partition by settlements.entry_no, settlements.settlement_no)
+),
+
+found as (
+    from by_id
+    union all by name
+    from by_number
+    union all by name
+    from by_time
+    union all by name
+    from by_period
+),
+
+-- the first settlement of an order claims it
+claims as (
+    select
+        found.*,
+        settlements.statement_kind in ('order', 'total')
+        and found.match_rule <> 'amount_and_time' -- these are compared with each other
+        and found.match_state in ('matched', 'group', 'differs') as is_claim,
+        row_number() over (
+            partition by settlements.platform, found.order_id, is_claim
+            order by settlements.line_date, found.entry_no, found.settlement_no
+        ) as claim_no,
+    from found
+    inner join settlements using (entry_no, settlement_no)
+)
+
+select
+    -- keys
+    entry_no,
+    settlement_no,
+    order_id,
+    -- how
+    match_rule,
+    if(
+        bool_or(is_claim and claim_no > 1) over (partition by entry_no, settlement_no),
+        'settled_twice', match_state
+    ) as match_state,
+    case match_rule
+        when 'amount_and_time' then 'group:' || group_ref
+        when 'period' then 'period:' || entry_no || '/' || settlement_no
+        else 'line:' || entry_no || '/' || settlement_no
+    end as match_id,
+from claims

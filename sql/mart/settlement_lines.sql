@@ -1,0 +1,46 @@
+-- One row per source row and component of an effective statement: its neutral lines.
+--
+-- Source: the ledger (`ordermart settlements import`). Columns that the mapping does not name were never kept.
+-- Caveats: rows are never de-duplicated: a repeat may be a double settlement. A statement that was superseded has no rows.
+--
+-- key: entry_no, source_row, component
+--
+-- source_row BIGINT >= 2: The row of the file; the header is row 1.
+-- component ENUM('adjustment', 'cash', 'commission', 'commission_tax', 'delivery', 'fee', 'gross', 'items', 'marketing', 'promotion', 'refund', 'tax_collected', 'tax_remitted', 'tip'): Its kind; gross: undivided.
+-- platform not null: The platform, as the mapping names it.
+-- store_ref VARCHAR null: The store, as the statement calls it.
+-- store_id: The store; null if the statement names none, or one that is not known.
+-- order_id null: The order's id, as stated; null if the statement has none. It may be unknown: see match_state.
+-- currency not null: The currency of the amount.
+-- amount DECIMAL(38,4): + the platform owes us, - we owe it.
+select
+    -- keys
+    lines.entry_no,
+    lines.source_row,
+    lines.component,
+    lines.settlement_no,
+    coalesce(
+        pairs.match_id, 'line:' || lines.entry_no || '/' || lines.settlement_no
+    ) as match_id,
+    -- where it is from
+    settlements.platform,
+    lines.statement_ref,
+    lines.payout_ref,
+    -- what it is about
+    settlements.statement_kind,
+    lines.store_ref,
+    settlements.store_id,
+    lines.order_ref,
+    settlements.order_id,
+    settlements.line_date,
+    settlements.period_from,
+    settlements.period_to,
+    settlements.stated_order_count,
+    -- money
+    lines.currency,
+    lines.amount,
+from raw.settlement_lines as lines
+inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
+left join (
+    select distinct entry_no, settlement_no, match_id from audit.settlement_pairs
+) as pairs using (entry_no, settlement_no)

@@ -1,0 +1,81 @@
+"""From a file to `settlements list`: the commands on a data folder that is built and published for real."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.settings import load_settings
+from pipelines.warehouse import publish
+from tests.forked import ordermart
+from tests.settlements.statements import MAPPINGS
+from tests.warehouse.conftest import World, order
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+HEADER = (
+    "payout_id,merchant_store_id,client_order_id,delivery_id,transaction_date_local,transaction_type,currency,"
+    "customer_name,order_subtotal,delivery_fees,staff_tip,merchant_promotions,adjustment,commission,commission_tax,"
+    "marketing_fee,net_total\n"
+)
+ROWS = (
+    "PO-000001,2,1,3,11/02/2026,DELIVERY,EUR,Jane Canary,11.5001,2,0,0,0,2.03,0,0,11.4701\n"
+    "PO-000001,1,2,1,11/03/2026,DELIVERY,EUR,Jane Canary,11.49,2,0,0,0,2.02,0,0,11.47\n"
+    "PO-000001,1,77,2,11/03/2026,DELIVERY,EUR,Jane Canary,5,0,0,0,0,0,0,0,5\n"
+)
+
+
+@pytest.mark.slow
+def test_file_becomes_ledger_tables_and_list(tmp_path: Path) -> None:
+    """One mapping and one file: imported, built by an increment, listed; the orders' receipt and the payout explain it.
+
+    A rebuild has the same rows, and nothing of a column that the mapping does not name is anywhere in the data folder.
+    """
+    world = World(tmp_path, ORDERMART_FINANCE__CURRENCY="EUR")
+    (tmp_path / "ordermart.toml").write_text('[sales]\ncounted_statuses = ["preparing"]\n', encoding="utf-8")
+    world.settings = load_settings(world.settings.file, {"ORDERMART_FINANCE__CURRENCY": "EUR"})
+    world.land("orders", [{"id": no, "document": order(no, platform="dashline")} for no in (1, 2, 3)])
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environ = {"ORDERMART_CONFIG": str(tmp_path / "ordermart.toml"), "ORDERMART_FINANCE__CURRENCY": "EUR"}
+        return ordermart(arguments, environ, timeout=120)
+
+    assert run("build").returncode == 0
+    mapping, file = str(MAPPINGS / "dashline.toml"), tmp_path / "transactions_1.csv"
+    file.write_text(HEADER + ROWS, encoding="utf-8")
+    done = run("settlements", "import", str(file), "--map", mapping)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (
+        0,
+        "transactions_1.csv: 1 statements with 3 rows imported as ledger entry 1.",
+    )
+    assert "imported before" in run("settlements", "import", str(file), "--map", mapping).stderr
+    bank = tmp_path / "bank.csv"
+    bank.write_text("Booking date,Amount,Remittance\n2026-11-05,27.9401,DASH PO-000001\n2026-11-06,5,Jane Canary\n")
+    assert run("settlements", "import", "--bank", str(bank), "--map", mapping).returncode == 0
+    assert run("build").returncode == 0
+    publish(world.settings)
+    listed = run("settlements", "list")
+    assert listed.returncode == 3, listed.stderr
+    for line in (
+        "dashline, order: differs: 1 of 13.5001 EUR; open 0.0101",
+        "dashline, order: open: 1 of 13.5001 EUR",
+        "dashline, line: not_ours: 1",
+        "dashline, PO-000001: 27.9401 EUR paid on 2026-11-05",
+    ):
+        assert line in listed.stdout, listed.stdout
+    explained = run("explain", "payout", "PO-000001")
+    assert explained.returncode == 0
+    assert "not_ours                        5.00  in 1 matches" in explained.stdout
+    receipt = run("explain", "order", "1").stdout
+    assert "Settlement by dashline: settled" in receipt
+    assert "transactions_1.csv row 2: commission -2.03 EUR, by order_id: matched" in receipt.replace("\n    ", " ")
+    keys = run("settlements", "keys", str(file)).stdout
+    assert "client_order_id: 2 of 3 values are ids of orders; in 0 of these" in keys.replace("\n  ", " ")
+    assert "delivery_id: 3 of 3 values are ids of orders; in 0 of these" in keys.replace("\n  ", " ")
+    before = world.contents()
+    world.build(full=True)
+    assert world.contents() == before
+    assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file() and b"Canary" in path.read_bytes()]

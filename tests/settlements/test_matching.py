@@ -1,0 +1,40 @@
+"""Matching: every line of four made-up platforms is matched as the truth says, and the usual shortcuts would not be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from tests.settlements.statements import World
+
+
+def test_every_line_is_matched_as_the_truth_says(con: duckdb.DuckDBPyConnection, made: World) -> None:
+    """By id, short number, amount and time, or period: state and orders of each source row."""
+    found = {
+        (file, row): (state, set(orders))
+        for file, row, state, orders in con.execute(
+            "select distinct statements.file, lines.source_row, matches.match_state, matches.candidate_order_ids "
+            "from mart.settlement_lines as lines inner join mart.settlement_matches as matches using (match_id) "
+            "inner join mart.settlement_statements as statements on lines.entry_no = statements.entry_no "
+            "and lines.statement_ref is not distinct from statements.statement_ref"
+        ).fetchall()
+    }
+    assert found.keys() == made.truth.keys()
+    wrong = {
+        key: (found[key], truth)
+        for key, truth in made.truth.items()
+        if found[key][0] != truth[0] or (found[key][1] != truth[1] and len(truth[1]) <= 20)
+    }
+    assert wrong == {}
+    assert {state for state, _ in made.truth.values()} == {
+        "matched",
+        "group",
+        "one_of",
+        "differs",
+        "settled_twice",
+        "not_ours",
+        "not_a_sale",
+        "no_order",
+    }

@@ -1,0 +1,52 @@
+"""audit.settlement_rows: components added up; a day in the store's zone; a store by its name."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.sql.conftest import Run
+
+LINE = {
+    "entry_no": 1,
+    "source_row": 2,
+    "settlement_no": 2,
+    "kind": "order",
+    "line_date": "2026-10-02",
+    "currency": "EUR",
+}
+STATEMENT = {"entry_no": 1, "platform": "p", "window_minutes": 60}
+
+
+def settlement(run_table: Run, *lines: dict[str, Any]) -> dict[str, Any]:
+    """Return the one settlement of these lines."""
+    stores = [{"store_id": 7, "name": "North", "timezone": "America/New_York"}, {"store_id": 8, "name": "Twin"}]
+    (row,) = run_table(
+        "audit.settlement_rows",
+        {
+            "raw.settlement_lines": [LINE | line for line in lines],
+            "raw.settlement_statements": [STATEMENT],
+            "core.stores": [*stores, {"store_id": 9, "name": "Twin"}],
+        },
+    )
+    return row
+
+
+def test_components_add_up(run_table: Run) -> None:
+    """Gross, refunds and costs are apart; the gross of a refund is a refund."""
+    parts = {"items": "10", "tip": "2", "refund": "-3", "commission": "-1.5"}
+    lines = [{"component": name, "amount": amount} for name, amount in parts.items()]
+    names = ("gross_amount", "refund_amount", "cost_amount", "net_amount")
+    assert [float(settlement(run_table, *lines)[name]) for name in names] == [12, -3, -1.5, 7.5]
+    refunded = settlement(run_table, {"kind": "refund", "component": "items", "amount": "-4"})
+    assert [float(refunded[name]) for name in names] == [0, -4, 0, -4]
+
+
+def test_store_and_day_are_ours(run_table: Run) -> None:
+    """A time is on the store's day; a name is a store unless two have it."""
+    line = {"component": "items", "amount": 1, "line_at": "2026-10-02T02:00:00Z"}
+    row = settlement(run_table, line | {"store_ref": "North"})
+    assert (row["store_id"], row["line_date"]) == (7, dt.date(2026, 10, 1))
+    row = settlement(run_table, line | {"store_ref": "Twin"})
+    assert (row["store_id"], row["line_date"]) == (None, dt.date(2026, 10, 2))
