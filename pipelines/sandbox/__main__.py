@@ -52,7 +52,7 @@ def serve(
     import msgspec
 
     from pipelines.listening import ListenError, claimed, serve_until_stopped
-    from pipelines.sandbox.app import ControlApi, Service, make_app
+    from pipelines.sandbox.app import Service, make_app
     from pipelines.sandbox.dialects import DIALECTS
     from pipelines.sandbox.fault_injection import pairs
     from pipelines.sandbox.fault_injection import trouble as trouble_of
@@ -89,13 +89,12 @@ def serve(
         dialect=DIALECTS[dialect](),
     )
     service.set_faults(service_faults)
-    control = ControlApi(service)
-    control.sender.use(sending)
+    service.sender.webhooks = sending
     if truth is not None:
         truth.write_bytes(b"".join(msgspec.json.encode(fault) + b"\n" for fault in world.truth()))
     if ids is not None:
         ids.write_text("".join(f"{order_id}\n" for order_id in world.order_ids), encoding="ascii")
-    app, prefix = make_app(service, control=control.routes()), service.dialect.prefix
+    app, prefix = make_app(service), service.dialect.prefix
     port = port or claimed(host)
     asyncio.run(serve_until_stopped(app, host, port, prefix, patience_seconds=_PATIENCE_SECONDS))
     # Granian's threads may still be closing connections, and crash when Python is taken down under them.

@@ -62,6 +62,7 @@ class Service:
         self.tokens = Tokens(secret, token_life_seconds)
         self.injector = FaultInjector(world.config.seed, self.dialect.error)
         self.now = world.end
+        self.sender = Sender(world.config.seed, self.dialect.hint, self._sent)
         self._token_life_seconds = token_life_seconds
         self._credentials = (client_id, client_secret)
         self._settled: dict[int, tuple[int, bytes]] = {
@@ -118,16 +119,20 @@ class Service:
         self.tokens.life_seconds = self._token_life_seconds if life is None else life
         self.injector.set(trouble, self.tokens.revoke)
 
+    def _sent(self, event: Event) -> None:
+        if event.topic == "orders.create":
+            self.injector.announced(event.id)
 
-def make_app(service: Service, middleware: Sequence[Middleware] = (), control: Sequence[Route] = ()) -> Starlette:
-    """Return the ASGI application; `middleware` wraps it, outermost first; `control` adds routes of the control API."""
+
+def make_app(service: Service, middleware: Sequence[Middleware] = ()) -> Starlette:
+    """Return the ASGI application, with the control API; `middleware` wraps it, outermost first."""
     dialect = service.dialect
     operations = [
         ("authenticate", dialect.authenticate, _authenticate(service)),
         ("orders", dialect.order, _reader(service, service.order)),
         ("menus", dialect.menu, _reader(service, service.menu)),
         ("stores", dialect.store, _reader(service, service.store)),
-        ("store_list", dialect.store_list, _store_list(service)),
+        ("store_list", dialect.store_list, _guarded(service, partial(_store_list, service))),
     ]
     routes = [
         Route(
@@ -138,7 +143,7 @@ def make_app(service: Service, middleware: Sequence[Middleware] = (), control: S
         )
         for name, path, endpoint in operations
     ]
-    return Starlette(routes=[*routes, *control], middleware=middleware)
+    return Starlette(routes=[*routes, *_control_api(service)], middleware=middleware)
 
 
 def _guarded(service: Service, answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
@@ -162,12 +167,11 @@ def _reader(service: Service, read: Callable[[int], bytes | None]) -> Callable[[
     return _guarded(service, answer)
 
 
-def _store_list(service: Service) -> Callable[[Request], Awaitable[Response]]:
-    def answer(request: Request) -> Response:
-        page = service.dialect.stores(service.stores(), request.query_params)
-        return service.dialect.error(404, "no such page") if page is None else page
-
-    return _guarded(service, answer)
+def _store_list(service: Service, request: Request) -> Response:
+    try:
+        return service.dialect.stores(service.stores(), request.query_params)
+    except ValueError:
+        return service.dialect.error(404, "no such page")
 
 
 def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
@@ -215,32 +219,11 @@ def _base64(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-class ControlApi:
-    """The control API of one service, and the sender of its webhooks."""
+def _control_api(service: Service) -> list[Route]:
+    """Return the routes below /_sandbox."""
+    world, sender, record = service.world, service.sender, service.injector.record
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self.sender = Sender(service.world.config.seed, service.dialect.hint, self._sent)
-
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        service, sender = self._service, self.sender
-        faults = _flags(lambda flags: service.set_faults(trouble(flags)), lambda: service.injector.trouble)
-        sending = _flags(lambda flags: sender.use(webhooks(flags)), lambda: sender.webhooks)
-        return [
-            Route("/_sandbox/clock", self._clock, methods=["GET", "POST"]),
-            Route("/_sandbox/faults", faults, methods=["GET", "POST"]),
-            Route("/_sandbox/webhooks", sending, methods=["GET", "POST"]),
-            Route("/_sandbox/served", self._served, methods=["GET", "DELETE"]),
-            Route("/_sandbox/revoke", self._revoke, methods=["POST"]),
-        ]
-
-    def _sent(self, event: Event) -> None:
-        if event.topic == "orders.create":
-            self._service.injector.announced(event.id)
-
-    async def _clock(self, request: Request) -> Response:
-        service, world = self._service, self._service.world
+    async def clock(request: Request) -> Response:
         told = 0
         if request.method == "POST":
             try:
@@ -250,22 +233,32 @@ class ControlApi:
             now = now if now.tzinfo else now.replace(tzinfo=dt.UTC)
             before = int(service.now.timestamp())
             service.move(now)
-            if self.sender.webhooks.to:
-                after = int(now.timestamp())
-                told = self.sender.send(events(world, before, after, service.unsettled(before)))
+            if sender.webhooks.to:
+                told = sender.send(events(world, before, int(now.timestamp()), service.unsettled(before)))
         shown = {"now": service.now, "start": world.start, "end": world.end, "webhooks": told}
         return json(msgspec.json.encode(shown))
 
-    async def _served(self, request: Request) -> Response:
-        record = self._service.injector.record
+    async def served(request: Request) -> Response:
         if request.method == "DELETE":
             record.clear()
-            self.sender.clear()
-        return json(msgspec.json.encode({**record.shown(), "webhooks": self.sender.shown()}))
+            sender.clear()
+        return json(msgspec.json.encode({**record.shown(), "webhooks": sender.shown()}))
 
-    async def _revoke(self, _request: Request) -> Response:
-        self._service.tokens.revoke()
+    async def revoke(_request: Request) -> Response:
+        service.tokens.revoke()
         return json(b"{}")
+
+    def send_with(flags: dict[str, Any]) -> None:
+        sender.webhooks = webhooks(flags)
+
+    faults = _flags(lambda flags: service.set_faults(trouble(flags)), lambda: service.injector.trouble)
+    return [
+        Route("/_sandbox/clock", clock, methods=["GET", "POST"]),
+        Route("/_sandbox/faults", faults, methods=["GET", "POST"]),
+        Route("/_sandbox/webhooks", _flags(send_with, lambda: sender.webhooks), methods=["GET", "POST"]),
+        Route("/_sandbox/served", served, methods=["GET", "DELETE"]),
+        Route("/_sandbox/revoke", revoke, methods=["POST"]),
+    ]
 
 
 def _flags(post: Callable[[dict[str, Any]], None], get: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:

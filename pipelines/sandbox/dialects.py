@@ -63,8 +63,8 @@ class Dialect:
         """Return the body of a store's details: its record."""
         return record
 
-    def stores(self, records: Sequence[bytes], _query: Mapping[str, str], /) -> Response | None:
-        """Return the list of stores, or the page of it that the query asks for; None where there is no such page."""
+    def stores(self, records: Sequence[bytes], _query: Mapping[str, str], /) -> Response:
+        """Return the list of stores, or the page of it that the query asks for; ValueError where there is none."""
         return json(b"[" + b",".join(records) + b"]")
 
     def hint(self, topic: str, id_: int, event: str, sent: str) -> tuple[dict[str, str], bytes]:
@@ -115,12 +115,9 @@ class Linked(Dialect):
         }
         return msgspec.json.encode(other)
 
-    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response:
         """Name the next page in a Link header."""
-        found = _page(query.get("from", "0"), len(records))
-        if found is None:
-            return None
-        first, following = found
+        first, following = _page(query.get("from", "0"), len(records))
         ids = [msgspec.json.decode(record)["id"] for record in records[first : first + _PAGE]]
         links = [f'<{self.prefix}{self.store_list}>; rel="first"; title="a, b"']
         if following is not None:
@@ -137,16 +134,10 @@ class Linked(Dialect):
 class Cursored(Linked):
     """The same with whole records in the list, below `data`, and a cursor that means nothing to others."""
 
-    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response:
         """Name the next page by a cursor."""
-        try:
-            place = base64.urlsafe_b64decode(query.get("after", "")).decode("ascii") or "0"
-        except ValueError:
-            return None
-        found = _page(place, len(records))
-        if found is None:
-            return None
-        first, following = found
+        place = base64.urlsafe_b64decode(query.get("after", "")).decode("ascii") or "0"
+        first, following = _page(place, len(records))
         cursor = None if following is None else base64.urlsafe_b64encode(str(following).encode()).decode()
         page = [msgspec.Raw(self.store_record(record)) for record in records[first : first + _PAGE]]
         return json(msgspec.json.encode({"data": {"locations": page, "next": cursor}}))
@@ -162,12 +153,10 @@ class Counted(Dialect):
         pair = headers.get("x-client-id"), headers.get("x-client-secret")
         return pair if all(pair) else None
 
-    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response:
         """Give as many stores as `limit` says, from an offset on."""
-        offset, limit = query.get("offset", "0"), query.get("limit", str(_PAGE))
-        if not (offset.isascii() and offset.isdigit() and limit.isascii() and limit.isdigit()):
-            return None
-        return json(b'{"elements":[' + b",".join(records[int(offset) : int(offset) + int(limit)]) + b"]}")
+        offset, limit = _number(query.get("offset", "0")), _number(query.get("limit", str(_PAGE)))
+        return json(b'{"elements":[' + b",".join(records[offset : offset + limit]) + b"]}")
 
 
 class Keyed(Dialect):
@@ -189,12 +178,9 @@ class Keyed(Dialect):
         """Put the record in an envelope."""
         return b'{"data":' + record + b"}"
 
-    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response:
         """Have the next page's address in the body, but for the last page."""
-        found = _page(query.get("from", "0"), len(records))
-        if found is None:
-            return None
-        first, following = found
+        first, following = _page(query.get("from", "0"), len(records))
         page: dict[str, Any] = {
             "stores": [msgspec.Raw(self.store_record(record)) for record in records[first : first + _PAGE]]
         }
@@ -206,12 +192,10 @@ class Keyed(Dialect):
 class LastId(Dialect):
     """A page says whether more follow; the id of its last record asks for them."""
 
-    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response:
         """Give what follows a store."""
         after = query.get("starting_after")
         ids = [str(msgspec.json.decode(record)["id"]) for record in records]
-        if after is not None and after not in ids:
-            return None
         first = 0 if after is None else ids.index(after) + 1
         more = b"true" if first + _PAGE < len(records) else b"false"
         return json(b'{"has_more":' + more + b',"data":[' + b",".join(records[first : first + _PAGE]) + b"]}")
@@ -232,9 +216,15 @@ def json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = Non
     return Response(body, status, headers, media_type="application/json")
 
 
-def _page(place: str, count: int) -> tuple[int, int | None] | None:
-    """Return where a page begins and where the next one does; None where there is no such page."""
-    if not (place.isascii() and place.isdigit() and len(place) < 9 and int(place) <= count):
-        return None
-    first = int(place)
+def _page(place: str, count: int) -> tuple[int, int | None]:
+    """Return where a page begins and where the next one does; ValueError where there is no such page."""
+    first = _number(place)
+    if first > count:
+        raise ValueError(place)
     return first, first + _PAGE if first + _PAGE < count else None
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(text)
+    return int(text)

@@ -16,7 +16,7 @@ import stat
 import struct
 import time
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -35,6 +35,7 @@ Mishap = Literal[
 ]  # fmt: skip
 Operation = Literal["authenticate", "store_list", "stores", "menus", "orders"]
 MISHAPS: tuple[Mishap, ...] = get_args(Mishap)
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -45,31 +46,30 @@ class TroubleError(ValueError):
 class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Rates are shares of requests, at most one fault per request. The default is a healthy service."""
 
-    rate_404: float = 0.0
-    rate_429: float = 0.0
-    rate_500: float = 0.0
-    rate_503: float = 0.0
-    rate_reset: float = 0.0  # the connection is reset instead of an answer
-    rate_truncated: float = 0.0  # half of Content-Length, then the end
-    rate_content_type: float = 0.0  # text/html over the right body
-    rate_slow: float = 0.0  # answered after slow_seconds
-    rate_drip: float = 0.0  # a byte every drip_seconds
-    rate_error: float = 0.0  # an error as JSON, with status 200; its text names the id
-    rate_same: float = 0.0  # the right document of the first id that was requested so, for every id
-    rate_unreadable: float = 0.0  # no JSON, with status 200 and the content type of JSON
-    rate_no_id: float = 0.0  # the right document without its id
-    rate_empty: float = 0.0  # an empty array
-    rate_401: float = 0.0
-    rate_403: float = 0.0
+    rate_404: Share = 0.0
+    rate_429: Share = 0.0
+    rate_500: Share = 0.0
+    rate_503: Share = 0.0
+    rate_reset: Share = 0.0  # the connection is reset instead of an answer
+    rate_truncated: Share = 0.0  # half of Content-Length, then the end
+    rate_content_type: Share = 0.0  # text/html over the right body
+    rate_slow: Share = 0.0  # answered after slow_seconds
+    rate_drip: Share = 0.0  # a byte every drip_seconds
+    rate_error: Share = 0.0  # an error as JSON, with status 200; its text names the id
+    rate_same: Share = 0.0  # the right document of the first id that was requested so, for every id
+    rate_unreadable: Share = 0.0  # no JSON, with status 200 and the content type of JSON
+    rate_no_id: Share = 0.0  # the right document without its id
+    rate_empty: Share = 0.0  # an empty array
+    rate_401: Share = 0.0
+    rate_403: Share = 0.0
     slow_seconds: float = 1.0
     drip_seconds: float = 1.0
     retry_after: float | None = None  # seconds, sent with every 429 and 503
     retry_after_date: bool = False  # sent as a date
     latency_seconds: float = 0.0  # of every response
-    capacity: tuple[
-        int, ...
-    ] = ()  # beyond so many concurrent requests: 429; each for capacity_seconds, the last for ever
-    capacity_seconds: float = 30.0
+    # Beyond so many concurrent requests: 429; each for capacity_seconds, the last for ever.
+    capacity: tuple[Annotated[int, msgspec.Meta(ge=0)], ...] = ()
+    capacity_seconds: Annotated[float, msgspec.Meta(gt=0)] = 30.0
     poison: tuple[int, ...] = ()  # ids that always fail
     poison_with: Mishap = "500"
     only: tuple[Operation, ...] = ()  # affected operations; empty: all
@@ -107,11 +107,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def trouble(flags: dict[str, Any]) -> Trouble:
     """Return the faults of flags by name; TroubleError names an invalid one."""
     made = from_flags(Trouble, flags)
-    rates = [made.rate(mishap) for mishap in MISHAPS]
-    if any(not 0 <= rate <= 1 for rate in rates) or sum(rates) > 1 + 1e-9:
-        raise TroubleError("rates are shares from 0 to 1, and add up to 1 at most")
-    if min(made.capacity, default=1) < 0 or made.capacity_seconds <= 0:
-        raise TroubleError("capacity is a list of numbers of requests, capacity_seconds above zero")
+    if sum(made.rate(mishap) for mishap in MISHAPS) > 1 + 1e-9:
+        raise TroubleError("rates are shares of requests, and add up to 1 at most")
     return made
 
 

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 Spoil = Callable[[bytes], bytes]
 # Changes a document; returns the JSON pointer of the fault, and the change to the bytes.
 Planter = Callable[[Rng, dict[str, Any]], tuple[str, Spoil]]
-# Pointers in a document, of which one is picked, with what comes there.
-Values = Callable[[Rng, dict[str, Any]], "Sequence[tuple[str, Any]]"]
+# Pointers in a document, of which one is picked, and what changes the document there; or with what comes there.
 Pointers = Callable[[Rng, dict[str, Any]], "Sequence[str]"]
+Change = Callable[[Rng, dict[str, Any], str], tuple[str, Spoil]]
+Values = Callable[[Rng, dict[str, Any]], "Sequence[tuple[str, Any]]"]
 
 _NOWHERE = 90_000_000  # an id that no menu has
 # A key, and a character of a text, that no document has: they stand where bytes are changed afterwards.
@@ -103,38 +104,31 @@ def _one_of(values: Values) -> Planter:
     return lambda rng, document: _put(document, *rng.pick(values(rng, document)))
 
 
-def _null_at(pointers: Pointers) -> Planter:
-    return lambda rng, document: _put(document, rng.pick(pointers(rng, document)), None)
+def _at(pointers: Pointers, change: Change) -> Planter:
+    """Return what makes the change at one of these places."""
+    return lambda rng, document: change(rng, document, rng.pick(pointers(rng, document)))
 
 
-def _without(pointers: Pointers) -> Planter:
-    """Return what removes the value at one of these places."""
-
-    def drop(rng: Rng, document: dict[str, Any]) -> tuple[str, Spoil]:
-        pointer = rng.pick(pointers(rng, document))
-        holder, key = _place(document, pointer)
-        del holder[key]
-        return pointer, _leave
-
-    return drop
+def _null(_rng: Rng, document: dict[str, Any], pointer: str) -> tuple[str, Spoil]:
+    return _put(document, pointer, None)
 
 
-def _excess_decimals(pointers: Sequence[str]) -> Planter:
-    """Return what gives an amount more than four decimals: as sums in binary have them, or really."""
-
-    def add(rng: Rng, document: dict[str, Any]) -> tuple[str, Spoil]:
-        pointer = rng.pick(pointers)
-        more = rng.pick((Decimal("2E-15"), Decimal("1E-13"), Decimal("0.00037"), Decimal("0.0000501")))
-        return _put(document, pointer, _look(document, pointer) + more)
-
-    return add
+def _drop(_rng: Rng, document: dict[str, Any], pointer: str) -> tuple[str, Spoil]:
+    holder, key = _place(document, pointer)
+    del holder[key]
+    return pointer, _leave
 
 
-def _duplicate_key(pointers: Pointers, value: Any) -> Planter:
+def _excess_decimals(rng: Rng, document: dict[str, Any], pointer: str) -> tuple[str, Spoil]:
+    """Give an amount more than four decimals: as sums in binary have them, or really."""
+    more = rng.pick((Decimal("2E-15"), Decimal("1E-13"), Decimal("0.00037"), Decimal("0.0000501")))
+    return _put(document, pointer, _look(document, pointer) + more)
+
+
+def _duplicate_key(value: Any) -> Change:
     """Return what gives an object a key a second time, with another value; at times its letters are an escape."""
 
-    def double(rng: Rng, document: dict[str, Any]) -> tuple[str, Spoil]:
-        pointer = rng.pick(pointers(rng, document))
+    def double(rng: Rng, document: dict[str, Any], pointer: str) -> tuple[str, Spoil]:
         holder, key = _place(document, pointer)
         holder[_TWICE] = value
         name = f"\\u{ord(key[0]):04x}{key[1:]}" if rng.often(0.3) else key
@@ -148,15 +142,11 @@ def _truncated(rng: Rng, _document: Any) -> tuple[str, Spoil]:
     return "", lambda body: body[: int(len(body) * share)]
 
 
-def _invalid_utf8(pointers: Pointers) -> Planter:
-    """Return what puts bytes into a text that are not UTF-8."""
-
-    def spoil(rng: Rng, document: dict[str, Any]) -> tuple[str, Spoil]:
-        pointer, wrong = rng.pick(pointers(rng, document)), rng.pick(_NOT_UTF8)
-        _put(document, pointer, _look(document, pointer) + _MARK)
-        return pointer, lambda body: body.replace(_MARK.encode(), wrong)
-
-    return spoil
+def _invalid_utf8(rng: Rng, document: dict[str, Any], pointer: str) -> tuple[str, Spoil]:
+    """Put bytes into a text that are not UTF-8."""
+    wrong = rng.pick(_NOT_UTF8)
+    _put(document, pointer, _look(document, pointer) + _MARK)
+    return pointer, lambda body: body.replace(_MARK.encode(), wrong)
 
 
 _ITEM = "/items/0"
@@ -224,8 +214,8 @@ _ORDER_PLANTERS: dict[str, Planter] = {
             (f"{_MODIFIER}/colour", "red"),
         ]
     ),
-    "null": _null_at(lambda *_: _NULLS),
-    "absent_array": _without(lambda *_: ("/items", "/deliveries", f"{_ITEM}/modifiers")),
+    "null": _at(lambda *_: _NULLS, _null),
+    "absent_array": _at(lambda *_: ("/items", "/deliveries", f"{_ITEM}/modifiers"), _drop),
     "wrong_type": _one_of(
         lambda _, order: [
             ("/total_price", str(order["total_price"])),
@@ -240,15 +230,15 @@ _ORDER_PLANTERS: dict[str, Planter] = {
             (f"{_MODIFIER}/quantity", Decimal("1.5")),
         ]
     ),
-    "missing_id": _without(lambda *_: ("/id",)),
-    "excess_decimals": _excess_decimals(_CHARGES),
+    "missing_id": _at(lambda *_: ("/id",), _drop),
+    "excess_decimals": _at(lambda *_: _CHARGES, _excess_decimals),
     "nan": _one_of(lambda *_: [(pointer, msgspec.Raw(b"NaN")) for pointer in _AMOUNTS]),
-    "duplicate_key": _duplicate_key(
-        lambda *_: ("/tip", "/total_price", f"{_ITEM}/price", f"{_MODIFIER}/price"), Decimal("99.5")
+    "duplicate_key": _at(
+        lambda *_: ("/tip", "/total_price", f"{_ITEM}/price", f"{_MODIFIER}/price"), _duplicate_key(Decimal("99.5"))
     ),
     "truncated": _truncated,
-    "invalid_utf8": _invalid_utf8(
-        lambda *_: ("/user_name", "/dispatch_note", f"{_ITEM}/name", f"{_ITEM}/instructions")
+    "invalid_utf8": _at(
+        lambda *_: ("/user_name", "/dispatch_note", f"{_ITEM}/name", f"{_ITEM}/instructions"), _invalid_utf8
     ),
 }
 
@@ -303,7 +293,7 @@ _MENU_PLANTERS: dict[str, Planter] = {
             (f"{_product(rng, menu)}/calories", 520),
         ]
     ),
-    "null": _null_at(
+    "null": _at(
         lambda rng, menu: (
             "/menu/name",
             "/menu/price_groups/0/position",
@@ -312,14 +302,16 @@ _MENU_PLANTERS: dict[str, Planter] = {
             f"{_product(rng, menu)}/description",
             f"{_product(rng, menu)}/modifiers",
             f"{_group(rng, menu)}/children",
-        )
+        ),
+        _null,
     ),
-    "absent_array": _without(
+    "absent_array": _at(
         lambda rng, menu: (
             "/menu/price_groups/1/prices",
             f"{_product(rng, menu)}/modifiers",
             f"{_group(rng, menu)}/children",
-        )
+        ),
+        _drop,
     ),
     "wrong_type": _one_of(
         lambda rng, menu: [
@@ -331,19 +323,20 @@ _MENU_PLANTERS: dict[str, Planter] = {
             (f"{_group(rng, menu)}/children", "none"),
         ]
     ),
-    "missing_id": _without(
+    "missing_id": _at(
         lambda rng, menu: (
             "/menu/id",
             "/menu/id",
             f"{_PRICE}/product_id",
             f"{_group(rng, menu)}/children/0/modifier_id",
-        )
+        ),
+        _drop,
     ),
-    "excess_decimals": _excess_decimals(_PRICES),
+    "excess_decimals": _at(lambda *_: _PRICES, _excess_decimals),
     "nan": _one_of(lambda *_: [(pointer, msgspec.Raw(b"NaN")) for pointer in _PRICES]),
-    "duplicate_key": _duplicate_key(lambda rng, menu: (_product(rng, menu),), _ANOTHER),
+    "duplicate_key": _at(lambda rng, menu: (_product(rng, menu),), _duplicate_key(_ANOTHER)),
     "truncated": _truncated,
-    "invalid_utf8": _invalid_utf8(lambda rng, menu: ("/menu/name", f"{_product(rng, menu)}/name")),
+    "invalid_utf8": _at(lambda rng, menu: ("/menu/name", f"{_product(rng, menu)}/name"), _invalid_utf8),
 }
 
 ORDER_FAULTS = tuple(_ORDER_PLANTERS)

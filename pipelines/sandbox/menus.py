@@ -172,6 +172,10 @@ class Reference:
     position: int
     prices: History[Decimal]
 
+    def document(self, moment: int) -> dict[str, Any]:
+        """Return it as a menu shows it at the moment."""
+        return {"modifier_id": self.modifier_id, "position": self.position, "price": at(self.prices, moment)}
+
 
 @dataclass(frozen=True, slots=True)
 class Modifier:
@@ -205,6 +209,18 @@ class Price:
     channel: str
     prices: History[tuple[Decimal, Decimal]]
 
+    def document(self, moment: int) -> dict[str, Any]:
+        """Return it as a menu shows it at the moment."""
+        base, delivered = at(self.prices, moment)
+        return {
+            "price_id": self.price_id,
+            "product_id": self.product_id,
+            "position": self.position,
+            "channel": self.channel,
+            "price": base,
+            "delivery_price": delivered,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class PriceGroup:
@@ -233,14 +249,22 @@ class Menu:
             "menu": {
                 "id": self.menu_id,
                 "name": self.name,
-                "price_groups": [_group(group, moment) for group in self.groups],
+                "price_groups": [
+                    {
+                        "id": group.group_id,
+                        "name": group.name,
+                        "position": group.position,
+                        "prices": [price.document(moment) for price in group.prices],
+                    }
+                    for group in self.groups
+                ],
             },
             "products": {
                 str(product.product_id): {
                     "name": product.name,
                     "description": at(product.descriptions, moment),
                     "dispatch_method": product.dispatch_method,
-                    "modifiers": [_reference(reference, moment) for reference in product.choices],
+                    "modifiers": [reference.document(moment) for reference in product.choices],
                 }
                 for product in self.products.values()
             },
@@ -248,37 +272,8 @@ class Menu:
                 str(modifier.modifier_id): {
                     "name": modifier.name,
                     "description": modifier.description,
-                    "children": [_reference(reference, moment) for reference in modifier.children],
+                    "children": [reference.document(moment) for reference in modifier.children],
                 }
                 for modifier in self.modifiers.values()
             },
         }
-
-
-def _group(group: PriceGroup, moment: int) -> dict[str, Any]:
-    return {
-        "id": group.group_id,
-        "name": group.name,
-        "position": group.position,
-        "prices": [_price(price, moment) for price in group.prices],
-    }
-
-
-def _price(price: Price, moment: int) -> dict[str, Any]:
-    base, delivered = at(price.prices, moment)
-    return {
-        "price_id": price.price_id,
-        "product_id": price.product_id,
-        "position": price.position,
-        "channel": price.channel,
-        "price": base,
-        "delivery_price": delivered,
-    }
-
-
-def _reference(reference: Reference, moment: int) -> dict[str, Any]:
-    return {
-        "modifier_id": reference.modifier_id,
-        "position": reference.position,
-        "price": at(reference.prices, moment),
-    }

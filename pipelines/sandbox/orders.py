@@ -17,7 +17,7 @@ from pipelines.sandbox.stores import WISHES, Customer, contact
 from pipelines.sandbox.story import TIP, other_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pipelines.sandbox.menus import Menu, Price, Reference
     from pipelines.sandbox.stores import Store
@@ -184,12 +184,16 @@ class Composer:
         phone, email = contact(rng, customer)
         menu = rng.pick(placed.store.menus)
         offers = self._offered(menu, method)
-        lines = tuple(
-            _line(rng, menu, offers, placed.created, method != "pick_up", rule) for _ in range(rng.weighted(LINES))
-        )
-        if placed.planted is not None and not lines[0].modifiers:
-            # A fault may sit in a modifier, so a faulted order has one to hold it.
-            lines = (_line_with_modifier(rng, menu, offers, placed.created, method != "pick_up", rule), *lines[1:])
+
+        def line(offer: Price) -> Line:
+            return _line(rng, menu, offer, placed.created, method != "pick_up", rule)
+
+        # The first ones of each section sell better than the last.
+        lines = [line(offers[min(rng.below(len(offers)), rng.below(len(offers)))]) for _ in range(rng.weighted(LINES))]
+        if placed.planted is not None:
+            rich = [offer for offer in offers if menu.products[offer.product_id].choices]
+            while not lines[0].modifiers:
+                lines[0] = line(rng.pick(rich))  # a fault may sit in a modifier
         worth = sum((line.amount for line in lines), ZERO)
         discount = draw_discount(rng, worth)
         loyalty = min(rng.pick((2, 5)) * Decimal(1), worth // 3) if rng.often(0.08) else ZERO
@@ -204,7 +208,7 @@ class Composer:
             method=method,
             platform=platform,
             rule=rule,
-            lines=lines,
+            lines=tuple(lines),
             delivery_price=shortest(rng.pick((0, 190, 190, 290, 350)) * CENT) if method != "pick_up" else ZERO,
             tip=tip,
             discount=discount,
@@ -222,23 +226,7 @@ class Composer:
         return self._offers[key]
 
 
-def _line(rng: Rng, menu: Menu, offers: list[Price], created: int, delivered: bool, rule: PriceRule) -> Line:
-    # The first ones of each section sell better than the last.
-    offer = offers[min(rng.below(len(offers)), rng.below(len(offers)))]
-    return _line_of(rng, menu, offer, created, delivered, rule)
-
-
-def _line_with_modifier(
-    rng: Rng, menu: Menu, offers: list[Price], created: int, delivered: bool, rule: PriceRule
-) -> Line:
-    rich = [offer for offer in offers if menu.products[offer.product_id].choices]
-    while True:
-        line = _line_of(rng, menu, rng.pick(rich), created, delivered, rule)
-        if line.modifiers:
-            return line
-
-
-def _line_of(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool, rule: PriceRule) -> Line:
+def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool, rule: PriceRule) -> Line:
     product = menu.products[offer.product_id]
     unit = at(offer.prices, created)[1 if delivered else 0]
     quantity = rng.weighted(QUANTITIES)
@@ -281,7 +269,7 @@ def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[L
 
 
 def _amendments(
-    rng: Rng, ended: int, lines: tuple[Line, ...], taken_off: Decimal, placed: Placed
+    rng: Rng, ended: int, lines: Sequence[Line], taken_off: Decimal, placed: Placed
 ) -> tuple[Amendment, ...]:
     amendments = []
     if rng.often(0.025):

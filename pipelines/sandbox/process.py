@@ -101,7 +101,7 @@ class Sandbox:
                     pipe.close()
 
     def served(self) -> Any:
-        """Return its requests, responses, injected faults and webhooks (see `control_api`)."""
+        """Return its requests, responses, injected faults and webhooks (see `app`)."""
         return self._control("GET", "served")
 
     def clear_record(self) -> None:

@@ -218,32 +218,25 @@ class Store:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Brand:
-    name: str
-    menus: tuple[Menu, ...]
-
-
 def found_stores(
     *, seed: int, stores: int, changes: Sequence[int], currencies: Sequence[str], price_decimals: int
 ) -> list[Store]:
     """Return the stores of a world; menus and names change at some of the moments `changes`."""
     rng = Rng(seed, "stores")
-    brands: list[_Brand] = []
+    brands: list[tuple[str, tuple[Menu, ...]]] = []
     founded = []
     for number in range(stores):
         town = TOWNS[number % len(TOWNS)]
         if number == 0 or rng.often(0.55):
             brands.append(_Founder(seed, len(brands), changes, price_decimals).brand())
-            brand = brands[-1]
+            brand, menus = brands[-1]
         else:
-            brand = rng.pick(brands)
+            brand, menus = rng.pick(brands)
         street = rng.pick(town.streets)
-        name = f"{brand.name} {street}"
-        names: History[str] = ((NO_CHANGE, name),)
+        names: History[str] = ((NO_CHANGE, f"{brand} {street}"),)
         # A store that gets another name keeps its identity.
         if changes and (number == 0 or rng.often(0.08)):
-            names = (*names, (rng.pick(changes), f"{brand.name} {town.name}"))
+            names = (*names, (rng.pick(changes), f"{brand} {town.name}"))
         founded.append(
             Store(
                 store_id=101 + 7 * number + rng.below(5),
@@ -252,7 +245,7 @@ def found_stores(
                 address=f"{street} {rng.between(1, 140)}",
                 phone=f"{town.phone} 555 9{number:04d}",
                 currency=currencies[number % len(currencies)],
-                menus=brand.menus,
+                menus=menus,
                 weight=0.4 + 1.6 * rng.random(),
                 late=rng.often(0.3),
             )
@@ -273,7 +266,8 @@ class _Founder:
         self.by_name: dict[str, int] = {}
         self.next_id = 50_000 + 1_000 * number
 
-    def brand(self) -> _Brand:
+    def brand(self) -> tuple[str, tuple[Menu, ...]]:
+        """Return the brand's name and menus."""
         cuisine = CUISINES[self.number % len(CUISINES)]
         name = cuisine.names[self.number // len(CUISINES) % len(cuisine.names)]
         first_product = 10_000 + 100 * self.number
@@ -284,7 +278,7 @@ class _Founder:
             few = {title: dishes[: 1 + len(dishes) // 2] for title, dishes in sections.items()}
             menus.append(self._menu(1, "Lunch", list(few.items()), Decimal("-1.10")))
         rounds = self.number // (len(CUISINES) * len(cuisine.names))
-        return _Brand(f"{name} {rounds + 1}" if rounds else name, tuple(menus))
+        return f"{name} {rounds + 1}" if rounds else name, tuple(menus)
 
     def _popular(self, sections: dict[str, list[tuple[Product, Decimal]]]) -> list[tuple[Product, Decimal]]:
         every = [dish for dishes in sections.values() for dish in dishes]

@@ -12,14 +12,14 @@ import hashlib
 import hmac
 import ipaddress
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 from standardwebhooks import Webhook
 
-from pipelines.sandbox.fault_injection import TroubleError, from_flags
+from pipelines.sandbox.fault_injection import Share, TroubleError, from_flags
 from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
@@ -40,49 +40,38 @@ class Event(NamedTuple):
 
 def events(world: World, since: int, until: int, order_ids: Iterable[int]) -> list[Event]:
     """Return the events after `since`, up to `until`; of orders only the given ones."""
-    every = [*_stores(world), *_menus(world), *_orders(world, order_ids)]
-    return sorted({event for event in every if since < event.moment <= until})
-
-
-def _stores(world: World) -> Iterator[Event]:
-    for store in world.stores:
-        yield from (Event(moment, "stores.update", store.store_id) for moment, _ in store.names[1:])
-
-
-def _menus(world: World) -> Iterator[Event]:
-    for menu in world.menus.values():
-        yield from (Event(moment, "menus.update", menu.menu_id) for moment in menu.changes)
-
-
-def _orders(world: World, order_ids: Iterable[int]) -> Iterator[Event]:
+    every = [Event(moment, "stores.update", store.store_id) for store in world.stores for moment, _ in store.names[1:]]
+    every += [Event(moment, "menus.update", menu.menu_id) for menu in world.menus.values() for moment in menu.changes]
     for order_id in order_ids:
         order = world.plan(order_id)
         created = order.placed.created
-        yield Event(created, "orders.create", order_id)
         moments = {moment for moment, _ in order.course.steps}
         moments |= {moment for delivery in order.course.deliveries for moment, _ in delivery.steps}
         moments |= {amendment.moment for amendment in order.amendments}
         moments |= {order.placed.corrected or created}
-        yield from (Event(moment, "orders.update", order_id) for moment in moments if moment > created)
+        every.append(Event(created, "orders.create", order_id))
+        every += [Event(moment, "orders.update", order_id) for moment in moments if moment > created]
+    return sorted({event for event in every if since < event.moment <= until})
 
 
 _REORDERED_BY = 8  # places at most
 _FATES = ("lost", "doubled", "delayed", "reordered")
+Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Webhooks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where webhooks go and what becomes of them; rates are shares of all that is to be told."""
 
     to: str = ""  # "": nobody is told
-    lost: float = 0.0
-    doubled: float = 0.0
-    delayed: float = 0.0
-    reordered: float = 0.0
+    lost: Share = 0.0
+    doubled: Share = 0.0
+    delayed: Share = 0.0
+    reordered: Share = 0.0
     delay_seconds: float = 2.0
     signature: Literal["none", "standard_webhooks", "hmac_sha256"] = "none"
     secret: str = ""
-    at_once: int = 8
-    tries: int = 3  # of one that is not answered with 2xx
+    at_once: Count = 8
+    tries: Count = 3  # of one that is not answered with 2xx
     timeout_seconds: float = 10.0
 
 
@@ -91,18 +80,13 @@ def webhooks(flags: dict[str, Any]) -> Webhooks:
     made = from_flags(Webhooks, flags)
     if made.to and not _on_loopback(made.to):
         raise TroubleError("webhooks go to an http:// address on loopback and to no other")
-    rates = [getattr(made, fate) for fate in _FATES]
-    if any(not 0 <= rate <= 1 for rate in rates):
-        raise TroubleError("shares of webhooks must be from 0 to 1")
     if made.signature != "none" and not made.secret:
         raise TroubleError(f"signature={made.signature} needs a secret")
-    if made.at_once < 1 or made.tries < 1:
-        raise TroubleError("at_once and tries are 1 or more")
     return made
 
 
 class Sender:
-    """Sends webhooks in the background, and remembers what became of them."""
+    """Sends `webhooks`, which may be replaced, in the background, and remembers what became of them."""
 
     def __init__(self, seed: int, shape: Shape, on_sent: Callable[[Event], None]) -> None:
         self.webhooks = Webhooks()
@@ -112,10 +96,6 @@ class Sender:
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = 0
         self.clear()
-
-    def use(self, webhooks: Webhooks) -> None:
-        """Send them otherwise from now on."""
-        self.webhooks = webhooks
 
     def clear(self) -> None:
         """Forget what was told."""
@@ -137,8 +117,6 @@ class Sender:
 
     def send(self, happened: Sequence[Event]) -> int:
         """Begin to tell of these; return how many webhooks that makes."""
-        if not self.webhooks.to:
-            return 0
         plan = list(self._plan(happened))
         self._pending += len(plan)
         task = asyncio.create_task(self._send(self.webhooks, plan))

@@ -9,7 +9,6 @@ import bisect
 import datetime as dt
 import itertools
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -60,7 +59,10 @@ class Config:
 
 
 class World:
-    """The world of a configuration. Moments are aware datetimes; None is the end, when everything is settled."""
+    """The world of a configuration. Moments are aware datetimes; None is the end, when everything is settled.
+
+    `order_ids` are in the order of their creation.
+    """
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config = config or Config()
@@ -92,21 +94,7 @@ class World:
         if config.story:
             self._menu_faults[max(self.menus)] = story.FIELD
         self._placed = self._place()
-
-    @cached_property
-    def order_ids(self) -> list[int]:
-        """The ids of all orders, in the order of their creation."""
-        return list(self._placed)
-
-    @property
-    def store_ids(self) -> list[int]:
-        """The ids of all stores."""
-        return list(self._stores)
-
-    @property
-    def menu_ids(self) -> list[int]:
-        """The ids of all menus."""
-        return list(self.menus)
+        self.order_ids, self.store_ids, self.menu_ids = list(self._placed), list(self._stores), list(self.menus)
 
     def store(self, store_id: int, at: dt.datetime | None = None) -> bytes | None:
         """Return the record of a store; None if there is no such store."""
