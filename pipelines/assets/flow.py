@@ -18,7 +18,7 @@ import dagster as dg
 
 from pipelines.assets.dev import any_alive, fail_dead_runs
 from pipelines.clock import utc_now
-from pipelines.inbox.deliveries import last_delivery
+from pipelines.inbox.deliveries import span
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
@@ -353,7 +353,7 @@ def _due(settings: Settings) -> dg.SensorResult | dg.SkipReason:
         return dg.SkipReason("no delivery has been received yet")
     if holder := lock_holder(settings.data_dir):
         return dg.SkipReason(f"a run is under way: {holder}")
-    delivery = last_delivery(path)
+    _, delivery = span(path)
     with WorkList(path) as work:
         entries = [work.entry(kind, id_) for kind in KINDS for id_ in work.due(kind, limit=1)]
     due = [entry.due_at for entry in entries if entry is not None and entry.due_at is not None]

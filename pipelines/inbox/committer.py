@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.inbox.deliveries import Notification
-    from pipelines.inbox.receiver import Kept
     from pipelines.inbox.store import Inbox
 
-    Encrypt = Callable[[Sequence[bytes]], Kept]
+    Encrypt = Callable[[Sequence[bytes]], tuple[Sequence[str], Sequence[str]]]
     Settled = Callable[[Sequence[tuple[object, bool]]], None]
     # Encrypts undecodable bodies durably and returns a reference to each, and those of bodies that made room for them.
     # Receives the tickets of a group, each with whether its delivery was committed.
@@ -177,8 +176,8 @@ class Committer:
         undecodable = [n for n, delivery in enumerate(group) if delivery.body is not None]
         if self._encrypt is None or not undecodable:
             return {}, ()
-        kept = self._encrypt([group[n].body or b"" for n in undecodable])
-        return dict(zip(undecodable, kept.refs, strict=True)), kept.removed
+        refs, removed = self._encrypt([group[n].body or b"" for n in undecodable])
+        return dict(zip(undecodable, refs, strict=True)), removed
 
     def _write(self, connection: Inbox, group: list[Delivery], refs: dict[int, str], removed: Sequence[str]) -> None:
         rows = [

@@ -14,6 +14,7 @@ import hmac
 import re
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -182,7 +183,8 @@ def _hmac_sha256(settings: Webhooks) -> Verify:
     header, clock = settings.signature_header.lower().encode(), settings.timestamp_header.lower().encode()
     prefix = settings.signature_prefix.encode()
     before, after = (part.encode() for part in settings.signing_template.split("{body}"))
-    decode: Callable[[bytes], bytes] = binascii.unhexlify if settings.signature_encoding == "hex" else _strict_base64
+    strict_base64 = partial(base64.b64decode, validate=True)
+    decode: Callable[[bytes], bytes] = binascii.unhexlify if settings.signature_encoding == "hex" else strict_base64
 
     def verify(headers: Mapping[bytes, bytes], body: bytes, now: float) -> bool:
         given = headers.get(header, b"").strip()
@@ -203,10 +205,6 @@ def _hmac_sha256(settings: Webhooks) -> Verify:
 def _check_length(key: bytes) -> None:
     if len(key) < _SHORTEST:
         raise SettingsError(f"{_VARIABLE}: must have at least {_SHORTEST} bytes, so that nobody can guess it")
-
-
-def _strict_base64(text: bytes) -> bytes:
-    return base64.b64decode(text, validate=True)
 
 
 _PAGE = 10_000
@@ -245,13 +243,6 @@ def deliveries(path: Path, after: int = 0, *, only_undecodable: bool = False) ->
 def undecodable(path: Path) -> list[StoredDelivery]:
     """Return the undecodable deliveries, oldest first."""
     return list(deliveries(path, only_undecodable=True))
-
-
-def last_delivery(path: Path) -> int:
-    """Return the number of the last delivery, 0 if there is none."""
-    with closing(connect(path)) as connection:
-        found: int = connection.execute("select coalesce(max(seq), 0) from deliveries").fetchone()[0]
-        return found
 
 
 def span(path: Path) -> tuple[int, int]:

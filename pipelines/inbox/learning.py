@@ -95,11 +95,6 @@ class Missed:
     low: float
     high: float
 
-    @property
-    def rate(self) -> float | None:
-        """The changed share of the checked orders; None if none was checked."""
-        return self.changed / self.checked if self.checked else None
-
     def sentence(self) -> str:
         """Summarise the estimate and its bounds in one sentence."""
         if not self.checked:

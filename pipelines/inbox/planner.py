@@ -10,7 +10,7 @@ import heapq
 import random
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -34,7 +34,6 @@ Presence = Literal["present", "not_found", "deleted"]
 _RANK: dict[Tier, int] = {"not_found": 0, "hot": 1, "warm": 2, "cold": 3}
 # Interface section 7 gives 404 one meaning; an order is deleted after three of them at least this far apart.
 NOT_FOUND_APART = timedelta(hours=1)
-_NAMES: dict[Tier, str] = {"not_found": "not found", "hot": "hot", "warm": "warm", "cold": "cold"}
 PLANNER, SAMPLE = "planner", "sample"
 
 
@@ -86,7 +85,7 @@ class Plan:
     def sentence(self) -> str:
         """Summarise the plan and its omissions in one sentence."""
         tiers = Counter(planned.tier for planned in self.due)
-        due = ", ".join(f"{tiers[tier]} {_NAMES[tier]}" for tier in _RANK if tiers[tier]) or "none due"
+        due = ", ".join(f"{tiers[tier]} {tier.replace('_', ' ')}" for tier in _RANK if tiers[tier]) or "none due"
         sentence = f"{self.requests} known orders are requested again: {due}"
         if self.sample:
             sentence += f", {len(self.sample)} drawn at random from {self.population} that nothing else requests"
@@ -172,12 +171,7 @@ def _tier(order: KnownOrder, now: datetime, settings: Planner) -> Tier | None:
 
 
 def _interval(tier: Tier, settings: Planner) -> timedelta:
-    hours = {
-        "hot": settings.hot_interval_hours,
-        "warm": settings.warm_interval_hours,
-        "cold": settings.cold_interval_hours,
-    }
-    return NOT_FOUND_APART if tier == "not_found" else timedelta(hours=hours[tier])
+    return NOT_FOUND_APART if tier == "not_found" else timedelta(hours=getattr(settings, f"{tier}_interval_hours"))
 
 
 class _Reservoir:
@@ -221,12 +215,6 @@ class KeptPlan:
     gap_unnotified_count: int | None
 
 
-_COLUMNS = (
-    "no, planned_at, due, left_out, population, sample, gap, evaluated_at, checked, changed, missing, confidence, "
-    "low, high, gap_found_count, gap_unnotified_count"
-)
-
-
 def keep_plan(path: Path, planned: Plan, gap: Sequence[int], planned_at: datetime) -> int:
     """Store a plan and the ids of its gap probe; return its number."""
     values = (
@@ -258,7 +246,8 @@ def keep_results(path: Path, no: int, missed: Missed, not_found: int, gaps: GapR
 def plans(path: Path) -> list[KeptPlan]:
     """Return the plans, oldest first."""
     with closing(connect(path)) as connection:
-        rows = connection.execute(f"select {_COLUMNS} from plans order by no").fetchall()
+        columns = ", ".join(field.name for field in fields(KeptPlan))
+        rows = connection.execute(f"select {columns} from plans order by no").fetchall()
     kept = []
     for no, planned_at, due, left_out, population, sample, gap, evaluated_at, *results in rows:
         at = moment(planned_at)

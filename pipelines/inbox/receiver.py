@@ -22,7 +22,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from granian.http import HTTP1Settings
 from starlette.applications import Starlette
@@ -34,7 +34,7 @@ from pipelines.durable import keep_private
 from pipelines.inbox.committer import Committer, Delivery
 from pipelines.inbox.deliveries import Decoder, serialized, verifier
 from pipelines.inbox.store import inbox_path
-from pipelines.listening import ListenError, claimed, serve_until_stopped
+from pipelines.listening import claimed, serve_until_stopped
 from pipelines.settings import SettingsError
 from pipelines.settings.contradictions import unsigned
 from pipelines.vault import VaultError, open_vault
@@ -260,13 +260,6 @@ _KIND = "webhooks"
 _SOME = 10  # at least so many percent are freed at once, so that not every delivery frees a little
 
 
-class Kept(NamedTuple):
-    """References to the bodies that were kept, and to older ones that had to make room for them."""
-
-    refs: Sequence[str]
-    removed: Sequence[str]
-
-
 class Bodies:
     """The bodies of undecodable deliveries in a vault, at most `most` bytes of them."""
 
@@ -275,15 +268,18 @@ class Bodies:
         self._bytes = vault.refused.stored_bytes(_KIND)
         self._uncounted = 0
 
-    def keep(self, bodies: Sequence[bytes]) -> Kept:
-        """Encrypt bodies, durably; together they are not more than the limit."""
+    def keep(self, bodies: Sequence[bytes]) -> tuple[Sequence[str], Sequence[str]]:
+        """Encrypt bodies, durably; together they are not more than the limit.
+
+        Return references to them, and to older ones that had to make room for them.
+        """
         size = sum(len(body) + ROW_BYTES for body in bodies)
         removed = self._make_room(size)
         refs = self._vault.refused.encrypt(_KIND, _KIND, ((None, body) for body in bodies), utc_now())
         self._vault.sync()
         self._bytes += size
         self._uncounted += size
-        return Kept(refs, removed)
+        return refs, removed
 
     def _make_room(self, size: int) -> list[str]:
         if self._uncounted > self._most // _SOME:  # another receiver stores here, and maintenance removes
@@ -376,7 +372,7 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
 
     Undecodable bodies are encrypted in the vault if its keys are set, else dropped; the delivery is stored either way.
     Raise SettingsError for a signature without a usable secret, and for an address that others can reach without a
-    signature, ReceiverError if the address is in use or the inbox cannot be written.
+    signature, ListenError if the address is in use, ReceiverError if the inbox cannot be written.
     """
     webhooks = settings.webhooks
     host, port = host or webhooks.host, webhooks.port if port is None else port
@@ -384,11 +380,10 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
         raise SettingsError(complaint)
     verify = verifier(webhooks)
     keep_private(settings.data_dir)
-    try:
-        port = claimed(host, port)
-    except ListenError as error:
-        raise ReceiverError(str(error)) from None
-    vault = _vault(settings)
+    port = claimed(host, port)
+    vault = None
+    with contextlib.suppress(VaultError):  # without keys no body is kept
+        vault = open_vault(settings)
     encrypt = None if vault is None else Bodies(vault, webhooks.max_stored_bytes).keep
     committer = Committer(inbox_path(settings.data_dir), encrypt=encrypt, failed=_Warnings())
     receiver = Receiver(webhooks, Decoder(webhooks), verify, committer.put, keeps_bodies=encrypt is not None)
@@ -416,14 +411,6 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
         committer.stop()
         if vault is not None:
             vault.close()
-
-
-def _vault(settings: Settings) -> Vault | None:
-    """Open the vault if its keys are set; without them no body is kept."""
-    try:
-        return open_vault(settings)
-    except VaultError:
-        return None
 
 
 def _allow_connections(number: int) -> None:

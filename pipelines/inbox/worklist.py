@@ -108,7 +108,8 @@ class WorkList:
             if ids and (ids[0] not in INT64 or ids[-1] not in INT64):
                 raise ValueError("a range goes beyond 64-bit integers")
             statement = upsert(FROM_RANGE)
-            for part in _parts(ids):
+            for first in range(0, len(ids), _ADDED):
+                part = ids[first : first + _ADDED]
                 self._write(statement, {**values, "first": part[0], "last": part[-1]})
                 given += len(part)
             return given
@@ -130,26 +131,14 @@ class WorkList:
 
     def done(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
         """Record that these ids were fetched and landed; one with a later notification stays due."""
-        self._change(
-            f"update entries set state = iif({_LATER}, 'waiting', 'done'), "
-            f"due_at = iif({_LATER}, {_DUE}, null), "
-            "finished_at = :at, misses = 0, rejections = 0, reason = null, covered = null, "
-            "last_attempt_at = coalesce(last_attempt_at, :at) where",
-            kind, ids, at,
-        )  # fmt: skip
+        self._end(kind, ids, at, "done", "misses = 0, rejections = 0,")
 
     def rejected(self, kind: Kind, ids: Iterable[int], reason: str, most: int, at: datetime | None = None) -> None:
         """Record that the responses for these ids were rejected: due again later; a dead letter after `most`."""
         wait = " ".join(f"when {n} then {_micros(wait)}" for n, wait in enumerate(REJECTED_RETRIES))
         wait = f":at + case rejections {wait} else {_micros(REJECTED_RETRIES[-1])} end"
-        waits = f"(rejections + 1 < {int(most)})"
-        self._change(
-            f"update entries set state = iif({_LATER} or {waits}, 'waiting', 'dead'), "
-            f"due_at = iif({_LATER}, {_DUE}, iif({waits}, {wait}, null)), "
-            "rejections = rejections + 1, misses = 0, finished_at = :at, reason = :reason, covered = null, "
-            "last_attempt_at = coalesce(last_attempt_at, :at) where",
-            kind, ids, at, reason=reason,
-        )  # fmt: skip
+        changes = "rejections = rejections + 1, misses = 0,"
+        self._end(kind, ids, at, "dead", changes, reason, f"rejections + 1 < {int(most)}", wait)
 
     def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None, *, reason: str = "") -> None:
         """Record a 404: due again after 1, 10 and 60 minutes, then given up until a new notification.
@@ -157,26 +146,15 @@ class WorkList:
         An id that only the gap probe requested is given up at once: nothing says that it exists. `reason` marks ids
         that were not found together with most others.
         """
-        again = " ".join(f"when {n} then :at + {_micros(wait)}" for n, wait in enumerate(NOT_FOUND_RETRIES))
+        wait = " ".join(f"when {n} then :at + {_micros(wait)}" for n, wait in enumerate(NOT_FOUND_RETRIES))
         probe = f"(select 1 << no from reasons where name = '{GAP_PROBE}')"
-        waits = f"(misses < {len(NOT_FOUND_RETRIES)} and why is not {probe})"
-        self._change(
-            f"update entries set state = iif({_LATER} or {waits}, 'waiting', 'given_up'), "
-            f"due_at = iif({_LATER}, {_DUE}, iif({waits}, case misses {again} end, null)), "
-            f"misses = iif({_LATER}, 0, misses + 1), finished_at = :at, reason = nullif(:reason, ''), covered = null, "
-            "last_attempt_at = coalesce(last_attempt_at, :at) where",
-            kind, ids, at, reason=reason,
-        )  # fmt: skip
+        waits = f"misses < {len(NOT_FOUND_RETRIES)} and why is not {probe}"
+        changes = f"misses = iif({_LATER}, 0, misses + 1),"
+        self._end(kind, ids, at, "given_up", changes, reason, waits, f"case misses {wait} end")
 
     def failed(self, kind: Kind, id: int, reason: str, at: datetime | None = None) -> None:  # noqa: A002
         """Make an id a dead letter, with the reason; one with a later notification stays due."""
-        self._change(
-            f"update entries set state = iif({_LATER}, 'waiting', 'dead'), "
-            f"due_at = iif({_LATER}, {_DUE}, null), "
-            "finished_at = :at, reason = :reason, covered = null, "
-            "last_attempt_at = coalesce(last_attempt_at, :at) where",
-            kind, (id,), at, reason=reason,
-        )  # fmt: skip
+        self._end(kind, (id,), at, "dead", "", reason)
 
     def retry(self, kind: Kind | None = None) -> list[Entry]:
         """Make due now the dead-letter queue and the ids that were bad together; return their entries as they were."""
@@ -316,6 +294,29 @@ class WorkList:
         with self._lock, transaction(self._connection) as connection:
             return reason_bit(connection, why)
 
+    def _end(
+        self,
+        kind: Kind,
+        ids: Iterable[int],
+        at: datetime | None,
+        state: State,
+        changes: str,
+        reason: str = "",
+        waits: str = "false",
+        wait: str = "null",
+    ) -> None:
+        """Record the end of a fetch: this state, unless a later notification came or it `waits` until `wait`.
+
+        `changes`, `waits` and `wait` are SQL.
+        """
+        self._change(
+            f"update entries set state = iif({_LATER} or ({waits}), 'waiting', '{state}'), "
+            f"due_at = iif({_LATER}, {_DUE}, iif({waits}, {wait}, null)), {changes} "
+            "finished_at = :at, reason = nullif(:reason, ''), covered = null, "
+            "last_attempt_at = coalesce(last_attempt_at, :at) where",
+            kind, ids, at, reason=reason,
+        )  # fmt: skip
+
     def _change(self, update: str, kind: Kind, ids: Iterable[int], at: datetime | None, **more: str) -> None:
         values: dict[str, Any] = {
             "kind": known_kind(kind),
@@ -368,8 +369,3 @@ def _chunks(ids: Iterable[int], size: int) -> Iterator[list[int]]:
         taken.sort()
         for first in range(0, len(taken), size):
             yield taken[first : first + size]
-
-
-def _parts(ids: range) -> Iterator[range]:
-    for first in range(0, len(ids), _ADDED):
-        yield ids[first : first + _ADDED]

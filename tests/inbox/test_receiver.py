@@ -15,8 +15,9 @@ import pytest
 
 from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import deserialized, reprocess_deliveries, undecodable
-from pipelines.inbox.receiver import ReceiverError, serve_webhooks
+from pipelines.inbox.receiver import serve_webhooks
 from pipelines.inbox.worklist import WorkList
+from pipelines.listening import ListenError
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import open_vault
 
@@ -172,7 +173,7 @@ def test_a_taken_port_is_said(start: Callable[..., Any], tmp_path: Path) -> None
     """A second receiver on the same port ends with one sentence instead of sharing it."""
     running = start()
     settings = load_settings(running.folder / "ordermart.toml", {})
-    with pytest.raises(ReceiverError, match=f"cannot listen on 127.0.0.1:{running.port}"):
+    with pytest.raises(ListenError, match=f"cannot listen on 127.0.0.1:{running.port}"):
         serve_webhooks(settings, port=running.port)
 
 
