@@ -2,14 +2,18 @@
 
 A line of SQL that names `$price` stands for as many lines, one for each amount, and one that names `$optional` for
 those alone that the first release did not know: with `$label`, or with `${sign}` of those that the total counts, and
-`$no`. `$prices` in brackets are the names of all, as texts.
+`$no`. `$prices` in brackets are the names of all, as texts. A line `$closes_of days` stands for the joins of
+`sql/templates/closes_of.sql`: what closed the store's day of each row of `days`.
 """
 
 from __future__ import annotations
 
 import re
 from string import Template
+from textwrap import indent
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pipelines.resources import resource
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,20 +47,21 @@ OPTIONAL = tuple(charge for charge in CHARGES if charge.since != FIRST)
 PRICES = (*(charge.name for charge in CHARGES), TOTAL)
 REQUIRED_PRICES = tuple(name for name in PRICES if name not in {charge.name for charge in OPTIONAL})
 _PRICE = re.compile(r"\$price\b")
+_CLOSES = re.compile(r"^(?P<indent> *)\$closes_of (?P<of>\w+)$", re.MULTILINE)
 _LIST = re.compile(r"\((?P<before>[^()]*)\$prices(?P<after>[^()]*)\)")
 
 
 def read_sql(path: Path) -> str:
-    """Return the text of a file of sql/, with a line for each amount where it names `$price` or `$optional`."""
+    """Return the text of a file of sql/, as it is run: with a line for each amount, and the joins of closes."""
     return expanded(path.read_text(encoding="utf-8"))
 
 
 def expanded(sql: str) -> str:
-    """Return a text of SQL with a line for each amount where it names `$price` or `$optional`."""
+    """Return a text of SQL with what its lines that name `$price`, `$optional` or `$closes_of` stand for."""
     if "$" not in sql:
         return sql
     lines: list[str] = []
-    for line in _LIST.sub(_with_prices, sql).split("\n"):
+    for line in _LIST.sub(_with_prices, _CLOSES.sub(_joins, sql)).split("\n"):
         if _PRICE.search(line):
             lines += [_PRICE.sub(name, line) for name in PRICES]
         elif "$optional" in line or "${optional}" in line:
@@ -69,6 +74,11 @@ def expanded(sql: str) -> str:
         else:
             lines.append(line)
     return "\n".join(lines)
+
+
+def _joins(found: re.Match[str]) -> str:
+    template = (resource("sql") / "templates" / "closes_of.sql").read_text(encoding="utf-8")
+    return indent(Template(template.rstrip("\n")).substitute(of=found["of"]), found["indent"])
 
 
 def _with_prices(found: re.Match[str]) -> str:

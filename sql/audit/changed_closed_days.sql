@@ -46,13 +46,7 @@ select
         if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
     ) as close_entry_no,
 from places
-left join raw.day_closes as own
-    on places.business_date = own.business_date
-    and places.store_id = own.store_id
-    and not own.is_every_store
-left join raw.day_closes as every_store
-    on places.business_date = every_store.business_date
-    and every_store.is_every_store
+$closes_of places
 where
     if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
     is not null

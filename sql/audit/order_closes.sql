@@ -10,8 +10,6 @@
 -- close_entry_no null: Number of the ledger entry that closed the day; null if it is open.
 -- closed_at null: When that entry was written.
 
--- A store with a close of its own, or that was reopened alone, does not have the close of
--- every other store.
 select
     orders.order_id,
     orders.store_id,
@@ -24,10 +22,4 @@ select
         as close_entry_no,
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
 from mart.orders as orders
-left join raw.day_closes as own
-    on orders.business_date = own.business_date
-    and orders.store_id = own.store_id
-    and not own.is_every_store
-left join raw.day_closes as every_store
-    on orders.business_date = every_store.business_date
-    and every_store.is_every_store
+$closes_of orders

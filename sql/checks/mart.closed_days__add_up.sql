@@ -6,13 +6,7 @@ with days as (
         days.business_date, days.store_id, days.sale_class, days.currency,
         unnest(measures_of(days, days.order_count), recursive := true),
     from mart.daily_reconciliations as days
-    left join raw.day_closes as own
-        on days.business_date = own.business_date
-        and days.store_id = own.store_id
-        and not own.is_every_store
-    left join raw.day_closes as every_store
-        on days.business_date = every_store.business_date
-        and every_store.is_every_store
+    $closes_of days
     where
         if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
         is not null

@@ -139,11 +139,5 @@ select
     sales.counted_total_price,
 from days
 left join sales using (store_id, business_date)
-left join raw.day_closes as every_store
-    on days.business_date = every_store.business_date
-    and every_store.is_every_store
-left join raw.day_closes as own
-    on days.business_date = own.business_date
-    and days.store_id = own.store_id
-    and not own.is_every_store
+$closes_of days
 left join audit.coverage as coverage using (store_id, business_date)

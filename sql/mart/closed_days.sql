@@ -84,10 +84,4 @@ select
     cast(added.unposted_amount as decimal(38, 4)) as unposted_amount,
     cast(added.current_amount as decimal(38, 4)) as current_amount,
 from added
-left join raw.day_closes as own
-    on added.business_date = own.business_date
-    and added.store_id = own.store_id
-    and not own.is_every_store
-left join raw.day_closes as every_store
-    on added.business_date = every_store.business_date
-    and every_store.is_every_store
+$closes_of added

@@ -51,10 +51,4 @@ select
     restated.posted_period,
     restated.reversed_period,
 from raw.restated as restated
-left join raw.day_closes as own
-    on restated.business_date = own.business_date
-    and restated.store_id = own.store_id
-    and not own.is_every_store
-left join raw.day_closes as every_store
-    on restated.business_date = every_store.business_date
-    and every_store.is_every_store
+$closes_of restated

@@ -196,6 +196,14 @@ def test_a_line_of_sql_stands_for_each_amount() -> None:
     assert lines[-1] == "from a where b in ({})".format(", ".join(f"'{name}'" for name in sorted(PRICES)))
 
 
+def test_a_line_of_sql_stands_for_the_joins_of_closes() -> None:
+    """`$closes_of` has the joins to the closes of a store and of every store, indented as it is."""
+    lines = expanded("from days\n    $closes_of days\nwhere true").split("\n")
+    assert (lines[0], lines[-1]) == ("from days", "where true")
+    assert "    left join raw.day_closes as own" in lines
+    assert "        and days.store_id = own.store_id" in lines
+
+
 def test_hash_of_a_closed_order_is_that_of_the_first_release() -> None:
     """The hash of an order of the first charges never changes: closed days are verified by it for years."""
     row = dict.fromkeys(CLOSED_ORDERS.names) | {
