@@ -24,7 +24,61 @@
 -- line_count: Number of lines.
 -- unit_count: Sum of the lines' quantities; 0 without lines, null if there are lines but no quantities.
 -- last_checked_at TIMESTAMPTZ null: Freshness: when the order was last requested, whatever the answer; null if an archive has no time.
-with contents as (
+with zoned as (
+    select
+        orders.order_id,
+        coalesce(zones.timezone, settings.business_day_timezone) as timezone,
+        -- null: the store's record has none, or an invalid one
+        if(zones.timezone is null, 'setting', 'store') as timezone_source,
+        epoch_us(orders.created_at) as created_us,
+        epoch_us(orders.requested_time) as requested_us,
+        epoch_us(orders.promised_delivery_time) as delivery_us,
+        epoch_us(orders.promised_pick_up_time) as pick_up_us,
+    from core.orders as orders
+    cross join raw.settings as settings
+    left join core.stores as stores using (store_id)
+    left join (select distinct timezone from raw.zone_offsets) as zones using (timezone)
+),
+
+-- for speed: other zones need not be sorted
+used_zones as (
+    select timezone from core.stores
+    union
+    select business_day_timezone from raw.settings
+),
+
+offsets as (
+    from raw.zone_offsets
+    where timezone in (select timezone from used_zones)
+),
+
+-- times on the clocks of the order's zone
+clocks as (
+    select
+        zoned.order_id, zoned.timezone, zoned.timezone_source,
+        make_timestamp(zoned.created_us + created.offset_us) as created_at_local,
+        make_timestamp(zoned.requested_us + requested.offset_us)
+            as requested_time_local,
+        make_timestamp(zoned.delivery_us + delivery.offset_us)
+            as promised_delivery_time_local,
+        make_timestamp(zoned.pick_up_us + pick_up.offset_us)
+            as promised_pick_up_time_local,
+    from zoned
+    asof left join offsets as created
+        on zoned.timezone = created.timezone
+        and zoned.created_us >= created.from_us
+    asof left join offsets as requested
+        on zoned.timezone = requested.timezone
+        and zoned.requested_us >= requested.from_us
+    asof left join offsets as delivery
+        on zoned.timezone = delivery.timezone
+        and zoned.delivery_us >= delivery.from_us
+    asof left join offsets as pick_up
+        on zoned.timezone = pick_up.timezone
+        and zoned.pick_up_us >= pick_up.from_us
+),
+
+contents as (
     select
         order_id,
         count(*) as line_count,
@@ -105,7 +159,7 @@ select
     orders._fetched_at,
     orders._load_id,
 from core.orders as orders
-inner join audit.order_local_times as clocks using (order_id)
+inner join clocks using (order_id)
 cross join raw.settings as settings
 left join core.stores as stores using (store_id)
 left join audit.customer_order_numbers as numbers using (order_id)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 # Joins of every row with every row, where one side stays short whatever is landed.
 SHORT = {
     "audit.inactive_periods": "one row of days watched",
-    "audit.order_local_times": "the settings",
     "audit.order_populations": "subtotal and total",
     "audit.order_rule_settings": "the rules of the settings",
     "audit.possible_duplicate_orders": "the settings",

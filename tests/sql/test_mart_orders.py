@@ -36,9 +36,7 @@ def placed(run_table: Run, orders: list[dict[str, Any]], **more: Any) -> list[di
         "core.order_deliveries": more.pop("deliveries", []),
         "raw.order_checks": more.pop("checks", []),
     }
-    shared = {"core.orders": orders, "core.stores": stores, "raw.settings": [more]}
-    clocks = run_table("audit.order_local_times", shared)
-    return run_table("mart.orders", {**shared, "audit.order_local_times": clocks, **tables})
+    return run_table("mart.orders", {"core.orders": orders, "core.stores": stores, "raw.settings": [more], **tables})
 
 
 def clock(zone: str) -> ZoneInfo:
@@ -115,12 +113,49 @@ def test_the_readers_timezone_does_not_matter(run_table: Run, con: duckdb.DuckDB
     answers = []
     for zone in ("UTC", "America/Los_Angeles", "Asia/Kathmandu"):
         con.execute(f"set timezone = '{zone}'")
-        clocks, sql = (catalogue.table(name).sql for name in ("audit.order_local_times", "mart.orders"))
-        times = con.sql(f"select created_at_local, requested_time_local from ({clocks}) order by order_id").fetchall()
-        dates = con.sql(f"select business_date from ({sql}) order by order_id").fetchall()
-        answers.append([(*one, *other) for one, other in zip(dates, times, strict=True)])
+        columns = "business_date, created_at_local, requested_time_local"
+        sql = catalogue.table("mart.orders").sql
+        answers.append(con.sql(f"select {columns} from ({sql}) order by order_id").fetchall())
     assert answers[0] == answers[1] == answers[2]
     assert answers[0][0][2] == dt.datetime(2027, 1, 1, 0, 30)  # noqa: DTZ001 - a wall time
+
+
+@pytest.mark.duckdb2
+def test_times_in_another_offset_than_the_first(run_table: Run) -> None:
+    """Each time has the offset of its own moment, also where clocks change between an order's times."""
+    times = {"requested_time": "2026-10-25T00:30:00Z", "promised_delivery_time": "2026-10-25T01:30:00Z"}
+    (row,) = placed(run_table, [order(1, "2026-10-24T22:00:00Z", **times)])
+    half_past_two = dt.datetime(2026, 10, 25, 2, 30)  # noqa: DTZ001 - a wall time
+    assert {name: row[name] for name in row if name.endswith("_local") or name.startswith("timezone")} == {
+        "timezone": "Europe/Berlin",
+        "timezone_source": "store",
+        "created_at_local": dt.datetime(2026, 10, 25),  # noqa: DTZ001 - a wall time
+        "requested_time_local": half_past_two,
+        "promised_delivery_time_local": half_past_two,
+        "promised_pick_up_time_local": None,
+    }
+
+
+def test_times_around_changes_of_clocks_are_those_of_zoneinfo(run_table: Run) -> None:
+    """A second before, at and after a change; a store without a zone, or with an invalid one, has that of settings."""
+    zones = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", None, "Mars/Olympus"]
+    changes = ["2026-03-29T01:00:00Z", "2026-10-25T01:00:00Z", "2026-11-01T06:00:00Z", "2026-04-04T15:00:00Z"]
+    moments = [dt.datetime.fromisoformat(each) + dt.timedelta(seconds=s) for each in changes for s in (-1, 0, 1)]
+    orders = [
+        order(number, store_id=number % len(zones), promised_pick_up_time=changes[0]) | {"created_at": moment}
+        for number, moment in enumerate(each for each in moments for _ in zones)
+    ]
+    stores = [{"store_id": number, "timezone": zone} for number, zone in enumerate(zones)]
+    rows = placed(run_table, orders, stores=stores, business_day_timezone="Europe/Lisbon")
+    assert len(rows) == len(orders)
+    for row, placed_order in zip(rows, orders, strict=True):
+        zone = zones[placed_order["store_id"]]
+        is_store = zone is not None and not zone.startswith("Mars")
+        own = ZoneInfo(zone if zone and is_store else "Europe/Lisbon")
+        assert (row["timezone"], row["timezone_source"]) == (own.key, "store" if is_store else "setting")
+        assert row["created_at_local"] == placed_order["created_at"].astimezone(own).replace(tzinfo=None)
+        pick_up = dt.datetime.fromisoformat(changes[0]).astimezone(own).replace(tzinfo=None)
+        assert row["promised_pick_up_time_local"] == pick_up
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
