@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.history import add_years  # noqa: E402 - found through the path above
 from benchmarks.raw_world import make_raw  # noqa: E402
 from pipelines.read import connect  # noqa: E402
-from pipelines.warehouse.catalogue.macros import examples  # noqa: E402
+from pipelines.warehouse.catalogue.meta_tables import examples  # noqa: E402
 from pipelines.warehouse.catalogue.tables import released  # noqa: E402
 from pipelines.warehouse.release.release import DATABASE  # noqa: E402
 

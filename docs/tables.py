@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.macros import examples, macros
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, OF_OWN, REFERENCE, not_available
+from pipelines.warehouse.catalogue.meta_tables import (
+    ALWAYS,
+    COMPARED,
+    OF_OWN,
+    REFERENCE,
+    examples,
+    macros,
+    not_available,
+)
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.catalogue.tables import joins, partition_of
 

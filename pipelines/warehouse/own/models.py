@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.macros import Example
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, REFERENCE
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, REFERENCE, Example
 from pipelines.warehouse.catalogue.reads import dicts, functions_of, reads, tree_of
 from pipelines.warehouse.catalogue.tables import BUSINESS, partition_of
 from pipelines.warehouse.contracts import SCOPE_KEYS, CatalogueError, head_of

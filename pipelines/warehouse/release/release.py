@@ -23,7 +23,6 @@ from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import warehouse_file
-from pipelines.warehouse.catalogue.macros import create_macros, examples
 from pipelines.warehouse.catalogue.meta_tables import (
     ALWAYS,
     CHANGED_AMOUNTS,
@@ -34,6 +33,8 @@ from pipelines.warehouse.catalogue.meta_tables import (
     REFERENCE,
     SCHEMAS,
     TABLES,
+    create_macros,
+    examples,
     of_meta_and_ref,
 )
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs

@@ -8,7 +8,7 @@ import duckdb
 
 from pipelines.literals import literal
 from pipelines.warehouse import catalogue, storage
-from pipelines.warehouse.catalogue.macros import create_macros
+from pipelines.warehouse.catalogue.meta_tables import create_macros
 
 if TYPE_CHECKING:
     from pathlib import Path
