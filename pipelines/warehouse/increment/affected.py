@@ -191,17 +191,13 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
     clock = clock_of(staged, item) if is_of_a_time else None
     if clock:
         return orders_within(staged, item, name, clock)
-    selects = []
-    for own in item.depends_on:
-        if own.startswith("raw.") or staged.catalogue[own].scope != item.scope:
-            continue
-        mine = {column.name for column in staged.catalogue[own].columns}
-        selects += [
-            f"select t.{entity} from ({projected_rows_sql(staged, own)}) as t "
-            f"where t.{shared} in (select {shared} from {rows})"
-            for shared in staged.catalogue[name].key
-            if shared in mine
-        ]
+    selects = [
+        f"select t.{entity} from ({projected_rows_sql(staged, own.name)}) as t "
+        f"where t.{shared} in (select {shared} from {rows})"
+        for own in _tables_read(staged, item, item.scope)
+        for shared in staged.catalogue[name].key
+        if shared in {column.name for column in own.columns}
+    ]
     if selects:
         return selects
     kind = KINDS[item.scope]
@@ -209,7 +205,8 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
 
 
 def _days(staged: Staged, item: Table | Check) -> str:
-    dated = [name for name in item.depends_on if _has_day(staged, name)]
+    orders = _tables_read(staged, item, "order")
+    dated = [each.name for each in orders if any(column.name == SCOPE_KEYS["day"] for column in each.columns)]
     selects = []
     everything = bool(staged.sources.intersection(item.depends_on))
     for name in item.depends_on:
@@ -231,17 +228,16 @@ def _days(staged: Staged, item: Table | Check) -> str:
     if everything:
         selects += [f"select business_date from ({projected_rows_sql(staged, day)})" for day in dated]
     keys = _keep(staged, item, " union ".join(selects) or "select null::date as business_date limit 0")
-    if CHECKS in item.depends_on or any(_order_without_day(staged, name) for name in item.depends_on):
-        orders = " union ".join(
+    if CHECKS in item.depends_on or len(dated) < len(orders):
+        of_days = " union ".join(
             f"""
             select t.order_id from ({projected_rows_sql(staged, day)}) as t
             where {days_between(staged.con, keys)}
                 and exists (select 1 from {keys} as k where k.business_date is not distinct from t.business_date)
             """
             for day in dated
-            if staged.catalogue[day].scope == "order"
         )
-        staged.con.execute(f'create or replace table touched."orders of {item.name}" as {orders}')
+        staged.con.execute(f'create or replace table touched."orders of {item.name}" as {of_days}')
     return keys
 
 
@@ -271,17 +267,10 @@ def _sides(staged: Staged, name: str) -> list[str]:
     return [f"warehouse.{name}"] + ([f'fresh."{name}"'] if name in staged.sets else [])
 
 
-def _has_day(staged: Staged, name: str) -> bool:
-    if name.startswith("raw."):
-        return False
-    table = staged.catalogue[name]
-    return table.scope == "order" and any(c.name == SCOPE_KEYS["day"] for c in table.columns)
-
-
-def _order_without_day(staged: Staged, name: str) -> bool:
-    if name.startswith("raw."):
-        return False
-    return staged.catalogue[name].scope == "order" and not _has_day(staged, name)
+def _tables_read(staged: Staged, item: Table | Check, scope: str) -> list[Table]:
+    """Return the tables of a scope that an item reads."""
+    read = (staged.catalogue[name] for name in item.depends_on if not name.startswith("raw."))
+    return [table for table in read if table.scope == scope]
 
 
 def _keep(staged: Staged, item: Table | Check, select: str) -> str:
@@ -299,12 +288,10 @@ CREATED = "created_at"
 
 def clock_of(staged: Staged, item: Table | Check) -> str | None:
     """Return the table of orders by which `item` knows when an order was created; None where it does not ask."""
-    for name in item.depends_on:
-        if name.startswith("raw.") or staged.catalogue[name].scope != "order" or CREATED not in item.reads.names:
-            continue
-        if any(column.name == CREATED for column in staged.catalogue[name].columns):
-            return name
-    return None
+    if CREATED not in item.reads.names:
+        return None
+    orders = _tables_read(staged, item, "order")
+    return next((each.name for each in orders if any(column.name == CREATED for column in each.columns)), None)
 
 
 def orders_within(staged: Staged, item: Table | Check, name: str, clock: str) -> list[str]:
@@ -319,21 +306,17 @@ def orders_within(staged: Staged, item: Table | Check, name: str, clock: str) ->
             and t.{CREATED} < (select max(span_until) from {spans})
     """)
     near = between(con, orders, "t.order_id", "order_id")
-    selects = []
-    for own in item.depends_on:
-        if own.startswith("raw.") or staged.catalogue[own].scope != "order":
-            continue
-        mine = {column.name for column in staged.catalogue[own].columns}
-        selects += [
-            f"""
-            select t.order_id from ({projected_rows_sql(staged, own, near)}) as t
-            inner join {orders} as o on t.order_id = o.order_id
-            inner join (select distinct {shared}, span_from, span_until from {spans}) as s
-                on t.{shared} = s.{shared} and o.{CREATED} >= s.span_from and o.{CREATED} < s.span_until
-            """
-            for shared in staged.catalogue[name].key
-            if shared in mine
-        ]
+    selects = [
+        f"""
+        select t.order_id from ({projected_rows_sql(staged, own.name, near)}) as t
+        inner join {orders} as o on t.order_id = o.order_id
+        inner join (select distinct {shared}, span_from, span_until from {spans}) as s
+            on t.{shared} = s.{shared} and o.{CREATED} >= s.span_from and o.{CREATED} < s.span_until
+        """
+        for own in _tables_read(staged, item, "order")
+        for shared in staged.catalogue[name].key
+        if shared in {column.name for column in own.columns}
+    ]
     return selects or [f"select order_id from {orders}"]
 
 
