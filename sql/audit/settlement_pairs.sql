@@ -8,9 +8,7 @@
 -- match_rule ENUM('amount_and_time', 'order_id', 'period', 'short_number'): By which the order was found.
 -- match_state ENUM('differs', 'group', 'matched', 'not_a_sale', 'not_ours', 'one_of', 'settled_twice'): As in mart.settlement_matches.
 -- match_id: The match that it belongs to.
-with
-
-platforms as (
+with platforms as (
     select
         platform,
         arg_max(timezone, entry_no) as timezone,
@@ -51,10 +49,6 @@ sales as (
     where orders.sale_class = 'counted'
 ),
 
-settlements as (
-    from audit.settlement_rows
-),
-
 -- 1: by id; another store or currency is another order
 by_id as (
     select
@@ -68,8 +62,7 @@ by_id as (
             when orders.sale_class <> 'counted' then 'not_a_sale'
             else 'matched'
         end as match_state,
-        cast(null as varchar) as group_ref,
-    from settlements
+    from audit.settlement_rows as settlements
     inner join mart.orders as known on settlements.order_id = known.order_id
     left join orders
         on settlements.platform = orders.settled_by
@@ -88,8 +81,7 @@ by_number as (
             ) = 1,
             'matched', 'one_of'
         ) as match_state,
-        cast(null as varchar) as group_ref,
-    from settlements
+    from audit.settlement_rows as settlements
     inner join sales
         on settlements.platform = sales.settled_by
         and settlements.store_id = sales.store_id
@@ -107,7 +99,7 @@ named as (
         union all by name
         from by_number
     ) as found
-    inner join settlements using (entry_no, settlement_no)
+    inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
     where found.match_state = 'matched' and settlements.statement_kind = 'order'
 ),
 
@@ -121,7 +113,7 @@ timed as (
         ordered_at is null as is_local,
         window_minutes * 60000000 as window_us,
         count(*) over same as row_count,
-    from settlements
+    from audit.settlement_rows as settlements
     where statement_kind = 'order' and order_ref is null and at_us is not null
     window same as (
         partition by platform, store_id, currency, gross_amount
@@ -255,8 +247,7 @@ by_period as (
             and count(sales.total_price) over same = count(*) over same,
             'group', 'differs'
         ) as match_state,
-        cast(null as varchar) as group_ref,
-    from settlements
+    from audit.settlement_rows as settlements
     inner join sales
         on settlements.platform = sales.settled_by
         and settlements.store_id = sales.store_id
@@ -288,11 +279,10 @@ claims as (
             order by settlements.line_date, found.entry_no, found.settlement_no
         ) as claim_no,
     from found
-    inner join settlements using (entry_no, settlement_no)
+    inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
 )
 
 select
-    -- keys
     entry_no,
     settlement_no,
     order_id,

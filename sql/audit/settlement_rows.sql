@@ -15,9 +15,7 @@
 -- ordered_at_local TIMESTAMP null: The order's time, where the statement has that of the store.
 -- window_minutes BIGINT >= 0: How far the order's time may be from ours.
 -- currency not null: The currency of its amounts.
-with
-
-sources as (
+with sources as (
     select
         entry_no,
         any_value(platform) as platform,
@@ -59,7 +57,6 @@ dated as (
 )
 
 select
-    -- keys
     entry_no,
     settlement_no,
     -- what it is about

@@ -1,9 +1,7 @@
 -- By platform and currency, orders less what statements settle of them is the list of open items.
 -- severity: blocking
 -- scope: all
-with
-
-scopes as (
+with scopes as (
     select distinct platform, unnest(order_platforms) as order_platform
     from raw.settlement_statements
 ),

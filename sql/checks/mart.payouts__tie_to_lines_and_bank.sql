@@ -1,9 +1,7 @@
 -- Payouts add up to the lines that name them, and to the credits of the bank.
 -- severity: blocking
 -- scope: all
-with
-
-sums as (
+with sums as (
     select platform, payout_ref, 'stated' as side, stated_amount as amount
     from mart.payouts
     union all

@@ -1,9 +1,7 @@
 -- By statement and currency lines add up to the sums that the ledger has of the file.
 -- severity: blocking
 -- scope: all
-with
-
-sums as (
+with sums as (
     select entry_no, statement_ref, currency, amount
     from raw.settlement_statements
     union all

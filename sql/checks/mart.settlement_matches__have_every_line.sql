@@ -1,9 +1,7 @@
 -- By platform and currency matches add up to the lines: no line is in two of them, or in none.
 -- severity: blocking
 -- scope: all
-with
-
-sums as (
+with sums as (
     select platform, currency, net_amount as amount from mart.settlement_matches
     union all
     select platform, currency, -amount from mart.settlement_lines

@@ -17,9 +17,7 @@
 -- refund_amount: Refunds and adjustments of the order.
 -- cost_amount: Commission, taxes and other costs that name the order; below zero if they cost.
 -- net_amount null: What settlements that name the order add up to; of a group or period the order's gross. Null if that is unknown.
-with
-
-scopes as (
+with scopes as (
     select distinct platform, unnest(order_platforms) as order_platform
     from raw.settlement_statements
 ),
@@ -94,7 +92,6 @@ compared as (
 )
 
 select
-    -- keys
     platform,
     order_id,
     store_id,

@@ -16,9 +16,7 @@
 -- stated_amount DECIMAL(38,4) null: The sum of its lines; null if no statement names it.
 -- bank_amount DECIMAL(38,4) null: The credits that name it; null if none does.
 -- difference: stated_amount less bank_amount; null without one of them.
-with
-
-stated as (
+with stated as (
     select
         platform, payout_ref, currency,
         max(line_date) as last_line_date,
@@ -59,7 +57,6 @@ last_days as (
 )
 
 select
-    -- keys
     platform,
     payout_ref,
     -- how

@@ -14,7 +14,6 @@
 -- currency not null: The currency of the amount.
 -- amount DECIMAL(38,4): + the platform owes us, - we owe it.
 select
-    -- keys
     lines.entry_no,
     lines.source_row,
     lines.component,

@@ -21,24 +21,15 @@
 -- their_amount DECIMAL(38,4): The gross of its settlements.
 -- difference: our_amount less their_amount; null where nothing is compared.
 -- candidate_order_ids BIGINT[]: Our orders, at most 20.
-with
-
-rows_of as (
-    from audit.settlement_rows
-),
-
-pairs as (
-    from audit.settlement_pairs
-),
 
 -- each order of a match once, whatever the number of its settlements
-matched_orders as (
+with matched_orders as (
     select
         pairs.match_id, pairs.order_id,
         any_value(pairs.match_rule) as match_rule,
         any_value(pairs.match_state) as match_state,
         any_value(orders.total_price) as total_price,
-    from pairs
+    from audit.settlement_pairs as pairs
     inner join mart.orders as orders using (order_id)
     group by pairs.match_id, pairs.order_id
 ),
@@ -61,9 +52,10 @@ settlements as (
         coalesce(
             pairs.match_id, 'line:' || rows_of.entry_no || '/' || rows_of.settlement_no
         ) as match_id,
-    from rows_of
-    left join (select distinct entry_no, settlement_no, match_id from pairs) as pairs
-        using (entry_no, settlement_no)
+    from audit.settlement_rows as rows_of
+    left join (
+        select distinct entry_no, settlement_no, match_id from audit.settlement_pairs
+    ) as pairs using (entry_no, settlement_no)
 ),
 
 theirs as (
@@ -87,7 +79,6 @@ theirs as (
 )
 
 select
-    -- keys
     theirs.match_id,
     theirs.entry_no,
     theirs.settlement_no,

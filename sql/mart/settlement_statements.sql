@@ -14,9 +14,7 @@
 -- unmatched_count BIGINT >= 0: Orders and totals on it that settle no order of ours for certain: see match_state of mart.settlement_matches.
 -- currency not null: The currency of its amounts.
 -- net_amount: The sum of its lines.
-with
-
-controls as (
+with controls as (
     from raw.settlement_statements
 ),
 
@@ -49,7 +47,6 @@ settled as (
 )
 
 select
-    -- keys
     controls.entry_no,
     controls.platform,
     controls.statement_ref,
