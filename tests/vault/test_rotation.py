@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NEW = Keys(os.urandom(32), os.urandom(32))
 MANY = 1_205  # more than are rekeyed at once
+PEOPLE = 1_100  # as many customers, some of whom have a later order alone
 
 
 def _data(id_: int, phone: str, name: str) -> PersonalData:
@@ -26,9 +27,9 @@ def _data(id_: int, phone: str, name: str) -> PersonalData:
 
 @pytest.fixture
 def filled(path: Path, keys: Keys) -> list[str | None]:
-    """Fill a vault: orders of 700 customers, one with two versions, a quarantined body; return customers' keys."""
+    """Fill a vault: orders of many customers, one with two versions, a quarantined body; return customers' keys."""
     with Vault(path, keys) as vault:
-        batch = [_data(n, f"+49{n % 700:06d}", f"n{n % 700}") for n in range(1, MANY)]
+        batch = [_data(n, f"+49{n % PEOPLE:06d}", f"n{n % PEOPLE}") for n in range(1, MANY)]
         found = vault.encrypt("orders", "load-1", batch)
         vault.encrypt("orders", "load-2", [_data(1, "+49000001", "other")])
         vault.encrypt("stores", "load-3", [PersonalData(1, 0, None, None, b'{"/owner":"x"}')])
@@ -43,7 +44,7 @@ def test_rotated_vault_holds_the_same(
     before = {each for (each,) in sql("select hash from lookups")}
     (path.parent / "spool-orders").write_bytes(b"x")
     done = rotate(path, keys, NEW)
-    assert (done.customers, done.versions, done.is_new) == (701, MANY + 1, True)
+    assert (done.customers, done.versions, done.is_new) == (PEOPLE + 1, MANY + 1, True)
     assert not before & {each for (each,) in sql("select hash from lookups")}
     assert len(before) == len(sql("select hash from lookups"))
     assert not (path.parent / "spool-orders").exists()
@@ -55,8 +56,9 @@ def test_rotated_vault_holds_the_same(
         assert vault.decrypt("orders", 1, at=("load-1", 0))["/user_name"] == "n1"
         assert vault.decrypt("stores", 1) == {"/owner": "x"}
         assert vault.refused.body(vault.refused.refs("orders")[0]) == b"a body"
-        again = vault.encrypt("orders", "load-4", [_data(n, f"+49{n:06d}", f"n{n}") for n in range(2, 50)])
-        assert [each.customer_key for each in again] == filled[1:49]
+        given = [_data(n, f"+49{n % PEOPLE:06d}", f"n{n % PEOPLE}") for n in range(2, MANY)]
+        again = vault.encrypt("orders", "load-4", given)
+        assert [each.customer_key for each in again] == filled[1:]
         assert sql("select count(*) from personal_data where load_id = 'load-4'") == [(0,)]  # digests are right, too
 
 
@@ -91,7 +93,7 @@ def test_killed_rotation_leaves_the_old_keys(
         with pytest.raises(KeyboardInterrupt):
             rotate(path, keys, NEW)
     with Vault(path, keys) as vault:
-        assert vault.decrypt("orders", MANY - 1)["/user_name"] == f"n{(MANY - 1) % 700}"
+        assert vault.decrypt("orders", MANY - 1)["/user_name"] == f"n{(MANY - 1) % PEOPLE}"
         (same,) = vault.encrypt("orders", "load-9", [_data(MANY, "+49000003", "n3")])
         assert same.customer_key == filled[2]
     assert rotate(path, keys, NEW).is_new

@@ -37,8 +37,8 @@ def settlement(
         return None
     is_all = found.orders == judged.orders and found.fits >= COMMON * found.orders
     if forms.target == "subtotal":
-        factor = {"negated": -1, "share": 1 - found.amount}.get(found.kind) if is_all else None
-        made = [_factor(factor)] if factor and found.base in ("", "subtotal") else []
+        is_factor = found.kind == "negated" or (found.kind == "share" and found.base == "subtotal")
+        made = [_factor(Decimal(-1) if found.kind == "negated" else 1 - found.amount)] if is_all and is_factor else []
     elif found.kind == "step":
         made = [_component(found)] if found.is_of_all else []
     elif found.kind in _STATED:
@@ -55,8 +55,9 @@ def _rule(name: str) -> dict[str, Any]:
     return {"": "rule", "rule_target": "total", "rule": name}
 
 
-def _factor(factor: Decimal | int) -> dict[str, Any]:
-    return {"": "component", "name": f"prices by {factor}", "price_factor": f"{Decimal(factor).normalize():f}"}
+def _factor(factor: Decimal) -> dict[str, Any]:
+    written = f"{factor.normalize():f}"
+    return {"": "component", "name": f"prices by {written}", "price_factor": written}
 
 
 def _component(found: Residual) -> dict[str, Any]:
