@@ -1,8 +1,9 @@
--- One row per order line: product, quantity, and its amount if a subtotal rule is in force.
+-- One row per order line: product, quantity, and its amount if a rule values it.
 --
 -- Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
--- Caveats: quantities are always safe to add. Amounts need a subtotal rule in force for the order, by evidence or
--- [formula], and include modifiers as that rule counts them. Tips and delivery belong to no line; the difference to
+-- Caveats: quantities are always safe to add. Amounts need line_rule of audit.order_rules, by evidence or [formula], and
+-- include modifiers as it counts them; lines that all rules which remain value alike have one though the subtotal has no
+-- rule. Tips and delivery belong to no line; the difference to
 -- the subtotal is unallocated_amount of mart.daily_reconciliations.
 --
 -- key: order_id, line_no
@@ -14,7 +15,7 @@
 -- price: The price of the line's product, as sent: per unit or per line, as the rule says.
 -- unit_price DECIMAL(38,4) null not additive: The price of one unit without modifiers: price, or where the rule has it per line, price by quantity to four decimals. Null if that is open and quantity is not 1.
 -- modifiers_amount DECIMAL(38,4) null: The part of line_amount that modifiers make, before rounding; see mart.order_line_modifiers. Null without an amount.
--- line_amount: The line's amount under the subtotal rule in force, rounded if the rule rounds lines; null for missing_amount_reason.
+-- line_amount: The line's amount under the rule of its order's lines, rounded if the rule rounds lines; null for missing_amount_reason.
 -- discount_share DECIMAL(38,4) null: The line's share of the order's discount, in proportion to line_amount, in units of the currency: the shares of an order add up to it. 0 if the discount is 0; else null if a line has no amount or one below zero, or all are zero. An apportionment: the source states no discount by line.
 -- missing_amount_reason: Why there is no amount. no_rule: every candidate is refuted. missing_input: the line or a modifier lacks a price or a quantity, or has one beyond a million. undecided: candidates remain that value what the line holds differently. Null where there is one.
 with rules as (

@@ -244,3 +244,45 @@ def test_verdicts_follow_the_truth(
     assert any(said in sentence for sentence in sentences), sentences
     assert at_start >= at_first * right
     assert after >= then * right
+
+
+@pytest.mark.slow
+def test_a_pattern_is_said_by_scope_with_the_component_to_paste(make_orders: Any, state: Any, gather: Any) -> None:
+    """Each of two stores has its rate and its component; neither is in force, as no person has set it."""
+    con = gather(made(make_orders, state, two_tax_rates)[0])
+    found = con.execute(
+        "select scope, verdict, rule, residual_pattern, settlement from audit.formula_populations "
+        "where rule_target = 'total' order by scope"
+    ).fetchall()
+    (first, second), rest = [row for row in found if row[4]], [row for row in found if not row[4]]
+    for (scope, verdict, rule, pattern, settlement), store, share, said in (
+        (first, 1, "0.07", "7%"),
+        (second, 2, "0.0825", "8.25%"),
+    ):
+        assert (scope, verdict, rule) == (f"store other than 3; store {store}", "none", None)
+        assert pattern.endswith(f"are off by {said} of (subtotal - discount)")
+        assert settlement == (
+            f'[[formula.component]]\nname = "{share} of subtotal_less_discount"\nshare = "{share}"\n'
+            f'base = "subtotal_less_discount"\nstore = {store}\nwhen = "store_id != 3"'
+        )
+    assert [row[:2] for row in rest] == [("store 3", "supported")]
+    assert con.execute("select count(*) from audit.order_components").fetchall() == [(0,)]
+
+
+@pytest.mark.slow
+def test_a_promotion_that_no_field_states_is_counted(make_orders: Any, state: Any, gather: Any) -> None:
+    """How many follow the rule and how many are off by the same: as many as the world has, wrong orders apart."""
+    orders, wrong = made(make_orders, state, hidden_promotion)
+    right = [order for order in orders if order.platform == "ios" and order.order_id not in wrong]
+    cheaper = sum(order.order_id % 10 < 3 for order in right)
+    differ = cheaper + sum(order.platform == "ios" for order in orders if order.order_id in wrong)
+    total = differ + len(right) - cheaper
+    con = gather(orders)
+    ((sentence, settlement),) = con.execute(
+        "select sentence, settlement from audit.formula_populations where residual_kind = 'constant'"
+    ).fetchall()
+    assert f"{len(right) - cheaper} of {total} fit" in sentence
+    assert sentence.endswith(f"{cheaper} of {differ} that differ are off by -5")
+    assert settlement == ('[[formula.rule]]\nrule_target = "total"\nrule = "observed/unrounded"\nplatform = "ios"'), (
+        "what follows is valued only if a person fixes the rule"
+    )

@@ -96,7 +96,9 @@ def test_no_amount_without_a_rule(
 
 def test_an_open_action_leaves_other_lines_alone(run_table: Run) -> None:
     """Where only the effect of other actions is open, lines whose modifiers are all added have their amount."""
-    assert lines(run_table, UNIT, is_open=True, has_other=False)["missing_amount_reason"] is None
+    row = lines(run_table, UNIT, is_open=True, has_other=False)
+    assert row["missing_amount_reason"] is None
+    assert row["line_amount"] is not None, "though the subtotal of the order has no rule"
 
 
 def test_fourteen_digits_and_four_decimals(run_table: Run) -> None:
