@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.mutations.__main__ import Runners, killer
+from tests.mutations.__main__ import EQUIVALENT, Runners, killer
 from tests.mutations.nearest import nearest_tests
 from tests.mutations.places import Mutant, mutants
 from tests.mutations.runner import ROOT
@@ -78,3 +78,13 @@ def test_tests_nearest_to_a_check_and_a_tie() -> None:
     assert nearest_tests("sql/checks/audit.loads__add_up.sql", ROOT)
     tie = "sql/ties/mart.orders__number_the_orders_of_customers.sql"
     assert "tests/warehouse/test_ties.py" in nearest_tests(tie, ROOT)
+
+
+def test_every_equivalent_mutant_is_of_a_line_and_names_what_was_tried() -> None:
+    """One of a line that has changed proves nothing, nor does a reason alone."""
+    for block in EQUIVALENT.read_text(encoding="utf-8").strip().split("\n\n")[1:]:
+        file, line, change, *said = block.splitlines()
+        assert line in {each.strip() for each in (ROOT / file).read_text(encoding="utf-8").splitlines()}, block
+        assert change.split("' -> ")[0].removeprefix("'") in line, block
+        assert [each[:2] for each in said] == ["# "] * len(said), block
+        assert any(each.startswith("# Tried: ") for each in said), block

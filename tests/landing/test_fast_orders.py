@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.landing import Validator
 from pipelines.landing.exact import InvalidDocumentError
+from pipelines.landing.shape import ID_POINTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -240,3 +241,8 @@ def test_times_at_both_edges_of_the_calendar(
     else:
         with pytest.raises(InvalidDocumentError, match="bad_timestamp"):
             validator.validate_by_walk(body, 7)
+
+
+def test_the_id_of_each_kind_is_its_first_required_field() -> None:
+    """Of a menu it is below the object that holds it all: a refusal for want of an id names that place."""
+    assert ID_POINTERS == {"menus": "/menu/id", "orders": "/id"}
