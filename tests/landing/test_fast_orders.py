@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from pipelines.landing import Validator
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.shape import ID_POINTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,6 +242,6 @@ def test_times_at_both_edges_of_the_calendar(
             validator.validate_by_walk(body, 7)
 
 
-def test_the_id_of_each_kind_is_its_first_required_field() -> None:
-    """Of a menu it is below the object that holds it all: a refusal for want of an id names that place."""
-    assert ID_POINTERS == {"menus": "/menu/id", "orders": "/id"}
+def test_a_refused_menu_claims_the_id_below_what_holds_it(configure: Callable[..., Settings], tmp_path: Path) -> None:
+    """The first required field of its shape: not the object that has it."""
+    assert Validator(configure(tmp_path), "menus").own_id(b'{"menu": {"id": 7}, "id": 8}') == 7

@@ -8,14 +8,17 @@ import duckdb
 import pytest
 
 from pipelines.warehouse.catalogue.generated_selects import filled
-from pipelines.warehouse.history.versions import create_states
 
 OBSERVATIONS = (
     "kind varchar, id bigint, observed_at timestamptz, source varchar, load_id varchar, seq bigint, verdict varchar, "
     "sha256 varchar, changed_personal varchar[], customer_key varchar"
 )
 
-
+STATE = (
+    "kind varchar, id bigint, versions bigint, sha256 varchar, fetched_at timestamptz, fetch_load_id varchar, "
+    "customer_key varchar, last_good_at timestamptz, misses bigint, missed_at timestamptz, "
+    "last_observed_at timestamptz, last_checked_at timestamptz"
+)
 Observed = tuple[str | None, str, str, str]
 
 
@@ -24,7 +27,7 @@ def found(query: str, *observed: Observed, known: str = "") -> list[tuple[Any, .
     with duckdb.connect() as con:
         con.execute("set timezone = 'UTC'; create schema touched")
         con.execute(f"create table touched.observations ({OBSERVATIONS})")
-        create_states(con, "touched.before")
+        con.execute(f"create table touched.before ({STATE})")
         if known:
             con.execute("insert into touched.before (kind, id, versions, sha256) values ('orders', 7, 1, ?)", [known])
         for name in ("wanted", "repeated"):
