@@ -257,9 +257,13 @@ STORES = {
     ),
 }
 _EVENTS = (("insert", "new"), ("update", "new"), ("delete", "old"))
+_ADDED_IN_GROUPS = "deliveries"
 _BITS = 12  # ids of 4,096 rows make a part
 _MARKS_KEPT = 200  # a backup that is under way compares its copy with the inventory of its beginning
 _DIGEST_BYTES = 16
+_LAST_MARK = "(select coalesce(max(no), 0) from inventory_marks)"
+_OVER_EARLIER = "on conflict (part) do update set no = excluded.no where no < excluded.no"
+_NOTE_ADDED = f"insert into inventory_changed values ('{_ADDED_IN_GROUPS}/' || ?, {_LAST_MARK}) {_OVER_EARLIER}"
 _TABLES = (
     "create table if not exists inventory_marks (no integer primary key, mark text not null)",
     "create table if not exists inventory_changed (part text primary key, no integer not null) without rowid",
@@ -267,20 +271,24 @@ _TABLES = (
 
 
 def track(db: sqlite3.Connection, store: str) -> None:
-    """Have triggers note which parts of a store change; the tables must be there."""
+    """Have triggers note which parts of a store change, where `note_added` does not; the tables must be there."""
     query = "select count(*) from sqlite_master where type = 'trigger' and name like 'inventory_%'"
-    if db.execute(query).fetchone()[0] == len(_EVENTS) * len(STORES[store]):
+    if db.execute(query).fetchone()[0] == len(_EVENTS) * len(STORES[store]) - (store == WORK_LIST):
         return
     for statement in _TABLES:
         db.execute(statement)
     for table in STORES[store]:
-        for event, row in _EVENTS:
+        for event, row in _EVENTS[table.name == _ADDED_IN_GROUPS :]:
             db.execute(
                 f"create trigger if not exists inventory_{table.name}_{event} after {event} on {table.name} begin "
-                f"insert into inventory_changed values ({_part_of(table, row)}, "
-                "(select coalesce(max(no), 0) from inventory_marks)) "
-                "on conflict (part) do update set no = excluded.no where no < excluded.no; end"
+                f"insert into inventory_changed values ({_part_of(table, row)}, {_LAST_MARK}) {_OVER_EARLIER}; end"
             )
+
+
+def note_added(db: sqlite3.Connection, first: int, last: int) -> None:
+    """Note which parts of the deliveries got rows with these numbers: a trigger costs a receiver more, row by row."""
+    for part in range(first >> _BITS, (last >> _BITS) + 1):
+        db.execute(_NOTE_ADDED, (part,))
 
 
 def record_stores(data_dir: Path) -> None:

@@ -19,6 +19,7 @@ import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.inbox.store import FROM_JSON, INTERVAL, connect, micros, reason_bit, transaction, upsert
+from pipelines.inventory import note_added
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -190,11 +191,12 @@ class Committer:
                 ids_of[named.kind].add(named.id)
         now = micros(utc_now())
         with transaction(connection):
-            connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
+            last = connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),)).lastrowid or 0
+            self._note(connection, last - len(rows) + 1, last)
             if removed:
                 connection.execute(_NOT_KEPT, (msgspec.json.encode(removed).decode(),))
             values = {
-                "why": reason_bit(connection, "webhook"),
+                "why": self._why,
                 "now": now,
                 "due": now,
                 "since": None,
@@ -205,6 +207,9 @@ class Committer:
                     given = msgspec.json.encode(sorted(ids)).decode()
                     connection.execute(upsert(FROM_JSON), {**values, "kind": kind, "ids": given})
 
+    def _note(self, connection: Inbox, first: int, last: int) -> None:
+        note_added(connection, first, last)
+
     def _open(self) -> Inbox:
         """Return the connection; open a new one after an error, or if the file was removed."""
         if self._connection is not None and self._is_there():
@@ -213,6 +218,8 @@ class Committer:
         self._connection = connect(self._path, busy_seconds=_LOCKED_SECONDS)
         self._inode = self._path.stat().st_ino
         self._connection.execute("pragma wal_autocheckpoint = 0")  # the log keeper checkpoints
+        with transaction(self._connection):
+            self._why = reason_bit(self._connection, "webhook")
         return self._connection
 
     def _is_there(self) -> bool:

@@ -13,8 +13,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.store import connect, transaction
+from pipelines.inbox.committer import Committer, Delivery
+from pipelines.inbox.deliveries import Notification
+from pipelines.inbox.store import connect, inbox_path, transaction
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
+from pipelines.inventory import WORK_LIST, changed_parts, read_inventory, record_stores
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -409,3 +412,20 @@ def test_a_404_is_unexpected_once(work: WorkList) -> None:
     later = work.entry("orders", 2)
     assert later is not None
     assert work.judged("orders", later.due_at) == {2}
+
+
+def test_parts_that_get_deliveries_are_noted(tmp_path: Path) -> None:
+    """The receiver's rows have no trigger: a group that goes on into the next part notes both."""
+    path = inbox_path(tmp_path)
+    with closing(connect(path)) as db:
+        db.execute("insert into deliveries (seq, received_at, bytes) values (4094, 1, 2)")
+    record_stores(tmp_path)
+    no = read_inventory(tmp_path).stores[WORK_LIST].no
+    committer, settled = Committer(path), list[Any]()
+    for id_ in range(3):
+        committer.put(Delivery(None, id_, Notification("orders.update", "orders", id_, str(id_), None), 9, None))
+    committer.start(settled.extend)
+    committer.stop()
+    assert [is_committed for _, is_committed in settled] == [True] * 3
+    with closing(connect(path)) as db:
+        assert {each for each in changed_parts(db, no) if "deliveries" in each} == {"deliveries/0", "deliveries/1"}
