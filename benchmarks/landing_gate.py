@@ -22,7 +22,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pipelines.landing import open_load
+from pipelines.landing import Load
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
@@ -70,7 +70,7 @@ def main() -> None:
         settings = load_settings(file, environ={"ORDERMART_VAULT__KEY_FILE": "keys.json"})
 
         def land() -> None:
-            with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+            with open_vault(settings) as vault, Load(settings, vault, "orders") as load:
                 for body in bodies:
                     load.validate(body)
                 counts = load.commit().counts

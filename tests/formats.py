@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import FORMATS, note_formats, open_load
+from pipelines.landing import FORMATS, Load, note_formats
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
@@ -36,7 +36,7 @@ def write(folder: Path) -> None:
             "stores": [{"id": 1, "name": "Store 1", "timezone": "Europe/Berlin", "currency": "EUR"}],
             "orders": [_order(each) for each in (1, 2)],
         }.items():
-            with open_load(settings, vault, kind) as load:
+            with Load(settings, vault, kind) as load:
                 for document in documents:
                     load.validate(json.dumps(document).encode(), asked=int(str(document["id"])))
                 load.commit()

@@ -27,7 +27,7 @@ from pipelines.ingest.outcome import (
     refusals_of,
 )
 from pipelines.ingest.session import PartnerSession
-from pipelines.landing import Cost, guard_source, open_load, raw_files
+from pipelines.landing import Cost, Load, guard_source, raw_files
 from pipelines.landing.data_folder import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all
 from pipelines.partner.pointer import raw_at
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Iterator
 
-    from pipelines.landing import Load, LoadSummary, Refusal
+    from pipelines.landing import LoadSummary, Refusal
     from pipelines.partner import PartnerClient
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
@@ -142,7 +142,7 @@ class _Ingestion:
         stopped: RunStopped | asyncio.CancelledError | None = None
         outcome = Outcome()
         self.work.started(self.kind, ids)
-        with open_load(self.settings, self.vault, self.kind) as load:
+        with Load(self.settings, self.vault, self.kind) as load:
             self.spool.begin(load.load_id)
             try:
                 async with aclosing(fetch_all(client, self.kind, ids)) as answers:
@@ -177,7 +177,7 @@ class _Ingestion:
                 self._note(answer, outcome)
             refusals = refusals_of(self.settings.data_dir, self.kind, left.load_id)
         else:
-            with open_load(self.settings, self.vault, self.kind) as load:
+            with Load(self.settings, self.vault, self.kind) as load:
                 self.spool.begin(load.load_id, left.answers)
                 for answer in left.answers:
                     self._validate(load, answer, outcome)
@@ -232,7 +232,7 @@ class _Ingestion:
                         )
         finally:
             if without_id:
-                with open_load(self.settings, self.vault, "stores") as load:
+                with Load(self.settings, self.vault, "stores") as load:
                     for record in without_id:
                         load.validate(record)
                     self._count(load.commit())

@@ -17,7 +17,7 @@ from pipelines.landing.data_folder import (
 )
 from pipelines.landing.documents_in_files import UNREADABLE, JsonStream, documents, open_file
 from pipelines.landing.index import clock_set_back
-from pipelines.landing.load import Load, open_load
+from pipelines.landing.load import Load
 from pipelines.landing.merge import erase_in_raw, merge_days
 from pipelines.landing.raw_files import (
     LandingError,
@@ -85,7 +85,6 @@ __all__ = [
     "note_erasure",
     "note_formats",
     "open_file",
-    "open_load",
     "paths_of_products",
     "raw_files",
     "read_manifest",

@@ -22,14 +22,13 @@ from pipelines.durable import append, make_folder
 from pipelines.landing.data_folder import note_formats
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError, instant
-from pipelines.landing.load import open_load
+from pipelines.landing.load import Load
 from pipelines.landing.raw_files import LandingError, naming_damage, raw_files
 from pipelines.partner.pointer import PointerError, parse, raw_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pipelines.landing.load import Load
     from pipelines.landing.raw_rows import LoadSummary, Refusal
     from pipelines.settings import Settings
     from pipelines.vault import Vault
@@ -87,7 +86,7 @@ def land_files(
     asked = checked(Asked(list(paths), observed_at, observed_at_pointer, documents_pointer))
     tell = progress or (lambda *_: None)
     note_formats(settings.data_dir)
-    with open_load(settings, vault, kind, "archive") as load:
+    with Load(settings, vault, kind, "archive") as load:
         failed = "read: {}; nothing was landed"
         starts: list[tuple[int, str]] = []  # how many documents stand before each file
         files = ((path.name, _read(path, settings, kind, asked, failed)) for path in asked.paths)
@@ -218,7 +217,7 @@ def backfill(
                 earlier += 1
                 deque(bodies, maxlen=0)
             else:
-                with open_load(settings, vault, kind, "archive", is_backfill=True) as load:
+                with Load(settings, vault, kind, "archive", is_backfill=True) as load:
                     without = Counter[bool]()
                     count = _take(
                         load,

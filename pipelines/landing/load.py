@@ -51,32 +51,25 @@ _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20
 
 
-def open_load(
-    settings: Settings,
-    vault: Vault,
-    kind: str,
-    source: Source = "live",
-    *,
-    is_backfill: bool = False,
-    now: Now | None = None,
-) -> Load:
-    """Begin a load of one kind; use it as a context manager and call `commit` at its end.
+class Load:
+    """A load of one kind under way: a context manager, whose `commit` ends it; nothing of it counts before that.
 
-    `is_backfill` marks what it observes as long past, so that nobody is alarmed by it.
-
+    Verdicts are given in batches. `is_backfill` marks what it observes as long past, so that nobody is alarmed by it.
     Raise LandingError when another load of the kind is under way.
     """
-    if kind not in KINDS:
-        raise LandingError(f"{kind!r} is not a kind of document: use one of {', '.join(KINDS)}")
-    return Load(settings, vault, kind, source, is_backfill=is_backfill, now=now)
-
-
-class Load:
-    """A load under way. Verdicts are given in batches; nothing of it counts before `commit`."""
 
     def __init__(
-        self, settings: Settings, vault: Vault, kind: str, source: Source, *, is_backfill: bool, now: Now | None
+        self,
+        settings: Settings,
+        vault: Vault,
+        kind: str,
+        source: Source = "live",
+        *,
+        is_backfill: bool = False,
+        now: Now | None = None,
     ) -> None:
+        if kind not in KINDS:
+            raise LandingError(f"{kind!r} is not a kind of document: use one of {', '.join(KINDS)}")
         self.kind = kind
         self._now = now or utc_now
         self._data_dir = settings.data_dir

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.landing.exact import InvalidDocumentError, parsed, plain, shown
 from pipelines.landing.index import rank
-from pipelines.landing.load import open_load
+from pipelines.landing.load import Load
 from pipelines.landing.raw_files import naming_damage, raw_files
 from pipelines.landing.raw_rows import ValidatedDocument, digest
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, SUMS, Field, ObjectField, Shape
@@ -136,7 +136,7 @@ def _retry(settings: Settings, vault: Vault, kind: str) -> LoadSummary | None:
     kept = list(_kept(settings, vault, kind))
     if not taken and not kept:
         return None
-    with open_load(settings, vault, kind) as load:
+    with Load(settings, vault, kind) as load:
         for ref, observed in taken:
             refused = vault.refused.open(ref)
             if refused is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.landing import open_load
+from pipelines.landing import Load
 from pipelines.report.summary import drift_and_silence, summary
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
@@ -55,7 +55,7 @@ def settings(place: Any) -> Settings:
 def _night(settings: Settings, day: int, *orders: bytes) -> list[str]:
     """Land a load of these on a day of November, publish, and return the alarms."""
     now = dt.datetime(2026, 11, day, 3, tzinfo=dt.UTC)
-    with open_vault(settings) as vault, open_load(settings, vault, "orders", now=lambda: now) as load:
+    with open_vault(settings) as vault, Load(settings, vault, "orders", now=lambda: now) as load:
         for body in orders:
             load.validate(body, observed_at=now, http_status=200)
         load.commit()

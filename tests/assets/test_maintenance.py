@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.inbox.store import connect, inbox_path, micros, transaction
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import open_load, raw_files
+from pipelines.landing import Load, raw_files
 from pipelines.record import NIGHT, WEBHOOKS
 from pipelines.run.steps import run_maintenance, steps_of
 from pipelines.settings import load_settings
@@ -31,7 +31,7 @@ def _land_and_notify(settings: Settings) -> None:
     """Land two loads, one of a rejected payload; receive a delivery; finish an entry of the work list."""
     with open_vault(settings) as vault:
         for body in (b'{"id":1}', b"no order"):
-            with open_load(settings, vault, "orders") as load:
+            with Load(settings, vault, "orders") as load:
                 load.validate(body, 1)
                 load.commit()
     path = inbox_path(settings.data_dir)

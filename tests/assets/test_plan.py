@@ -13,7 +13,7 @@ from pipelines.inbox.planner import plans
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.loop import SuspectBaseUrlError
 from pipelines.ingest.plan import plan_orders, report_plan_results
-from pipelines.landing import open_load
+from pipelines.landing import Load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 from pipelines.warehouse import build
@@ -62,7 +62,7 @@ def test_the_plan_says_what_versions_taught(place: Place) -> None:
     order = {"id": ids[0], "store_id": 1, "created_at": "2026-11-01T10:00:00Z", "items": [], "deliveries": []}
     with open_vault(settings) as vault:
         for hour, status in ((12, "preparing"), (13, "done")):
-            with open_load(settings, vault, "orders") as load:
+            with Load(settings, vault, "orders") as load:
                 seen = dt.datetime(2099, 11, 1, hour, tzinfo=dt.UTC)
                 load.validate(json.dumps(order | {"status": status}).encode(), observed_at=seen)
                 load.commit()
@@ -112,7 +112,7 @@ def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
         "GAP_BUDGET": "5",
     }
     settings = _settings(place, **{f"ORDERMART_PLANNER__{name}": value for name, value in young.items()})
-    with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+    with open_vault(settings) as vault, Load(settings, vault, "orders") as load:
         for id_ in ids[:3]:  # as they were once: the service has them otherwise
             load.validate(b'{"id":%d,"created_at":"2026-10-01T10:00:00Z"}' % id_, id_)
         load.commit()

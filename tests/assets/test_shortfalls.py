@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.ingest.outcome import Ingested
 from pipelines.ingest.session import PartnerSession
-from pipelines.landing import open_load
+from pipelines.landing import Load
 from pipelines.partner import AuthenticationFailed, ServiceDown
 from pipelines.run.steps import NothingCameError, fail_if_nothing_came
 from pipelines.settings import load_settings
@@ -48,7 +48,7 @@ def test_a_run_that_nothing_came_of_fails_with_the_reason(settings: Settings, se
     with pytest.raises(NothingCameError, match="stores, orders: the service has failed") as raised:
         fail_if_nothing_came(settings, session)
     assert raised.value.__cause__ is error
-    with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+    with open_vault(settings) as vault, Load(settings, vault, "orders") as load:
         load.missing(7)
         load.commit()
     fail_if_nothing_came(settings, session)

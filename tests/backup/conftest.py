@@ -14,7 +14,7 @@ from pipelines.finance.periods import one_day
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import guard_source, open_load
+from pipelines.landing import Load, guard_source
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
@@ -63,7 +63,7 @@ class Folder:
     def land(self, kind: str, documents: list[dict[str, Any]]) -> None:
         """Land documents as one load."""
         guard_source(self.settings)
-        with open_vault(self.settings) as vault, open_load(self.settings, vault, kind) as load:
+        with open_vault(self.settings) as vault, Load(self.settings, vault, kind) as load:
             for document in documents:
                 load.validate(json.dumps(document).encode(), asked=document["id"])
             load.commit()

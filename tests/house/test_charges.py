@@ -30,7 +30,7 @@ from pipelines.finance.periods import one_day
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
 from pipelines.finance.periods import Selection
-from pipelines.landing import open_load
+from pipelines.landing import Load
 from pipelines.landing.shape import ORDER
 from pipelines.landing.validate import Validator
 from pipelines.ledger import ledger_of
@@ -58,7 +58,7 @@ def land(order_id, day, **fields):
     quick, exact = validator._fast.validate(body, order_id), validator.validate_by_walk(body, order_id)
     assert quick is not None, "the order does not take the quick path"
     assert quick == exact, "the quick path and the walk differ"
-    with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+    with open_vault(settings) as vault, Load(settings, vault, "orders") as load:
         load.validate(body, order_id)
         load.commit()
 

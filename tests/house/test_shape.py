@@ -66,7 +66,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import duckdb
-from pipelines.landing import open_load
+from pipelines.landing import Load
 from pipelines.landing.shape import ORDER
 from pipelines.landing.validate import Validator
 from pipelines.settings import load_settings
@@ -85,7 +85,7 @@ def land(**fields):
     validator = Validator(settings, "orders")
     quick, exact = validator._fast.validate(body, 7), validator.validate_by_walk(body, 7)
     assert quick == exact, "the quick path and the walk differ"
-    with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+    with open_vault(settings) as vault, Load(settings, vault, "orders") as load:
         load.validate(body, 7)
         load.commit()
 
@@ -94,7 +94,7 @@ def rows(select):
         return con.execute(select).fetchall()
 
 def land_schedule(opens):
-    with open_vault(settings) as vault, open_load(settings, vault, "schedules") as load:
+    with open_vault(settings) as vault, Load(settings, vault, "schedules") as load:
         load.validate(json.dumps({"id": 5, "opens": opens}).encode(), 5)
         load.commit()
 

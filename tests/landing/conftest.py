@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import open_load, raw_files
+from pipelines.landing import Load, raw_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 
@@ -137,7 +137,7 @@ def land(settings: Settings, vault: Vault) -> Callable[..., LoadSummary]:
     """Return a function that lands documents (objects or bytes) of a kind in one load."""
 
     def run(kind: str, *documents: Any, source: Any = "live", **how: Any) -> LoadSummary:
-        with open_load(settings, vault, kind, source) as load:
+        with Load(settings, vault, kind, source) as load:
             for document in documents:
                 load.validate(document if isinstance(document, bytes) else json.dumps(document).encode(), **how)
             return load.commit()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import Asked, LandingError, backfill, open_load, raw_files
+from pipelines.landing import Asked, LandingError, Load, backfill, raw_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 
@@ -137,10 +137,10 @@ def test_killed_at_a_commit_it_goes_on(settings: Settings, tmp_path: Path, where
 def test_orders_without_a_menu_of_their_time_are_said(settings: Settings, tmp_path: Path) -> None:
     """An order made before the first menu of its store was observed is counted, on a second go too."""
     with open_vault(settings) as vault:
-        with open_load(settings, vault, "stores") as load:
+        with Load(settings, vault, "stores") as load:
             load.validate(b'{"id":1,"menu_ids":[10]}', 1)
             load.commit()
-        with open_load(settings, vault, "menus", "archive") as load:
+        with Load(settings, vault, "menus", "archive") as load:
             menu = b'{"menu":{"id":10,"name":"M","price_groups":[]},"products":{},"modifiers":{}}'
             load.validate(menu, 10, dt.datetime(2025, 6, 1, tzinfo=dt.UTC))
             load.commit()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import clock_set_back, open_load, raw_files
+from pipelines.landing import Load, clock_set_back, raw_files
 from pipelines.warehouse import build, warehouse_file
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def land_at(settings: Settings, vault: Vault) -> Callable[..., LoadSummary]:
     """Give `land_at(time, document, …)`: a load under a clock that shows this time; an id alone is a 404."""
 
     def run(now: dt.datetime, *documents: Any, source: Any = "live") -> LoadSummary:
-        with open_load(settings, vault, "orders", source, now=lambda: now) as load:
+        with Load(settings, vault, "orders", source, now=lambda: now) as load:
             for document in documents:
                 if isinstance(document, int):
                     load.missing(document)
@@ -91,7 +91,7 @@ def test_clock_is_known_without_the_index(
     """The index is a cache: rebuilt from raw it knows the last answer again, a 404 too; an archive's time is none."""
     land_at(TODAY, {"id": 7, "status": "new"})
     times = iter([TODAY, TODAY + dt.timedelta(hours=5), TODAY + dt.timedelta(hours=1)])
-    with open_load(settings, vault, "orders", "live", now=lambda: next(times)) as load:
+    with Load(settings, vault, "orders", "live", now=lambda: next(times)) as load:
         for _ in range(2):
             load.missing(8)
         load.commit()
@@ -109,7 +109,7 @@ def test_time_of_an_archive_is_not_the_clock(
     settings: Settings, vault: Vault, land_at: Callable[..., LoadSummary]
 ) -> None:
     """An archive that claims to be of the future moves no later answer."""
-    with open_load(settings, vault, "orders", "archive", now=lambda: YESTERDAY) as load:
+    with Load(settings, vault, "orders", "archive", now=lambda: YESTERDAY) as load:
         load.validate(b'{"id": 9}', observed_at=TODAY + dt.timedelta(days=900), http_status=None)
         load.commit()
     land_at(TODAY, {"id": 7})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import merge_days, open_load, raw_files
+from pipelines.landing import Load, merge_days, raw_files
 from pipelines.vault import open_vault
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def die(event, args):
         seen += 1
         if seen == int(sys.argv[3]):
             os._exit(9)
-from pipelines.landing import merge_days, open_load
+from pipelines.landing import merge_days, Load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 settings = load_settings(Path(sys.argv[4]), environ={"ORDERMART_VAULT__KEY_FILE": sys.argv[5]})
@@ -46,7 +46,7 @@ sys.addaudithook(die)
 if sys.argv[6] == "merge":
     merge_days(settings.data_dir, "orders", dt.date(9999, 1, 1))
 else:
-    with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+    with open_vault(settings) as vault, Load(settings, vault, "orders") as load:
         for number in range(1, 1501):
             load.validate(b'{"id":%d,"status":"new","user_name":"Ann"}' % number)
         load.commit()
@@ -83,7 +83,7 @@ def test_a_killed_load_is_there_or_not(
     assert _run(settings, event, suffix, at, "load") == KILLED
     is_there = event == "open" and suffix == "/orders"
     assert len(raw("observations", "orders")) == len(before) + (1500 if is_there else 0)
-    with open_load(settings, vault, "orders") as load:
+    with Load(settings, vault, "orders") as load:
         load.validate(b'{"id":2,"status":"new","user_name":"Ann"}')
         summary = load.commit()
     assert summary.counts["unchanged" if is_there else "accepted"] == 1
@@ -135,7 +135,7 @@ def test_load_that_cannot_be_written_leaves_nothing_and_the_next_one_can(
     """A disk that takes no more raw files, or nothing at all, fails a load; the same process lands the next one."""
     bodies = [json.dumps({"id": n, "status": secrets.token_hex(200)}).encode() for n in range(1, 1_201)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    load = open_load(settings, vault, "orders")
+    load = Load(settings, vault, "orders")
     for body in bodies:
         load.validate(body)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
@@ -144,7 +144,7 @@ def test_load_that_cannot_be_written_leaves_nothing_and_the_next_one_can(
             load.commit()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    with open_load(settings, vault, "orders") as load:
+    with Load(settings, vault, "orders") as load:
         assert not list(settings.data_dir.glob("raw/*/orders/*"))
         assert vault.open_loads("orders") == []
         for body in bodies:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import erase_in_raw, open_load
+from pipelines.landing import Load, erase_in_raw
 from pipelines.vault import open_vault
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def landed(settings: Any, order: dict[str, Any], raw: Callable[..., Any]) -> Any
     """Land orders 7 and 8 in a load each, and return what reads documents by id."""
     with open_vault(settings) as vault:
         for number in (7, 8):
-            with open_load(settings, vault, "orders", "live") as load:
+            with Load(settings, vault, "orders", "live") as load:
                 load.validate(json.dumps(order | {"id": number, "dispatch_note": NOTE}).encode())
                 load.commit()
     return lambda: {row["id"]: row for row in raw("documents", "orders")}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import LandingError, Lock, guard_source, open_load, raw_files
+from pipelines.landing import LandingError, Load, Lock, guard_source, raw_files
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_nothing_vanishes(
     )
     before = len(_observations(settings))
     given_ = data.draw(st.lists(body, max_size=12))
-    with open_load(settings, vault, "orders") as load:
+    with Load(settings, vault, "orders") as load:
         for what, value in given_:
             if what == "body":
                 load.validate(value)  # type: ignore[arg-type]
@@ -140,7 +140,7 @@ def test_a_load_that_fails_leaves_nothing(settings: Settings, vault: Vault, land
     """An exception in the middle of a load leaves no file, no encrypted row and no entry of the index."""
 
     def fail() -> None:
-        with open_load(settings, vault, "orders") as load:
+        with Load(settings, vault, "orders") as load:
             for number in range(1500):
                 load.validate(_order(number))
             raise ZeroDivisionError
@@ -156,7 +156,7 @@ def test_a_load_that_fails_leaves_nothing(settings: Settings, vault: Vault, land
 def test_a_load_holds_no_more_than_16_mib(settings: Settings, vault: Vault, bodies: int, is_written: bool) -> None:
     """What came is written before the load is committed, however few bodies it is."""
     folder = settings.data_dir / "raw" / "documents" / "orders"
-    with open_load(settings, vault, "orders", "live") as load:
+    with Load(settings, vault, "orders", "live") as load:
         for number in range(bodies):
             load.validate(b'{"id": %d, "status": "%s"}' % (number, b"x" * 2**20))
         assert bool(list(folder.glob("*"))) is is_written
@@ -165,7 +165,7 @@ def test_a_load_holds_no_more_than_16_mib(settings: Settings, vault: Vault, bodi
 
 def test_an_empty_load_writes_no_file(settings: Settings, vault: Vault) -> None:
     """A load in which nothing came says so and leaves no file behind."""
-    with open_load(settings, vault, "orders") as load:
+    with Load(settings, vault, "orders") as load:
         summary = load.commit()
     assert sum(summary.counts.values()) == 0
     assert raw_files(settings.data_dir, "orders").observations == []
@@ -173,10 +173,10 @@ def test_an_empty_load_writes_no_file(settings: Settings, vault: Vault) -> None:
 
 def test_two_loads_of_a_kind_do_not_meet(settings: Settings, vault: Vault) -> None:
     """A second load of a kind is refused while one is under way; another kind is not."""
-    with open_load(settings, vault, "orders"):
+    with Load(settings, vault, "orders"):
         with pytest.raises(LandingError, match="under way"):
-            open_load(settings, vault, "orders")
-        with open_load(settings, vault, "menus") as other:
+            Load(settings, vault, "orders")
+        with Load(settings, vault, "menus") as other:
             other.commit()
     with Lock(settings.data_dir / "raw" / "orders.lock", "orders"):
         pass
@@ -238,7 +238,7 @@ def test_document_seen_again_is_the_latest(settings: Settings, vault: Vault, loa
     documents = [_order(1, status) for status in ("a", "b", "a", "a")]
     counts: Counter[str] = Counter()
     for n in range(loads):
-        with open_load(settings, vault, "orders") as load:
+        with Load(settings, vault, "orders") as load:
             for document in documents[n * 4 // loads : (n + 1) * 4 // loads]:
                 load.validate(document)
             counts.update(load.commit().counts)
@@ -251,7 +251,7 @@ def test_document_seen_earlier_stays_where_it_was(settings: Settings, vault: Vau
     documents = [("a", 1), ("b", 3), ("a", 2), ("b", 4)]
     counts: Counter[str] = Counter()
     for n in range(loads):
-        with open_load(settings, vault, "orders") as load:
+        with Load(settings, vault, "orders") as load:
             for status, hour in documents if loads == 1 else documents[n : n + 1 + (n == 2)]:
                 load.validate(_order(1, status), observed_at=NOON + dt.timedelta(hours=hour))
             counts.update(load.commit().counts)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.inventory import accept
-from pipelines.landing import LandingError, Manifest, merge_days, open_load, raw_files, read_manifest, write_manifest
+from pipelines.landing import LandingError, Load, Manifest, merge_days, raw_files, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ def test_past_months_become_one_pair_up_to_a_size(
 
 def test_a_merge_waits_for_no_load(settings: Settings, vault: Vault, loads: list[str]) -> None:
     """While a load is under way nothing is merged."""
-    with open_load(settings, vault, "orders"), pytest.raises(LandingError, match="under way"):
+    with Load(settings, vault, "orders"), pytest.raises(LandingError, match="under way"):
         merge_days(settings.data_dir, "orders", TOMORROW)
 
 

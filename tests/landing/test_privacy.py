@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import Validator, open_load, reprocess_quarantine
+from pipelines.landing import Load, Validator, reprocess_quarantine
 from pipelines.landing.exact import InvalidDocumentError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_the_search_for_canaries_finds_one(
 ) -> None:
     """Opened fields are columns: there the same search finds the canaries, so that it can be trusted."""
     opened = configure(tmp_path, '[privacy]\nplaintext_fields = ["dispatch_note"]')
-    with open_load(opened, vault, "orders") as load:
+    with Load(opened, vault, "orders") as load:
         load.validate(json.dumps(_marked(order)).encode())
         load.commit()
     assert {path.suffix for path in _leaks(opened)} == {".parquet"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import Rekeeper, Validator, open_load, reprocess_quarantine
+from pipelines.landing import Load, Rekeeper, Validator, reprocess_quarantine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,7 +156,7 @@ def test_a_retry_brings_kept_fields_back(
     assert [document.get("_kept", {}).get("/channel") for document in documents] == [None, None, "app", "app"]
     assert {row["lines"] for row in raw("documents", "orders")} == {2}
     assert reprocess_quarantine(now, vault) == []
-    with open_load(now, vault, "orders") as load:
+    with Load(now, vault, "orders") as load:
         load.validate(_strange(order | {"status": "done"}), observed_at=NOON + dt.timedelta(hours=3))
         assert load.commit().counts["unchanged"] == 1
     assert raw("observations", "orders")[-1]["changed_personal"] == []

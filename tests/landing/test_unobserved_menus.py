@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import ObservedMenus, open_load
+from pipelines.landing import Load, ObservedMenus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def land_at(settings: Settings, vault: Vault) -> Callable[..., None]:
     """Give `land_at(day, kind, document, …)`: a load of that day; an id alone is a 404."""
 
     def run(day: int, kind: Any, *documents: Any) -> None:
-        with open_load(settings, vault, kind, "live", now=lambda: at(day)) as load:
+        with Load(settings, vault, kind, "live", now=lambda: at(day)) as load:
             for document in documents:
                 if isinstance(document, int):
                     load.missing(document)

@@ -14,7 +14,7 @@ import pytest
 from pipelines import cli
 from pipelines.backup import back_up, backups_holding
 from pipelines.inventory import write_noted
-from pipelines.landing import FORMATS, LandingError, guard_format, open_load, raw_files, reprocess_quarantine
+from pipelines.landing import FORMATS, LandingError, Load, guard_format, raw_files, reprocess_quarantine
 from pipelines.ledger import ERASED, erasures, ledger_of, verify
 from pipelines.privacy import Asked, PrivacyError, apply_erasures, erase, forget_request, remove_old_releases
 from pipelines.report.outcomes import as_json
@@ -228,7 +228,7 @@ def test_body_of_an_erased_order_is_not_quarantined(world: World) -> None:
     """A broken body that comes for an erased order is listed without its bytes; another's is kept."""
     erase(world.settings, Asked("order_id", "1"))
     for order_id, phone in ((1, ANN), (2, BOB)):
-        with open_vault(world.settings) as vault, open_load(world.settings, vault, "orders") as load:
+        with open_vault(world.settings) as vault, Load(world.settings, vault, "orders") as load:
             body = json.dumps(person(order_id, phone, tip="x")).encode()
             load.validate(body, asked=order_id)
             assert load.commit().counts["quarantined"] == 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import ORDER, documented, open_load, raw_files
+from pipelines.landing import ORDER, Load, documented, raw_files
 from pipelines.ledger import ledger_of
 from pipelines.privacy import Asked, erase, undocumented
 from pipelines.vault import open_vault
@@ -34,7 +34,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> World:
     orders[1]["other"] = {NAME: 1}
     world.land("orders", orders)
     body = json.dumps(person(30, "+49 30 8000000")).replace('"quantity"', f'"{NAME}": 1, "{NAME}": 2, "quantity"', 1)
-    with open_vault(world.settings) as vault, open_load(world.settings, vault, "orders") as load:
+    with open_vault(world.settings) as vault, Load(world.settings, vault, "orders") as load:
         load.validate(body.encode(), asked=30)
         summary = load.commit()
     assert [each.pointer for each in summary.quarantined] == ["/items/0/?"]
