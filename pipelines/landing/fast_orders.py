@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from pipelines.landing.exact import MONEY_LIMIT
+from pipelines.landing.exact import CLOCK, DATE, MONEY_LIMIT
 from pipelines.landing.raw_rows import EMPTY, ValidatedDocument
 from pipelines.landing.shape import COUNTS, ORDER, SUMS, ArrayField, Field, Shape
 
@@ -219,10 +219,6 @@ def nulls_of(objects: list[list[Any]], nulls: int) -> list[str]:
 
 
 DEPTH = 1 + 2 * max(level.path.count("*") for level in LEVELS)  # of a documented order
-_CLOCK = re.compile(
-    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?", re.ASCII
-)
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _DATES_KEPT = 10_000
 _NUMBER_STARTS = frozenset(b"-0123456789")
 _COUNTED = range(1, 1 + len(COUNTS["orders"]))  # every level but the order itself
@@ -287,7 +283,7 @@ class FastOrders:
         return None
 
     def _are_times(self, objects: list[list[Any]]) -> bool:
-        dates, clock = self._dates, _CLOCK.fullmatch
+        dates, clock = self._dates, CLOCK.fullmatch
         for at, name in self._times:
             for each in objects[at]:
                 text = getattr(each, name)
@@ -297,7 +293,7 @@ class FastOrders:
 
     def _is_date(self, text: str) -> bool:
         """Tell whether a date is real and no offset can push it out of the calendar; remember it if so."""
-        if not _DATE.fullmatch(text):
+        if not DATE.fullmatch(text):
             return False
         try:
             year = dt.date.fromisoformat(text).year

@@ -5,11 +5,10 @@ This defines the accepted documents; a faster path must give the same.
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.landing.exact import EXACT, INT64, LEAVES, InvalidDocumentError, escaped, money, shown
+from pipelines.landing.exact import EXACT, ID_KEY, INT64, LEAVES, InvalidDocumentError, escaped, money, shown
 from pipelines.landing.shape import ArrayField, Field, MapField, ObjectField, Shape
 from pipelines.landing.unknown_fields import Sorted, Trie, within
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from pipelines.landing.budget import Budget
 
 _ABSENT = object()
-_ID_KEY = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
 
 class Walk:
@@ -119,7 +117,7 @@ class Walk:
         if not isinstance(own, dict):
             raise InvalidDocumentError("wrong_type", at)
         for key in own:
-            if not _ID_KEY.fullmatch(key) or int(key) not in INT64:
+            if not ID_KEY.fullmatch(key) or int(key) not in INT64:
                 raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
         self._count(field, own)
         return {
