@@ -62,7 +62,7 @@ def test_a_wrong_shape_is_refused_with_its_place(
     """An order with a wrong value anywhere is refused whole, with reason and pointer, and nothing else is said."""
     summary = land("orders", _replaced(order, pointer, text), asked=7)
     assert summary.counts == {"accepted": 0, "unchanged": 0, "quarantined": 1, "missing": 0}
-    assert summary.quarantined == [(7, reason, pointer)]
+    assert [refusal[:3] for refusal in summary.quarantined] == [(7, reason, pointer)]
 
 
 BODIES = [
@@ -155,7 +155,7 @@ def test_a_menu_of_wrong_shape_is_refused_with_its_place(
 ) -> None:
     """A menu needs its own id and its references; everything else may be null, and nothing of another type."""
     summary = land("menus", _replaced(menu, pointer, text), asked=40)
-    assert summary.quarantined == [(40, reason, pointer)]
+    assert [refusal[:3] for refusal in summary.quarantined] == [(40, reason, pointer)]
 
 
 @pytest.mark.parametrize("key", ["01", "+1", "1.0", "x", "", "9223372036854775808", "٣", " 1"])
