@@ -21,6 +21,7 @@ from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import HELD, filled
 from pipelines.warehouse.inputs.landed import create_earlier_documents, present
+from pipelines.warehouse.inputs.relations import columns_of
 from pipelines.warehouse.storage import count_of, spelled
 
 if TYPE_CHECKING:
@@ -33,27 +34,16 @@ if TYPE_CHECKING:
     from pipelines.landing import RawFiles
 
 
-STATE = {
-    "kind": "VARCHAR",
-    "id": "BIGINT",
+STATE = columns_of(
+    "kind VARCHAR, id BIGINT, "
     # how many versions there are; the latest one: its hash, and the observation that its run starts with
-    "versions": "BIGINT",
-    "sha256": "VARCHAR",
-    "fetched_at": "TIMESTAMP WITH TIME ZONE",
-    "fetch_load_id": "VARCHAR",
-    "customer_key": "VARCHAR",
-    "last_good_at": "TIMESTAMP WITH TIME ZONE",
-    # 404s since then, each at least an hour after the one counted before
-    "misses": "BIGINT",
-    "missed_at": "TIMESTAMP WITH TIME ZONE",
+    "versions BIGINT, sha256 VARCHAR, fetched_at TIMESTAMPTZ, fetch_load_id VARCHAR, customer_key VARCHAR, "
+    # 404s since the last good one, each at least an hour after the one counted before
+    "last_good_at TIMESTAMPTZ, misses BIGINT, missed_at TIMESTAMPTZ, "
     # the last observation of all
-    "last_observed_at": "TIMESTAMP WITH TIME ZONE",
-    "last_source": "VARCHAR",
-    "last_load_id": "VARCHAR",
-    "last_seq": "BIGINT",
-    "last_verdict": "VARCHAR",
-    "last_checked_at": "TIMESTAMP WITH TIME ZONE",
-}
+    "last_observed_at TIMESTAMPTZ, last_source VARCHAR, last_load_id VARCHAR, last_seq BIGINT, last_verdict VARCHAR, "
+    "last_checked_at TIMESTAMPTZ"
+)
 _COLUMNS = ", ".join(STATE)
 
 
@@ -100,18 +90,11 @@ def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, 
     return count_of(con.execute(f"select count(*) from {into}"))
 
 
-RUN = {
-    "kind": "VARCHAR",
-    "id": "BIGINT",
-    "version_no": "BIGINT",
-    "sha256": "VARCHAR",
-    # of the observation that the run starts with: null for a run that went on
-    "first_seen_at": "TIMESTAMP WITH TIME ZONE",
-    "load_id": "VARCHAR",
-    "changed_personal": "VARCHAR[]",
-    "last_seen_at": "TIMESTAMP WITH TIME ZONE",
-    "is_new": "BOOLEAN",
-}
+# Of the observation that a run starts with: first_seen_at, load_id and changed_personal; null for one that went on.
+RUN = columns_of(
+    "kind VARCHAR, id BIGINT, version_no BIGINT, sha256 VARCHAR, first_seen_at TIMESTAMPTZ, load_id VARCHAR, "
+    "changed_personal VARCHAR[], last_seen_at TIMESTAMPTZ, is_new BOOLEAN"
+)
 
 
 def create_runs(con: duckdb.DuckDBPyConnection, name: str) -> None:

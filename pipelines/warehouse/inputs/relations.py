@@ -156,7 +156,7 @@ def changes(before: str, after: str, personal: str) -> str:
     return f"list_filter([{values}] || {by_name}, lambda change: change.field is not null)"
 
 
-def _columns(listed: str) -> dict[str, str]:
+def columns_of(listed: str) -> dict[str, str]:
     """Return column → type of a list such as `id BIGINT, amount DECIMAL(38,4), seen_at TIMESTAMPTZ`."""
     found = (each.split(" ", 1) for each in re.split(r", (?![^(]*\))", listed))
     return {name: INSTANT if kind == "TIMESTAMPTZ" else kind for name, kind in found}
@@ -167,10 +167,10 @@ def _of_arrow(schema: pa.Schema) -> dict[str, str]:
     return {field.name: types[field.type] for field in schema}
 
 
-_LINEAGE = _columns("is_deleted BOOLEAN, _fetched_at TIMESTAMPTZ, _load_id VARCHAR, _payload_sha256 VARCHAR")
+_LINEAGE = columns_of("is_deleted BOOLEAN, _fetched_at TIMESTAMPTZ, _load_id VARCHAR, _payload_sha256 VARCHAR")
 # which version it is, and when it was last observed
-_VERSION = _columns("version_no BIGINT, last_seen_at TIMESTAMPTZ")
-_NOTES = _columns("absences VARCHAR[], rounded BIGINT")
+_VERSION = columns_of("version_no BIGINT, last_seen_at TIMESTAMPTZ")
+_NOTES = columns_of("absences VARCHAR[], rounded BIGINT")
 # What validation counted and added up, from the JSON text.
 VALIDATED: dict[str, dict[str, str]] = {
     kind: {f"validated_{name}": "BIGINT" for name in COUNTS[kind]}
@@ -180,21 +180,21 @@ VALIDATED: dict[str, dict[str, str]] = {
 # The service no longer knows a document after this many 404s, each an hour or more after the one counted before.
 DELETED_AFTER = 3
 IS_DELETED = f"misses >= {DELETED_AFTER}"
-OBSERVATION = _columns(
+OBSERVATION = columns_of(
     "kind VARCHAR, id BIGINT, seq BIGINT, observed_at TIMESTAMPTZ, source VARCHAR, verdict VARCHAR, sha256 VARCHAR, "
     "http_status BIGINT, load_id VARCHAR, reason VARCHAR, pointer VARCHAR, customer_key VARCHAR, "
     "changed_personal VARCHAR[], ms BIGINT, bytes BIGINT, tries BIGINT, "
     "earlier_tries STRUCT(http_status BIGINT, reason VARCHAR, ms BIGINT, bytes BIGINT)[], is_backfill BOOLEAN, "
     "load_started_at TIMESTAMPTZ"
 )
-_CHECKS = _columns("last_checked_at TIMESTAMPTZ, last_verdict VARCHAR, misses BIGINT, last_source VARCHAR")
+_CHECKS = columns_of("last_checked_at TIMESTAMPTZ, last_verdict VARCHAR, misses BIGINT, last_source VARCHAR")
 
 
 def _versions(kind: str) -> dict[str, str]:
     return {
         ENTITY[kind]: "BIGINT",
         "version_no": "BIGINT",
-        **_columns("first_seen_at TIMESTAMPTZ, last_seen_at TIMESTAMPTZ"),
+        **columns_of("first_seen_at TIMESTAMPTZ, last_seen_at TIMESTAMPTZ"),
         "document": sql_type(DOCUMENTS[kind]),
         "_load_id": "VARCHAR",
     }
@@ -210,22 +210,22 @@ _COMPONENT = (
 _FORM = "rule_parameters BIGINT[], complexity BIGINT"
 # The candidate rules, for the tables of the same names in audit.
 FORMULA_CANDIDATES = {
-    "raw.formula_forms": _columns(
+    "raw.formula_forms": columns_of(
         "rule_target VARCHAR, form_no BIGINT, form VARCHAR, form_description VARCHAR, line_expression VARCHAR, "
         f"unit_expression VARCHAR, rest_expression VARCHAR, {_FORM}, is_found BOOLEAN"
     ),
-    "raw.formula_rules": _columns(
+    "raw.formula_rules": columns_of(
         "rule_target VARCHAR, form_no BIGINT, rounding_no BIGINT, rule VARCHAR, rule_description VARCHAR, "
         f"expression VARCHAR, {_FORM}, kept_decimals BIGINT, rounding_mode VARCHAR, rounded_per VARCHAR"
     ),
-    "raw.formula_parts": _columns(
+    "raw.formula_parts": columns_of(
         "rule_target VARCHAR, part_no BIGINT, part VARCHAR, deciding_case VARCHAR, is_tested BOOLEAN, "
         "parameter_no BIGINT"
     ),
 }
 # What evidence/ gathers, for the tables of the same names in audit.
 FORMULA_EVIDENCE = {
-    "raw.formula_populations": _columns(
+    "raw.formula_populations": columns_of(
         "rule_target VARCHAR, population_no BIGINT, scope VARCHAR, verdict VARCHAR, form_no BIGINT, "
         "rounding_no BIGINT, rule_setting_no BIGINT, is_assumable BOOLEAN, open_parts BIGINT[], "
         "candidate_forms BIGINT[], order_count BIGINT, fit_count BIGINT, min_fit_rate DOUBLE, candidate_count BIGINT, "
@@ -234,11 +234,11 @@ FORMULA_EVIDENCE = {
         "residual_kind VARCHAR, residual_value DECIMAL(18,4), residual_base VARCHAR, "
         "residual_condition VARCHAR, settlement VARCHAR"
     ),
-    "raw.formula_divisions": _columns(
+    "raw.formula_divisions": columns_of(
         "rule_target VARCHAR, node_no BIGINT, dimension VARCHAR, part_no BIGINT, value VARCHAR, is_rest BOOLEAN, "
         "child_no BIGINT"
     ),
-    "raw.formula_evidence": _columns(
+    "raw.formula_evidence": columns_of(
         "rule_target VARCHAR, population_no BIGINT, form_no BIGINT, part_no BIGINT, order_count BIGINT, "
         "fit_count BIGINT, min_fit_count BIGINT, is_leader BOOLEAN, is_refuted BOOLEAN"
     ),
@@ -260,7 +260,7 @@ RAW: dict[str, dict[str, str]] = {
     "raw.order_versions": _versions("orders") | {"_payload_sha256": "VARCHAR"},
     **{f"raw.{ENTITIES[kind]}_versions": _versions(kind) | {"is_new": "BOOLEAN"} for kind in WHOLE_KINDS},
     "raw.order_edits": {
-        **_columns("order_id BIGINT, version_no BIGINT, lines_version_no BIGINT"),
+        **columns_of("order_id BIGINT, version_no BIGINT, lines_version_no BIGINT"),
         "before": sql_type(CONTENT),
         "after": sql_type(CONTENT),
         "changes": "STRUCT(field VARCHAR, old_value VARCHAR, new_value VARCHAR)[]",
@@ -268,13 +268,13 @@ RAW: dict[str, dict[str, str]] = {
     "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
     **{f"raw.{ENTITIES[kind]}_checks": {ENTITY[kind]: "BIGINT", **_CHECKS} for kind in KINDS},
     "raw.states": {
-        **_columns("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ"),
+        **columns_of("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ"),
         **_LINEAGE,
         **_CHECKS,
     },
     "raw.observations": OBSERVATION,
     "raw.refusals": OBSERVATION,
-    "raw.settings": _columns(
+    "raw.settings": columns_of(
         "business_day_time VARCHAR, business_day_timezone VARCHAR, business_day_start INTERVAL, "
         "daypart_of_hour VARCHAR[], sales_counted VARCHAR[], sales_excluded VARCHAR[], "
         "menus_product_id_scope VARCHAR, plaintext_fields VARCHAR[], known_fields VARCHAR[], "
@@ -282,73 +282,73 @@ RAW: dict[str, dict[str, str]] = {
         "formula_min_distinguishing_orders BIGINT, formula_max_violation_rate DOUBLE, finance_currency VARCHAR, "
         "finance_duplicate_minutes BIGINT"
     ),
-    "raw.document_notes": _columns("kind VARCHAR, load_id VARCHAR, id BIGINT, note VARCHAR"),
-    "raw.service_log": _columns(
+    "raw.document_notes": columns_of("kind VARCHAR, load_id VARCHAR, id BIGINT, note VARCHAR"),
+    "raw.service_log": columns_of(
         "day DATE, operation VARCHAR, aspect VARCHAR, name VARCHAR, n BIGINT, least DOUBLE, greatest DOUBLE, "
         "first_at TIMESTAMPTZ, last_at TIMESTAMPTZ"
     ),
-    "raw.assumptions": _columns(
+    "raw.assumptions": columns_of(
         "no BIGINT, question VARCHAR, section VARCHAR, undocumented VARCHAR, assumption VARCHAR, "
         "partner_question VARCHAR"
     ),
-    "raw.question_sentences": _columns("code VARCHAR, part VARCHAR, line VARCHAR"),
-    "raw.zone_offsets": _columns("timezone VARCHAR, from_us BIGINT, offset_us BIGINT"),
-    "raw.formula_settings": _columns(f"setting_no BIGINT, rule_target VARCHAR, rule VARCHAR, {_SCOPE}") | _CONDITIONS,
-    "raw.formula_components": _columns(f"{_COMPONENT}, {_SCOPE}") | _CONDITIONS,
+    "raw.question_sentences": columns_of("code VARCHAR, part VARCHAR, line VARCHAR"),
+    "raw.zone_offsets": columns_of("timezone VARCHAR, from_us BIGINT, offset_us BIGINT"),
+    "raw.formula_settings": columns_of(f"setting_no BIGINT, rule_target VARCHAR, rule VARCHAR, {_SCOPE}") | _CONDITIONS,
+    "raw.formula_components": columns_of(f"{_COMPONENT}, {_SCOPE}") | _CONDITIONS,
     **FORMULA_CANDIDATES,
     **FORMULA_EVIDENCE,
-    "raw.sales_sets": _columns(
+    "raw.sales_sets": columns_of(
         "statuses VARCHAR[], is_configured BOOLEAN, verdict VARCHAR, reason VARCHAR, store_day_count BIGINT, "
         "tied_store_day_count BIGINT, distinguishing_day_count BIGINT, distinguishing_tied_count BIGINT"
     ),
-    "raw.hints": _columns("seq BIGINT, received_at TIMESTAMPTZ, topic VARCHAR, kind VARCHAR, id BIGINT"),
-    "raw.product_categories": _columns("product_id BIGINT, category VARCHAR"),
-    "raw.plans": _columns(
+    "raw.hints": columns_of("seq BIGINT, received_at TIMESTAMPTZ, topic VARCHAR, kind VARCHAR, id BIGINT"),
+    "raw.product_categories": columns_of("product_id BIGINT, category VARCHAR"),
+    "raw.plans": columns_of(
         "plan_no BIGINT, planned_at TIMESTAMPTZ, due BIGINT, left_out BIGINT, population BIGINT, sampled BIGINT, "
         "checked BIGINT, changed BIGINT, missing BIGINT, confidence DOUBLE, share_low DOUBLE, share_high DOUBLE, "
         "gap_requested_count BIGINT, gap_found_count BIGINT, gap_unnotified_count BIGINT"
     ),
-    "raw.control_totals": _columns(
+    "raw.control_totals": columns_of(
         "entry_no BIGINT, imported_at TIMESTAMPTZ, business_date DATE, store_id BIGINT, order_count BIGINT, "
         "amount DECIMAL(38,4), amount_field VARCHAR, sale_classes VARCHAR"
     ),
-    "raw.settlement_statements": _columns(
+    "raw.settlement_statements": columns_of(
         "entry_no BIGINT, imported_at TIMESTAMPTZ, platform VARCHAR, order_platforms VARCHAR[], file VARCHAR, "
         "file_sha256 VARCHAR, timezone VARCHAR, window_minutes BIGINT, short_modulus BIGINT, due_days BIGINT, "
         "statement_ref VARCHAR, row_count BIGINT, currency VARCHAR, amount DECIMAL(38,4)"
     ),
     "raw.settlement_lines": {"entry_no": "BIGINT", **_of_arrow(LINES)},
-    "raw.bank_files": _columns("entry_no BIGINT, platform VARCHAR, first_day DATE, last_day DATE"),
+    "raw.bank_files": columns_of("entry_no BIGINT, platform VARCHAR, first_day DATE, last_day DATE"),
     "raw.bank_payouts": {"entry_no": "BIGINT", "platform": "VARCHAR", "file": "VARCHAR", **_of_arrow(CREDITS)},
-    "raw.verifications": _columns(
+    "raw.verifications": columns_of(
         "verification_no BIGINT, verified_at TIMESTAMPTZ, part VARCHAR, first_order_id BIGINT, last_order_id BIGINT, "
         "business_date DATE, order_count BIGINT, table_count BIGINT, difference_count BIGINT, "
         "first_difference VARCHAR, release_id VARCHAR, duration_ms BIGINT"
     ),
-    "raw.day_closes": _columns(
+    "raw.day_closes": columns_of(
         "business_date DATE, store_id BIGINT, is_every_store BOOLEAN, close_entry_no BIGINT, closed_at TIMESTAMPTZ, "
         "period VARCHAR"
     ),
     "raw.closed_orders": {"close_entry_no": "BIGINT", **_of_arrow(CLOSED_ORDERS)},
-    "raw.closed_rules": _columns(
+    "raw.closed_rules": columns_of(
         "close_entry_no BIGINT, rule_no BIGINT, rule_target VARCHAR, scope VARCHAR, scope_value VARCHAR, "
         "rule VARCHAR, basis VARCHAR, open_parts BIGINT[], is_assumable BOOLEAN"
     ),
-    "raw.closed_scopes": _columns(
+    "raw.closed_scopes": columns_of(
         "close_entry_no BIGINT, rule_no BIGINT, condition_no BIGINT, dimension VARCHAR, part VARCHAR, "
         "is_other BOOLEAN, value VARCHAR, first_day DATE, last_day DATE"
     ),
-    "raw.closed_components": _columns(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}") | _CONDITIONS,
+    "raw.closed_components": columns_of(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}") | _CONDITIONS,
     "raw.restated": {
         "entry_no": "BIGINT",
         **_of_arrow(RESTATEMENTS),
-        **_columns("posted_period VARCHAR, reversed_period VARCHAR"),
+        **columns_of("posted_period VARCHAR, reversed_period VARCHAR"),
     },
-    "raw.break_decisions": _columns(
+    "raw.break_decisions": columns_of(
         "break_key VARCHAR, content VARCHAR, reason VARCHAR, accepted_by VARCHAR, accepted_as VARCHAR, "
         "accepted_at TIMESTAMPTZ, account_class VARCHAR, assignee VARCHAR, comment_count BIGINT"
     ),
-    "raw.findings": _columns(
+    "raw.findings": columns_of(
         "check_name VARCHAR, table_name VARCHAR, entity_id BIGINT, location VARCHAR, residual DECIMAL(38,4), "
         "detail VARCHAR"
     ),
