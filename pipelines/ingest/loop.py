@@ -241,10 +241,8 @@ class _Ingestion:
         self._note(answer, outcome)
         at, status = load.in_order(answer.fetched_at), answer.status
         cost = Cost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
-        if answer.code:
-            load.failed(answer.id, answer.code, at, status, cost)
-        elif status == 404:
-            load.missing(answer.id, at, status, cost)
+        if answer.code or status == 404:
+            load.no_document(answer.id, answer.code or None, at, status, cost)
         else:
             load.validate(answer.body, answer.id, at, status, cost=cost)
 

@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import contextmanager
 from decimal import localcontext
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pipelines.clock import utc_now
 from pipelines.inventory import note_files
@@ -22,13 +22,13 @@ from pipelines.landing.raw_rows import (
     FAILED,
     OBSERVATIONS,
     VERDICTS,
-    DocumentRows,
     LoadSummary,
     ObservationRows,
     Refusal,
     Source,
     TableWriter,
     Waiting,
+    document_row,
     documents_schema,
     place,
 )
@@ -49,6 +49,18 @@ if TYPE_CHECKING:
 
 _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector from going through a batch again and again: nothing in one refers in a circle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class Load:
@@ -132,26 +144,17 @@ class Load:
         """Land an accepted document again, as today's settings make it."""
         self._put(Waiting(self._seq, None, validated.id, observed_at, source, http_status, None, validated, size))
 
-    def missing(
+    def no_document(
         self,
         id: int,  # noqa: A002
-        observed_at: dt.datetime | None = None,
-        http_status: int | None = 404,
-        cost: Cost | None = None,
-    ) -> None:
-        """Take note that the service has no document of this id."""
-        self._unanswered(id, None, observed_at, http_status, cost)
-
-    def failed(
-        self,
-        id: int,  # noqa: A002
-        reason: str,
+        failure: str | None = None,
         observed_at: dt.datetime | None = None,
         http_status: int | None = None,
         cost: Cost | None = None,
     ) -> None:
-        """Take note that asking for this id gave no answer; `reason` is a short code."""
-        self._unanswered(id, reason, observed_at, http_status, cost)
+        """Take note that the service has no document of this id, or gave no answer: `failure` is a short code then."""
+        at = observed_at or self.in_order(self._now())
+        self._put(Waiting(self._seq, None, id, at, self._source, http_status, failure, cost=cost))
 
     def commit(self) -> LoadSummary:
         """Write everything in the order that a kill cannot break, and say what became of it."""
@@ -182,12 +185,6 @@ class Load:
             self._index.close()
             self._lock.release()
 
-    def _unanswered(
-        self, id_: int, failure: str | None, at: dt.datetime | None, http_status: int | None, cost: Cost | None
-    ) -> None:
-        at = at or self.in_order(self._now())
-        self._put(Waiting(self._seq, None, id_, at, self._source, http_status, failure, cost=cost))
-
     def _put(self, waiting: Waiting) -> None:
         self._waiting.append(waiting)
         if waiting.source == "live" and waiting.observed_at is not None:
@@ -197,75 +194,63 @@ class Load:
         if len(self._waiting) >= _BODIES_AT_ONCE or self._waiting_bytes >= _BYTES_AT_ONCE:
             self._flush()
 
+    @no_collection()
     def _flush(self) -> None:
-        with no_collection():
-            self._validate_waiting()
-
-    def _validate_waiting(self) -> None:
         batch, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not batch:
             return
         if self._writers is None:
             self._writers = self._begin()
-        validated, refused = self._validate(batch)
+        self._validate(batch)
         sealings = [
-            PersonalData(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in validated.items()
+            PersonalData(each.id, item.seq, each.phone, each.email, each.content)
+            for item in batch
+            if (each := item.document) is not None
         ]
         encrypted = self._vault.encrypt(self.kind, self.load_id, sealings)
-        bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
+        bodies = [(item.asked, item.body or b"") for item in batch if item.refusal is not None]
         refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, utc_now()) if bodies else []
-        self._write(
-            batch,
-            validated,
-            dict(zip(validated, encrypted, strict=True)),
-            refused,
-            dict(zip(refused, refs, strict=True)),
-        )
+        self._write(batch, self._writers, iter(encrypted), iter(refs))
 
     def _begin(self) -> tuple[TableWriter, TableWriter]:
         self._vault.begin(self.load_id, self.kind)
         documents, observations = pair(self._data_dir, self.kind, self.load_id)
         return (TableWriter(documents, documents_schema(self.kind)), TableWriter(observations, OBSERVATIONS))
 
-    def _validate(self, batch: list[Waiting]) -> tuple[dict[int, ValidatedDocument], dict[int, Refusal]]:
-        validated: dict[int, ValidatedDocument] = {}
-        refused: dict[int, Refusal] = {}
+    def _validate(self, batch: list[Waiting]) -> None:
+        """Give each item that has a body its document, or its refusal."""
         validate = self._validator.validate
         with localcontext(EXACT):
-            for at, item in enumerate(batch):
-                if item.ready is not None:
-                    validated[at] = item.ready
+            for item in batch:
                 if item.body is None:
                     continue
                 try:
-                    validated[at] = validate(item.body, item.asked)
+                    item.document = validate(item.body, item.asked)
                 except InvalidDocumentError as error:
                     id_ = self._validator.own_id(item.body) if item.asked is None else item.asked
-                    refused[at] = Refusal(id_, error.reason, error.pointer)
-        return validated, refused
+                    item.refusal = Refusal(id_, error.reason, error.pointer, item.seq)
 
     def _write(
         self,
         batch: list[Waiting],
-        validated: dict[int, ValidatedDocument],
-        encrypted: dict[int, Encrypted],
-        refused: dict[int, Refusal],
-        refs: dict[int, str],
+        writers: tuple[TableWriter, TableWriter],
+        encrypted: Iterator[Encrypted],
+        refs: Iterator[str],
     ) -> None:
-        assert self._writers is not None  # noqa: S101 -- the batch began it
-        known = self._index.latest(each.id for each in validated.values())
-        documents = DocumentRows()
+        """Write the rows of a batch; `encrypted` has one for each of its documents, `refs` for each refusal."""
+        known = self._index.latest(item.document.id for item in batch if item.document is not None)
+        documents: list[tuple[Any, ...]] = []
         observations = self._new_rows(self.load_id, self._started_at)
         places: list[tuple[int, Seen]] = []
         load_id = self.load_id
-        for at, item in enumerate(batch):
-            if (document := validated.get(at)) is not None:
+        for item in batch:
+            if (document := item.document) is not None:
                 own = Seen(document.sha256, rank(item.observed_at, item.source, load_id, item.seq))
                 verdict, is_new = place(known, document.id, own)
-                personal = encrypted[at]
+                personal = next(encrypted)
                 self._returned += verdict == "accepted" and not is_new and item.source == "live"
                 if is_new:
-                    documents.add(document, load_id, item.size, is_erased=personal.is_erased)
+                    documents.append(document_row(document, load_id, item.size, is_erased=personal.is_erased))
                 places.append((document.id, own))
                 observations.add(
                     item,
@@ -275,19 +260,19 @@ class Load:
                     customer_key=personal.customer_key if self._has_key else None,
                     changed=personal.changed,
                 )
-            elif (refusal := refused.get(at)) is not None:
+            elif (refusal := item.refusal) is not None:
                 verdict = "quarantined"
                 reason, pointer = refusal.reason, refusal.pointer
-                observations.add(item, refusal.id, verdict, reason=reason, pointer=pointer, refused_ref=refs[at])
-                self._refusals.append(refusal._replace(seq=item.seq))
+                observations.add(item, refusal.id, verdict, reason=reason, pointer=pointer, refused_ref=next(refs))
+                self._refusals.append(refusal)
             else:
                 verdict = FAILED if item.failure is not None else "missing"
                 observations.add(item, item.asked, verdict, reason=item.failure)
                 if item.failure is not None:
                     self._refusals.append(Refusal(item.asked, item.failure, None))
             self._counts[verdict] += 1
-        self._writers[0].add(documents.columns())
-        self._writers[1].add(observations.columns())
+        writers[0].add(documents)
+        writers[1].add(observations.rows)
         self._index.add(places)
 
 
@@ -299,15 +284,3 @@ def recover_killed_loads(data_dir: Path, vault: Vault, kind: str) -> None:
         for load_id in open_loads:
             (vault.finish if load_id in committed else vault.undo)(load_id)
     sweep(data_dir, kind, noted_files(data_dir))
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Keep the garbage collector from going through a batch again and again: nothing in one refers in a circle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -88,7 +88,7 @@ class LoadSummary(NamedTuple):
 
 
 class Waiting(msgspec.Struct, gc=False):
-    """A body, or a missing one, without a verdict yet."""
+    """A body, or a missing one, without a verdict yet; validation gives a body its document, or its refusal."""
 
     seq: int
     body: bytes | None  # None: the service has no such document
@@ -97,9 +97,10 @@ class Waiting(msgspec.Struct, gc=False):
     source: str
     http_status: int | None
     failure: str | None = None
-    ready: ValidatedDocument | None = None  # validated already: a document that is landed again
+    document: ValidatedDocument | None = None  # there from the beginning if it is landed again
     size: int = 0  # of the body, in bytes
     cost: Cost | None = None  # None: it was not fetched
+    refusal: Refusal | None = None
 
 
 def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:
@@ -199,13 +200,13 @@ class TableWriter:
         if load_ids:
             self._file.add_key_value_metadata({LOAD_IDS: ",".join(load_ids)})
 
-    def add(self, columns: list[Any] | None) -> None:
-        """Add rows, given as one sequence a column, in the schema's order."""
-        if columns is None:
+    def add(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows, their values in the schema's order."""
+        if not rows:
             return
         arrays = [
             _texts(each) if field.name == "document" else pa.array(each, field.type)
-            for each, field in zip(columns, self._schema, strict=True)
+            for each, field in zip(zip(*rows, strict=True), self._schema, strict=True)
         ]
         self._keep(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
@@ -245,54 +246,38 @@ class TableWriter:
         self._parts, self._rows, self._bytes = [], 0, 0
 
 
-def _texts(documents: list[bytes]) -> pa.Array:
+def _texts(documents: Sequence[bytes]) -> pa.Array:
     """Return UTF-8 texts as a column, without decoding each only to encode it again."""
     offsets = array("i", accumulate(map(len, documents), initial=0))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(documents))]
     return pa.Array.from_buffers(pa.string(), len(documents), buffers)
 
 
-class _Rows:
-    """Rows of a raw table, gathered for a batch."""
+def document_row(validated: ValidatedDocument, load_id: str, size: int, *, is_erased: bool) -> tuple[Any, ...]:
+    """Return the row of a document that is not stored yet; `size` is its bytes as received.
 
-    def __init__(self) -> None:
-        self._rows: list[tuple[Any, ...]] = []
-
-    def columns(self) -> list[Any] | None:
-        """Return the rows as columns; None when there are none."""
-        return [list(column) for column in zip(*self._rows, strict=True)] or None
-
-
-class DocumentRows(_Rows):
-    """Rows of raw/documents."""
-
-    def add(self, validated: ValidatedDocument, load_id: str, size: int, *, is_erased: bool) -> None:
-        """Add a document that is not stored yet; `size` is its bytes as received.
-
-        The plaintext fields of an erased order are left out.
-        """
-        self._rows.append(
-            (
-                validated.id,
-                validated.sha256.hex(),
-                without_plaintext(validated.document) if is_erased else validated.document,
-                load_id,
-                size,
-                validated.missing_fields,
-                validated.rounded_count,
-                b'"_unknown":' in validated.document,
-                is_erased,
-                *validated.counts,
-                *validated.sums,
-            )
-        )
+    The plaintext fields of an erased order are left out.
+    """
+    return (
+        validated.id,
+        validated.sha256.hex(),
+        without_plaintext(validated.document) if is_erased else validated.document,
+        load_id,
+        size,
+        validated.missing_fields,
+        validated.rounded_count,
+        b'"_unknown":' in validated.document,
+        is_erased,
+        *validated.counts,
+        *validated.sums,
+    )
 
 
-class ObservationRows(_Rows):
-    """Rows of raw/observations."""
+class ObservationRows:
+    """Rows of raw/observations, gathered for a batch."""
 
     def __init__(self, kind: str, load_id: str, load_started_at: dt.datetime, *, is_backfill: bool) -> None:
-        super().__init__()
+        self.rows: list[tuple[Any, ...]] = []
         self._kind, self._load_id = kind, load_id
         self._of_load = (is_backfill, load_started_at)
 
@@ -312,7 +297,7 @@ class ObservationRows(_Rows):
         """Add a body with its verdict, or an id without one."""
         row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, sha256, item.http_status)
         why = (self._load_id, reason, pointer, customer_key, changed, refused_ref)
-        self._rows.append((*row, *why, *_took(item.cost), *self._of_load))
+        self.rows.append((*row, *why, *_took(item.cost), *self._of_load))
 
 
 def _took(cost: Cost | None) -> tuple[Any, ...]:

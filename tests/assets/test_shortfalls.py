@@ -49,7 +49,7 @@ def test_a_run_that_nothing_came_of_fails_with_the_reason(settings: Settings, se
         fail_if_nothing_came(settings, session)
     assert raised.value.__cause__ is error
     with open_vault(settings) as vault, Load(settings, vault, "orders") as load:
-        load.missing(7)
+        load.no_document(7)
         load.commit()
     fail_if_nothing_came(settings, session)
 

@@ -30,7 +30,7 @@ def land_at(settings: Settings, vault: Vault) -> Callable[..., LoadSummary]:
         with Load(settings, vault, "orders", source, now=lambda: now) as load:
             for document in documents:
                 if isinstance(document, int):
-                    load.missing(document)
+                    load.no_document(document)
                 else:
                     load.validate(json.dumps(document).encode())
             return load.commit()
@@ -93,7 +93,7 @@ def test_clock_is_known_without_the_index(
     times = iter([TODAY, TODAY + dt.timedelta(hours=5), TODAY + dt.timedelta(hours=1)])
     with Load(settings, vault, "orders", "live", now=lambda: next(times)) as load:
         for _ in range(2):
-            load.missing(8)
+            load.no_document(8)
         load.commit()
     for file in (settings.data_dir / "raw" / "index").iterdir():
         file.unlink()

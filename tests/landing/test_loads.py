@@ -53,10 +53,8 @@ def test_nothing_vanishes(
         for what, value in given_:
             if what == "body":
                 load.validate(value)  # type: ignore[arg-type]
-            elif what == "missing":
-                load.missing(value)  # type: ignore[arg-type]
             else:
-                load.failed(value, "timeout")  # type: ignore[arg-type]
+                load.no_document(value, "timeout" if what == "failed" else None)  # type: ignore[arg-type]
         summary = load.commit()
     rows = _observations(settings)[before:]
     assert sum(summary.counts.values()) == len(given_) == len(rows)

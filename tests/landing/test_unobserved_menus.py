@@ -30,7 +30,7 @@ def land_at(settings: Settings, vault: Vault) -> Callable[..., None]:
         with Load(settings, vault, kind, "live", now=lambda: at(day)) as load:
             for document in documents:
                 if isinstance(document, int):
-                    load.missing(document)
+                    load.no_document(document)
                 else:
                     load.validate(json.dumps(document).encode())
             load.commit()
