@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow.parquet as pq
 
 from pipelines.inbox.learning import NotFoundGuard, is_above
 from pipelines.inbox.store import INT64
-from pipelines.landing import Refusal, raw_files
+from pipelines.landing import Refusal
+from pipelines.landing.raw_files import read_rows
 from pipelines.partner import Failed, RunStopped
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.vault import Answer
@@ -113,15 +113,8 @@ class Outcome:
 
 def refusals_of(data_dir: Path, kind: str, load_id: str) -> list[Refusal]:
     """Return what a landed load rejected."""
-    for file in raw_files(data_dir, kind).observations:
-        if load_id in file.load_ids:
-            table = pq.read_table(file.path, columns=["id", "reason", "pointer", "verdict", "load_id"])
-            return [
-                Refusal(row["id"], row["reason"], row["pointer"])
-                for row in table.to_pylist()
-                if row["verdict"] == "quarantined" and row["load_id"] == load_id
-            ]
-    return []
+    rows = read_rows(data_dir, kind, "observations", ("verdict", "id", "reason", "pointer"), {load_id})
+    return [Refusal(*why) for verdict, *why in rows if verdict == "quarantined"]
 
 
 class AnswerCheck:

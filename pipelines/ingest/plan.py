@@ -6,18 +6,15 @@ The values come from the warehouse and from landed files, the rules from the inb
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import notified_ids
 from pipelines.inbox.learning import History, gap_ids, gap_report, learn, missed_changes
-from pipelines.inbox.planner import SAMPLE, KnownOrder, add_plan, keep_plan, keep_results, plan, plans
+from pipelines.inbox.planner import SAMPLE, add_plan, keep_plan, keep_results, plan, plans
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
-from pipelines.landing import raw_files
-from pipelines.landing.raw_files import naming_damage
+from pipelines.landing.raw_files import read_rows
 from pipelines.settings import SettingsError
 from pipelines.warehouse.building.order_lookup import histories, known_orders, never_found
 
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from pipelines.inbox.planner import Presence
     from pipelines.inbox.worklist import WorkList
     from pipelines.settings import Settings
 
@@ -34,7 +30,7 @@ def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None)
     """Add the known orders that are due again, within [planner] request_budget; return sentences on the plan."""
     now = now or utc_now()
     learned = learn(History(*history) for history in histories(settings.data_dir))
-    planned = plan(_known(settings), now, settings.planner, learned=learned)
+    planned = plan(known_orders(settings.data_dir), now, settings.planner, learned=learned)
     add_plan(work, planned)
     report = [planned.sentence()]
     if learned.orders:
@@ -42,7 +38,7 @@ def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None)
     gap: list[int] = []
     if settings.planner.gap_probe:
         gap = gap_ids(
-            (known.order_id for known in known_orders(settings.data_dir)),
+            (known.id for known in known_orders(settings.data_dir)),
             never_found(settings.data_dir),
             settings.planner.gap_budget,
         )
@@ -63,7 +59,9 @@ def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]
     if not last or last[0].evaluated_at is not None:
         return []
     (kept,) = last
-    verdicts = _verdicts(settings, loads)
+    verdicts = dict(
+        read_rows(settings.data_dir, "orders", "observations", ("id", "verdict"), loads)
+    )  # the last of each
     sample = {id_: verdicts[id_] for id_ in kept.sample if id_ in verdicts}
     answered = [id_ for id_, verdict in sample.items() if verdict in ("accepted", "unchanged")]
     changed = sum(verdicts[id_] == "accepted" and _is_only_sampled(work, id_) for id_ in answered)
@@ -78,31 +76,6 @@ def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]
 def _is_only_sampled(work: WorkList, id_: int) -> bool:
     entry = work.entry("orders", id_)
     return entry is None or entry.why == {SAMPLE}
-
-
-def _verdicts(settings: Settings, loads: Sequence[str]) -> dict[int, str]:
-    """Return the last verdict of each order in these loads."""
-    wanted = set(loads)
-    found: dict[int, str] = {}
-    for file in raw_files(settings.data_dir, "orders").observations:
-        if wanted & set(file.load_ids):
-            with naming_damage(settings.data_dir, file.path):
-                table = pq.read_table(file.path, columns=["id", "verdict", "load_id"])
-            columns = (column.to_pylist() for column in table.columns)
-            found.update({id_: verdict for id_, verdict, load_id in zip(*columns, strict=True) if load_id in wanted})
-    return found
-
-
-def _known(settings: Settings) -> Iterator[KnownOrder]:
-    for known in known_orders(settings.data_dir):
-        yield KnownOrder(
-            id=known.order_id,
-            created_at=known.created_at,
-            last_checked_at=known.last_checked_at,
-            status=known.status,
-            presence=cast("Presence", known.presence),
-            archive_only=known.is_archive_only,
-        )
 
 
 _LARGEST_ID = 2**63 - 1

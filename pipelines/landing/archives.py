@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import pyarrow.parquet as pq
 
 from pipelines.durable import append, make_folder
 from pipelines.landing.data_folder import note_formats
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError, instant
 from pipelines.landing.load import Load
-from pipelines.landing.raw_files import LandingError, naming_damage, raw_files
+from pipelines.landing.raw_files import LandingError, raw_files, read_rows
 from pipelines.partner.pointer import PointerError, parse, raw_at
 
 if TYPE_CHECKING:
@@ -233,10 +232,11 @@ def backfill(
             done += noted.documents
             tell(kind, done, 0)
     tell(kind, done, 0)
+    verdicts = read_rows(settings.data_dir, kind, "observations", ("verdict",), {each.load_id for each in loads})
     return Backfilled(
         kind,
         len(asked.paths),
-        _verdicts(settings, kind, {each.load_id for each in loads}),
+        Counter(verdict for (verdict,) in verdicts),
         len(loads),
         earlier,
         None if menus is None else sum(each.without_menu for each in loads),
@@ -268,17 +268,6 @@ def _identity(path: Path, asked: Asked) -> str:
     except OSError as error:
         raise LandingError(f"{path} cannot be read: {error.strerror}; the files before it are landed") from None
     return digest.hexdigest()
-
-
-def _verdicts(settings: Settings, kind: str, load_ids: set[str]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for file in raw_files(settings.data_dir, kind).observations:
-        if load_ids & set(file.load_ids):
-            with naming_damage(settings.data_dir, file.path):
-                table = pq.read_table(file.path, columns=["verdict", "load_id"])
-            pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)
-            counts.update(verdict for verdict, load_id in pairs if load_id in load_ids)
-    return counts
 
 
 class _Journal:
@@ -326,23 +315,15 @@ class ObservedMenus:
 
     def __init__(self, data_dir: Path) -> None:
         first: dict[int, dt.datetime] = {}
-        for file in raw_files(data_dir, "menus").observations:
-            with naming_damage(data_dir, file.path):
-                table = pq.read_table(file.path, columns=["id", "observed_at", "verdict"])
-            for id_, at, verdict in zip(*(column.to_pylist() for column in table.columns), strict=True):
-                if at is not None and verdict in ("accepted", "unchanged"):
-                    first[id_] = min(at, first.get(id_, at))
+        for id_, at, verdict in read_rows(data_dir, "menus", "observations", ("id", "observed_at", "verdict")):
+            if at is not None and verdict in ("accepted", "unchanged"):
+                first[id_] = min(at, first.get(id_, at))
         self._since: dict[int, dt.datetime] = {}
-        for file in raw_files(data_dir, "stores").documents:
-            if not file.path.exists():
-                continue
-            with naming_damage(data_dir, file.path):
-                texts = pq.read_table(file.path, columns=["document"]).column(0).to_pylist()
-            for text in texts:
-                store = _STORE.decode(text)
-                times = [first[menu] for menu in store.menu_ids if menu in first]
-                if times:
-                    self._since[store.id] = min([*times, *filter(None, [self._since.get(store.id)])])
+        for (text,) in read_rows(data_dir, "stores", "documents", ("document",)):
+            store = _STORE.decode(text)
+            times = [first[menu] for menu in store.menu_ids if menu in first]
+            if times:
+                self._since[store.id] = min([*times, *filter(None, [self._since.get(store.id)])])
 
     def had(self, body: bytes) -> bool:
         """Tell whether a menu of the order's store had been observed when the order was made."""

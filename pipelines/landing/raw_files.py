@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
+    Area = Literal["documents", "observations"]
     Sums = dict[str, tuple[int, str]]
 
 
@@ -108,6 +109,26 @@ def raw_files(data_dir: Path, kind: str) -> RawFiles:
             for area in ("documents", "observations")
         )
     )
+
+
+def read_rows(
+    data_dir: Path, kind: str, area: Area, columns: tuple[str, ...], loads: Collection[str] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield these columns of the rows that are in force, of all loads or of some, whose files alone are read.
+
+    Documents whose loss was accepted are passed over. Raise RawDamageError, which names the file, where one cannot be
+    read.
+    """
+    wanted = None if loads is None else set(loads)
+    for file in getattr(raw_files(data_dir, kind), area):
+        if (wanted is not None and not wanted & set(file.load_ids)) or (area == "documents" and not file.path.exists()):
+            continue
+        with naming_damage(data_dir, file.path):
+            table = pq.read_table(file.path, columns=[*columns, "load_id"])
+        rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
+        for row, load_id in zip(rows, table.column("load_id").to_pylist(), strict=True):
+            if wanted is None or load_id in wanted:
+                yield row
 
 
 def folder(data_dir: Path, area: str, kind: str) -> Path:

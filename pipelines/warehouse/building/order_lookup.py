@@ -6,10 +6,11 @@ Reads only.
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.inbox.planner import KnownOrder
 from pipelines.landing import raw_files
 from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
@@ -28,28 +29,13 @@ _BATCH = 10_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-class Known(NamedTuple):
-    """One order of core.orders, and how the service answered last when asked for it.
-
-    `presence` is present, not_found (a 404 since, not yet often enough) or deleted; `is_archive_only`: what is known of
-    it came from a file.
-    """
-
-    order_id: int
-    created_at: dt.datetime | None
-    status: str | None
-    last_checked_at: dt.datetime | None
-    presence: str
-    is_archive_only: bool
-
-
-def known_orders(data_dir: Path) -> Iterator[Known]:
+def known_orders(data_dir: Path) -> Iterator[KnownOrder]:
     """Yield every known order, batch by batch; none before the first build."""
-    for order_id, created, status, checked, presence, is_archive_only in _rows(
+    for order_id, created, checked, status, presence, archive_only in _rows(
         data_dir,
         """
             select
-                orders.order_id, epoch_us(orders.created_at), orders.status, epoch_us(states.last_checked_at),
+                orders.order_id, epoch_us(orders.created_at), epoch_us(states.last_checked_at), orders.status,
                 case
                     when orders.is_deleted then 'deleted'
                     when states.last_verdict = 'missing' then 'not_found'
@@ -60,7 +46,7 @@ def known_orders(data_dir: Path) -> Iterator[Known]:
             join build.states as states on states.kind = 'orders' and states.id = orders.order_id
         """,
     ):
-        yield Known(order_id, _moment(created), status, _moment(checked), presence, is_archive_only)
+        yield KnownOrder(order_id, _moment(created), _moment(checked), status, presence, archive_only)
 
 
 def created_before(data_dir: Path, limit: dt.datetime) -> Iterator[int]:
