@@ -1,4 +1,8 @@
-"""Validate one body at a time: the document to land, or InvalidDocumentError."""
+"""Validate one body at a time: the document to land, or InvalidDocumentError.
+
+A walk by the documented shape validates every value, splits off personal data, counts and adds up. It defines the
+accepted documents; the quick path of orders gives the same.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.landing.budget import Budget, check_menu
-from pipelines.landing.exact import LEAVES, InvalidDocumentError, integer, plain, read
+from pipelines.landing.exact import (
+    EXACT,
+    ID_KEY,
+    INT64,
+    LEAVES,
+    InvalidDocumentError,
+    escaped,
+    integer,
+    money,
+    plain,
+    read,
+    shown,
+)
 from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.raw_rows import EMPTY, ValidatedDocument, digest
 from pipelines.landing.shape import (
@@ -20,20 +36,21 @@ from pipelines.landing.shape import (
     STORE,
     SUMS,
     ArrayField,
+    Field,
     MapField,
     ObjectField,
     Shape,
 )
-from pipelines.landing.unknown_fields import Trie, attributes, trie
-from pipelines.landing.walk import Walk
+from pipelines.landing.unknown_fields import Sorted, Trie, attributes, trie, within
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sized
 
     from pipelines.settings import Settings
     from pipelines.settings.tables import StoreRecord
 
 
+_ABSENT = object()
 _POSITION = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
@@ -80,9 +97,10 @@ class Validator:
             raise InvalidDocumentError("too_deep", "") from None
 
     def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
-        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, rounds=self._rounds, budget=self._budget)
+        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._budget, rounds=self._rounds)
         if self._kind == "stores":
-            id_, canonical = store_document(tree, self._settings.partner.store, walk)
+            canonical = walk.store(tree, self._settings.partner.store)
+            id_ = canonical["id"]
         else:
             canonical = walk.document(tree, SHAPES[self._kind])
             id_ = _at(self.id_pointer, canonical)
@@ -150,55 +168,161 @@ def _at(pointer: str, document: Any) -> Any:
     return document
 
 
-def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tuple[int, dict[str, Any]]:
-    """Return a store's id and canonical document; raise InvalidDocumentError for a wrong type where a pointer leads."""
-    named: dict[str, tuple[str, ...]] = {
-        **{field.name: (getattr(record, f"{field.name}_pointer"),) for field in STORE.leaves},
-        "menu_ids": record.menu_id_pointers,
-        "attributes": record.allowed_pointers,
-    }
-    patterns = {pointer: name for name, each in reversed(named.items()) for pointer in each if pointer}
-    found = walk.unknown
-    found.members(tree, "", "", trie(patterns))
-    held: dict[str, list[tuple[str, str, Any]]] = {name: [] for name in named}
-    for kept in found.kept:
-        for name, pointers in named.items():
-            if kept[0] in pointers:
-                held[name].append(kept)
-    canonical: dict[str, Any] = {}
-    for name, leaf, *_ in STORE.leaves:
-        if not named[name][0]:
-            continue
-        if not held[name]:
-            _missing(name, named[name][0], walk, "absent")
-            continue
-        _, pointer, value = held[name][0]
-        if value is None:
-            _missing(name, pointer, walk, "null")
-            canonical[name] = None
+class Walk:
+    """One walk through one document, and what it found."""
+
+    def __init__(self, keep: Trie, plaintext_fields: Iterable[str], budget: Budget, *, rounds: bool) -> None:
+        self._keep = keep
+        self._open = frozenset(plaintext_fields)
+        self._rounds = rounds
+        self._budget = budget
+        self.missing_fields: set[str] = set()
+        self.counts: dict[str, int] = {}
+        self.sums: dict[str, Decimal] = {}
+        self.rounded = 0
+        self.encrypted: dict[str, Any] = {}
+        self.unknown = Sorted()
+
+    def document(self, tree: Any, shape: Shape) -> dict[str, Any]:
+        """Return the canonical document of `tree`; raise InvalidDocumentError where its shape is wrong."""
+        canonical = self._object(tree, shape, "", "", self._keep)
+        if self.unknown.unknown:
+            canonical["_unknown"] = self.unknown.types()
+        if self.unknown.kept:
+            canonical["_kept"] = self.unknown.by_pointer()
+        self.encrypted.update(self.unknown.encrypted)
+        return canonical
+
+    def _object(self, value: Any, shape: Shape, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise InvalidDocumentError("wrong_type", at)
+        canonical: dict[str, Any] = {}
+        for field in shape.fields:
+            own = value.get(field.name, _ABSENT)
+            place, path = f"{at}/{field.name}", f"{pattern}/{field.name}"
+            if own is _ABSENT or own is None:
+                self._missing(field, canonical, place, path, absent=own is _ABSENT)
+            elif isinstance(field, Field):
+                self._leaf(field, own, canonical, place)
+            elif isinstance(field, ObjectField):
+                below = within(keep, field.name)
+                canonical[field.name] = self._object(own, field.of, place, path, below)
+            elif isinstance(field, ArrayField):
+                canonical[field.name] = self._many(field, own, place, path, within(keep, field.name, "*"))
+            else:
+                canonical[field.name] = self._keyed(field, own, place, path, within(keep, field.name, "*"))
+        if len(value) > len(shape.fields) or not value.keys() <= shape.names:
+            names = shape.names
+            rest = {key: each for key, each in value.items() if key not in names}
+            self.unknown.members(rest, at, pattern, keep)
+        return canonical
+
+    def _missing(
+        self,
+        field: Field | ObjectField | ArrayField | MapField,
+        canonical: dict[str, Any],
+        place: str,
+        path: str,
+        *,
+        absent: bool,
+    ) -> None:
+        if isinstance(field, Field | ObjectField) and field.required:
+            raise InvalidDocumentError("no_id", place)
+        if absent and isinstance(field, Field) and field.is_optional:
+            return
+        self.missing_fields.add(f"{path[1:]}={'absent' if absent else 'null'}")
+        if not absent:
+            hidden = isinstance(field, Field) and field.is_hidden
+            canonical[f"has_{field.name}" if hidden else field.name] = None
+
+    def _leaf(self, field: Field, own: Any, canonical: dict[str, Any], place: str) -> None:
+        if field.leaf == "money":
+            text, amount, rounded = money(own, place, rounds=self._rounds)
+            canonical[field.name] = text
+            self.rounded += rounded
+            total = self.sums.get(field.adds_to, Decimal(0))
+            self.sums[field.adds_to] = EXACT.add(total, amount)
+            return
+        valid = LEAVES[field.leaf](own, place)
+        if not field.is_hidden:
+            canonical[field.name] = valid
+            return
+        canonical[f"has_{field.name}"] = valid != ""
+        if field.name in self._open:
+            canonical[field.name] = valid
         else:
-            canonical[name] = LEAVES[leaf](value, pointer)
-    canonical["menu_ids"] = list(_menu_ids(held["menu_ids"], walk))
-    walk.counts["menu_ids"] = len(canonical["menu_ids"])
-    if held["attributes"]:
-        canonical["attributes"] = attributes(held["attributes"])
-    if found.unknown:
-        canonical["_unknown"] = found.types()
-    walk.encrypted.update(found.encrypted)
-    return canonical["id"], canonical
+            self.encrypted[place] = valid
 
+    def _many(self, field: ArrayField, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
+        if not isinstance(own, list):
+            raise InvalidDocumentError("wrong_type", at)
+        self._count(field, own)
+        return [self._element(field.of, element, f"{at}/{no}", f"{pattern}/*", keep) for no, element in enumerate(own)]
 
-def _missing(name: str, pointer: str, walk: Walk, how: str) -> None:
-    if name == "id":
-        raise InvalidDocumentError("no_id", pointer)
-    walk.missing_fields.add(f"{name}={how}")
+    def _keyed(self, field: MapField, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
+        if not isinstance(own, dict):
+            raise InvalidDocumentError("wrong_type", at)
+        for key in own:
+            if not ID_KEY.fullmatch(key) or int(key) not in INT64:
+                raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
+        self._count(field, own)
+        return {
+            key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)
+        }
 
+    def _count(self, field: ArrayField | MapField, own: Sized) -> None:
+        """Count elements before they are walked: too many are not."""
+        self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
+        self._budget.check(self.counts.values())
 
-def _menu_ids(held: list[tuple[str, str, Any]], walk: Walk) -> Iterator[int]:
-    if not held:
-        walk.missing_fields.add("menu_ids=absent")
-    for _, pointer, value in held:
-        if value is None:
-            walk.missing_fields.add("menu_ids=null")
-        else:
-            yield integer(value, pointer)
+    def _element(self, shape: Shape, own: Any, at: str, pattern: str, keep: Trie) -> Any:
+        if own is None:
+            self.missing_fields.add(f"{pattern[1:]}=null")
+            return None
+        return self._object(own, shape, at, pattern, keep)
+
+    def store(self, tree: dict[str, Any], record: StoreRecord) -> dict[str, Any]:
+        """Return a store's canonical document; raise InvalidDocumentError for a wrong type where a pointer leads."""
+        named: dict[str, tuple[str, ...]] = {
+            **{field.name: (getattr(record, f"{field.name}_pointer"),) for field in STORE.leaves},
+            "menu_ids": record.menu_id_pointers,
+            "attributes": record.allowed_pointers,
+        }
+        patterns = {pointer: name for name, each in reversed(named.items()) for pointer in each if pointer}
+        found = self.unknown
+        found.members(tree, "", "", trie(patterns))
+        held: dict[str, list[tuple[str, str, Any]]] = {name: [] for name in named}
+        for kept in found.kept:
+            for name, pointers in named.items():
+                if kept[0] in pointers:
+                    held[name].append(kept)
+        canonical: dict[str, Any] = {}
+        for name, leaf, *_ in STORE.leaves:
+            if not named[name][0]:
+                continue
+            _, pointer, value = held[name][0] if held[name] else ("", named[name][0], _ABSENT)
+            if value is not _ABSENT and value is not None:
+                canonical[name] = LEAVES[leaf](value, pointer)
+                continue
+            if name == "id":
+                raise InvalidDocumentError("no_id", pointer)
+            self.missing_fields.add(f"{name}={'absent' if value is _ABSENT else 'null'}")
+            if value is None:
+                canonical[name] = None
+        canonical["menu_ids"] = list(self._menu_ids(held["menu_ids"]))
+        self.counts["menu_ids"] = len(canonical["menu_ids"])
+        if held["attributes"]:
+            canonical["attributes"] = attributes(held["attributes"])
+        if found.unknown:
+            canonical["_unknown"] = found.types()
+        self.encrypted.update(found.encrypted)
+        return canonical
+
+    def _menu_ids(self, held: list[tuple[str, str, Any]]) -> Iterator[int]:
+        if not held:
+            self.missing_fields.add("menu_ids=absent")
+        for _, pointer, value in held:
+            if value is None:
+                self.missing_fields.add("menu_ids=null")
+            else:
+                yield integer(value, pointer)
