@@ -205,6 +205,29 @@ def is_unsettled(path: Path, noted: tuple[int, str]) -> bool:
     return draft.exists() and measured(draft) == noted
 
 
+def fault(path: Path, noted: tuple[int, str], *, reads: bool = False) -> str:
+    """Return how a file differs from its note; "" if it does not, or its new content waits to be renamed.
+
+    The content is compared of small files, and if it `reads` also of others.
+    """
+    if is_unsettled(path, noted):
+        return ""
+    try:
+        size = path.stat().st_size
+        if size != noted[0]:
+            return f"{size:,} bytes instead of {noted[0]:,}"
+        return "other content than was written" if (reads or is_small(path.name)) and measured(path) != noted else ""
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+
+
+def is_small(name: str) -> bool:
+    """Tell by its name whether a file is read whenever it is compared."""
+    return name.endswith((".json", ".jsonl"))
+
+
 def is_noted(data_dir: Path, name: str, content: bytes) -> bool:
     """Tell whether a file was noted with this content."""
     return read_inventory(data_dir).files.get(name) == (len(content), hashlib.sha256(content).hexdigest())

@@ -195,7 +195,7 @@ class _Backup:
         raw = self.data_dir / "raw"
         for path in sorted([*raw.glob("backfill-*.jsonl"), *raw.glob("service/*.json")]):
             self._file(f"raw/{path.relative_to(raw)}")
-        for name in ("source.json", "checksums.json", "erasures.json"):
+        for name in ("source.json", "erasures.json"):
             if (raw / name).exists():
                 self._file(f"raw/{name}")
         loads: set[str] = set()

@@ -29,11 +29,11 @@ from pipelines.inventory import (
     accept,
     changing,
     damaged_parts,
+    fault,
     forget_files,
     is_expected,
     is_noted,
-    is_unsettled,
-    measured,
+    is_small,
     read_copy,
     read_inventory,
     settle,
@@ -61,7 +61,6 @@ ROUND = dt.timedelta(days=31)
 LEDGER = "ledger/ledger.jsonl"
 _NIGHTS = 28  # in which everything is read once
 _LEAST_SECONDS = 2.0  # of reading, so that a small folder is read as a whole each night
-_SMALL = (".json", ".jsonl")
 _LOST = {  # beginning of a path → the loss with it
     "raw/documents": "documents that the service may no longer have",
     "raw/observations": "when documents were observed, and with what verdict",
@@ -166,19 +165,8 @@ def _copies(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
 def _files(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
     """Yield files that are missing or of another size, and small ones of another content."""
     for name, noted in sorted(inventory.files.items()):
-        path = data_dir / name
-        if is_unsettled(path, noted):
-            continue
-        try:
-            size = path.stat().st_size
-            if size != noted[0]:
-                yield Damage(name, f"{size:,} bytes instead of {noted[0]:,}", "")
-            elif path.suffix in _SMALL and measured(path) != noted:
-                yield Damage(name, "other content than was written", "")
-        except FileNotFoundError:
-            yield Damage(name, "missing", "")
-        except OSError as error:
-            yield Damage(name, f"it cannot be read ({error.strerror})", "")
+        if why := fault(data_dir / name, noted):
+            yield Damage(name, why, "")
 
 
 def _stores(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
@@ -199,7 +187,7 @@ def _ledger(settings: Settings) -> Iterator[Damage]:
 
 def _read(data_dir: Path, inventory: Inventory, known: set[str], seconds: float | None, found: Compared) -> None:
     """Read files and parts of stores from where the last night stopped, until the time is used or all are read."""
-    units = {name: noted[0] for name, noted in inventory.files.items() if Path(name).suffix not in _SMALL}
+    units = {name: noted[0] for name, noted in inventory.files.items() if not is_small(name)}
     for name, store in inventory.stores.items():
         if (data_dir / name).exists():
             size = (data_dir / name).stat().st_size
@@ -227,8 +215,8 @@ def _read_one(data_dir: Path, inventory: Inventory, unit: str) -> Iterator[Damag
     path = data_dir / name
     try:
         if not is_store:
-            if measured(path) != inventory.files[name]:
-                yield Damage(name, "other content than was written", "")
+            if why := fault(path, inventory.files[name], reads=True):
+                yield Damage(name, why, "")
         elif not part:
             if why := structure(path):
                 yield Damage(name, f"SQLite reports: {why}", "", stops=name == VAULT)

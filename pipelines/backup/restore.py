@@ -14,9 +14,9 @@ import msgspec
 
 from pipelines.backup.manifest import MANIFEST, BackupError, Manifest, backups, copy_file, read_manifest, sync_tree
 from pipelines.backup.rows import Comparison, compare_warehouse, compare_without_later_loads
-from pipelines.durable import file_hash, sync
+from pipelines.durable import sync
 from pipelines.finance.restating import build_and_record
-from pipelines.inventory import read_inventory, write_inventory
+from pipelines.inventory import fault, read_inventory, write_inventory
 from pipelines.landing.data_folder import RESTORING, guard_format, migrate
 from pipelines.privacy import NoErasures, apply_to_restored, known_erasures
 from pipelines.settings import SettingsError
@@ -63,8 +63,8 @@ def check_backup(folder: Path) -> tuple[Path, Manifest]:
     """Read every file of a backup, or of the last one in a folder; raise BackupError naming the damaged file."""
     backup = _chosen(folder)
     manifest = read_manifest(backup)
-    wrong = [why for file in manifest.files if (why := _damage(backup / file.path, file.bytes, file.sha256))]
-    _raise_damage(backup, wrong)
+    noted = {backup / file.path: (file.bytes, file.sha256) for file in manifest.files}
+    _raise_damage(backup, {path: fault(path, content, reads=True) for path, content in noted.items()})
     return backup, manifest
 
 
@@ -168,18 +168,17 @@ def _chosen(folder: Path) -> Path:
 
 def _copy(backup: Path, manifest: Manifest, draft: Path, show: Progress) -> None:
     """Copy every file of a backup; raise BackupError naming the damaged file."""
-    wrong = []
+    wrong = {}
     for number, file in enumerate(manifest.files, 1):
         source, target = backup / file.path, draft / file.path
         if not target.resolve().is_relative_to(draft.resolve()):
             raise BackupError(f"{backup / MANIFEST} is damaged: {file.path} is not a path within a data folder")
         try:
-            size, digest = copy_file(source, target)
+            if copy_file(source, target) != (noted := (file.bytes, file.sha256)):
+                wrong[source] = fault(source, noted, reads=True) or "read with errors"
         except FileNotFoundError:
-            wrong.append(f"{source} is missing")
+            wrong[source] = "missing"
             continue
-        if (size, digest) != (file.bytes, file.sha256):
-            wrong.append(_damage(source, file.bytes, file.sha256) or f"{source} (read with errors)")
         show("copying files of the backup", number, len(manifest.files))
     _raise_damage(backup, wrong)
     if (draft / "vault").exists():
@@ -188,24 +187,13 @@ def _copy(backup: Path, manifest: Manifest, draft: Path, show: Progress) -> None
             path.chmod(0o600)
 
 
-def _damage(path: Path, size: int, sha256: str) -> str:
-    try:
-        found = path.stat().st_size
-        if found != size:
-            return f"{path} ({found:,} bytes instead of {size:,})"
-        return "" if file_hash(path) == sha256 else f"{path} (other content than was backed up)"
-    except FileNotFoundError:
-        return f"{path} is missing"
-    except OSError as error:
-        return f"{path} ({error.strerror})"
-
-
-def _raise_damage(backup: Path, wrong: list[str]) -> None:
+def _raise_damage(backup: Path, faults: dict[Path, str]) -> None:
+    """Raise BackupError if a file has a fault, naming the first five."""
+    wrong = [f"{path} ({why})" for path, why in faults.items() if why]
     if wrong:
-        shown = "; ".join(wrong[:5])
         raise BackupError(
-            f"{backup} is damaged in {len(wrong)} files: {shown}. Nothing was restored: use another backup of "
-            f"{backup.parent}"
+            f"{backup} is damaged in {len(wrong)} files: {'; '.join(wrong[:5])}. Nothing was restored: use another "
+            f"backup of {backup.parent}"
         )
 
 

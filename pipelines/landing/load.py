@@ -17,7 +17,7 @@ from pipelines.clock import utc_now
 from pipelines.inventory import note_files
 from pipelines.landing.exact import EXACT, InvalidDocumentError
 from pipelines.landing.index import Clock, Index, Seen, load_id_at, rank
-from pipelines.landing.raw_files import LandingError, Lock, noted_files, pair, raw_files, sweep
+from pipelines.landing.raw_files import LandingError, Lock, pair, raw_files, sweep
 from pipelines.landing.raw_rows import (
     FAILED,
     OBSERVATIONS,
@@ -283,4 +283,4 @@ def recover_killed_loads(data_dir: Path, vault: Vault, kind: str) -> None:
         committed = set(raw_files(data_dir, kind).load_ids)
         for load_id in open_loads:
             (vault.finish if load_id in committed else vault.undo)(load_id)
-    sweep(data_dir, kind, noted_files(data_dir))
+    sweep(data_dir, kind)

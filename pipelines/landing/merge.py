@@ -23,7 +23,6 @@ from pipelines.landing.raw_files import (
     Merged,
     check_files,
     folder,
-    noted_files,
     pair,
     raw_files,
     read_manifest,
@@ -54,14 +53,14 @@ def merge_days(data_dir: Path, kind: str, before: dt.date, most_bytes: int = _MO
         return 0
     gone = 0
     with Lock(data_dir / "raw" / f"{kind}.lock", kind):
-        sweep(data_dir, kind, noted_files(data_dir))
+        sweep(data_dir, kind)
         files = raw_files(data_dir, kind)
         pairs = list(zip(files.documents, files.observations, strict=True))
         for together in _groups(pairs, before, most_bytes):
             if len(together) > 1:
                 rewrite(data_dir, kind, together, _same, _same)
                 gone += len(together)
-        sweep(data_dir, kind, noted_files(data_dir))
+        sweep(data_dir, kind)
     return gone
 
 
@@ -196,12 +195,12 @@ def erase_in_raw(data_dir: Path, order_ids: Collection[int], key_hashes: Collect
     erasure = RawErasure(order_ids, key_hashes)
     rewritten = 0
     with Lock(data_dir / "raw" / "orders.lock", "orders"):
-        sweep(data_dir, "orders", noted_files(data_dir))
+        sweep(data_dir, "orders")
         files = raw_files(data_dir, "orders")
         for documents, observations in zip(files.documents, files.observations, strict=True):
             if erasure.concerns(documents.path, observations.path):
                 rewrite(data_dir, "orders", [(documents, observations)], erasure.documents, erasure.observations)
                 rewritten += 1
         if rewritten:
-            sweep(data_dir, "orders", noted_files(data_dir))
+            sweep(data_dir, "orders")
     return rewritten

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.durable import UNFINISHED, make_folder, sync
-from pipelines.inventory import forget_files, is_unsettled, measured, note_files, read_inventory, write_noted
+from pipelines.inventory import fault, forget_files, note_files, read_inventory, write_noted
 from pipelines.landing.raw_rows import LOAD_IDS
 from pipelines.settings.kinds import KINDS
 
@@ -171,13 +171,14 @@ def write_manifest(data_dir: Path, kind: str, manifest: Manifest) -> None:
     write_noted(data_dir, manifest_file(data_dir, kind), msgspec.json.encode(manifest))
 
 
-def sweep(data_dir: Path, kind: str, counted: Collection[Path] = ()) -> None:
+def sweep(data_dir: Path, kind: str) -> None:
     """Remove what a killed load or merge left: unfinished files, documents without observations, merged-away pairs.
 
-    Documents of a load that `counted` are kept: their observations were lost since, and may be restored.
+    Documents of a load that counted are kept: their observations were lost since, and may be restored.
 
     Raise LandingError, and remove nothing, when the manifest does not name a merged pair that nothing else replaces.
     """
+    counted = {data_dir / name for name in checksums(data_dir)}
     in_force = raw_files(data_dir, kind)
     paths = {file.path for files in in_force for file in files}
     doomed = []
@@ -222,11 +223,6 @@ class RawDamageError(LandingError):
     """Files of raw/ are not what was landed; the message names them and says what to do."""
 
 
-def noted_files(data_dir: Path) -> set[Path]:
-    """Return every raw file that was noted: it belongs to a load that counted, whether it is still there or not."""
-    return {data_dir / name for name in checksums(data_dir)}
-
-
 def check_raw(data_dir: Path, *, hashes: bool = False) -> None:
     """Raise RawDamageError where a raw file is missing, or has another size, or hash, than was noted.
 
@@ -235,7 +231,7 @@ def check_raw(data_dir: Path, *, hashes: bool = False) -> None:
     if not (data_dir / "raw").exists():
         return
     noted = checksums(data_dir)
-    wrong = {name: why for name in noted if (why := _damage(data_dir / name, noted[name], hashes=hashes))}
+    wrong = {name: why for name in noted if (why := fault(data_dir / name, noted[name], reads=hashes))}
     in_force = [file.path for kind in KINDS for area in raw_files(data_dir, kind) for file in area]
     observed = {file.path for kind in KINDS for file in raw_files(data_dir, kind).observations}
     new = []
@@ -255,7 +251,7 @@ def check_files(data_dir: Path, paths: Iterable[Path]) -> None:
     """Raise RawDamageError where one of these files is missing or does not have the hash that was noted."""
     noted = checksums(data_dir)
     names = {_name(data_dir, path) for path in paths}  # one that is not noted: its load was killed, a build notes it
-    wrong = {name: _damage(data_dir / name, noted[name], hashes=True) for name in names & noted.keys()}
+    wrong = {name: fault(data_dir / name, noted[name], reads=True) for name in names & noted.keys()}
     if damaged := {name: why for name, why in wrong.items() if why}:
         raise _damaged(damaged)
 
@@ -283,17 +279,6 @@ def _damaged(wrong: dict[str, str]) -> RawDamageError:
         'for good, remove them and run `ordermart inventory --accept "REASON"`. Until then the last release stays '
         "current; what is fetched is landed all the same"
     )
-
-
-def _damage(path: Path, noted: tuple[int, str], *, hashes: bool) -> str:
-    is_small = path.suffix == ".json"
-    if is_small and is_unsettled(path, noted):
-        return ""
-    if not path.exists():
-        return "missing"
-    if not is_small and (size := path.stat().st_size) != noted[0]:
-        return f"{size:,} bytes instead of {noted[0]:,}"
-    return "other content than was landed" if (hashes or is_small) and measured(path) != noted else ""
 
 
 def _name(data_dir: Path, path: Path) -> str:

@@ -291,11 +291,7 @@ class Walk:
         patterns = {pointer: name for name, each in reversed(named.items()) for pointer in each if pointer}
         found = self.unknown
         found.members(tree, "", "", trie(patterns))
-        held: dict[str, list[tuple[str, str, Any]]] = {name: [] for name in named}
-        for kept in found.kept:
-            for name, pointers in named.items():
-                if kept[0] in pointers:
-                    held[name].append(kept)
+        held = {name: [kept for kept in found.kept if kept[0] in pointers] for name, pointers in named.items()}
         canonical: dict[str, Any] = {}
         for name, leaf, *_ in STORE.leaves:
             if not named[name][0]:

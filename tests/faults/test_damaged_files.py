@@ -145,7 +145,7 @@ def test_nights_name_what_is_damaged_and_go_on(serve: Callable[..., Place]) -> N
     lost.write_bytes(whole[lost])
     code, said = place.command("run")
     assert (code, "Traceback" in said) == (1, False), said
-    assert f"raw/observations/orders/{landed.name} (other content than was landed)" in said
+    assert f"raw/observations/orders/{landed.name} (other content than was written)" in said
     assert place.all(orders) == published
 
     landed.write_bytes(whole[landed])
