@@ -91,7 +91,7 @@ def build(folder: Path, way: str, buckets: int, memory: int) -> None:
     names[DOCUMENTS] = "stage 0"
     seconds: dict[str, float] = defaultdict(float)
     peaks: dict[str, int] = defaultdict(int)
-    for name, cost in profile.costs.items():
+    for name, cost in profile.items():
         step = names.get(name, name if name.startswith("(") else "tables and checks over all orders")
         seconds[step] += cost.cpu_ns / _SECOND
         peaks[step] = max(peaks[step], cost.peak)

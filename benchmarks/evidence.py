@@ -71,7 +71,7 @@ def measure(orders: int, folder: Path) -> None:
     with profiled() as profile:
         build(load_settings(folder / "ordermart.toml", {}))
     whole = time.perf_counter() - started
-    seconds = {name: (cost.clock_ns / 1e9, cost.cpu_ns / 1e9) for name, cost in profile.costs.items()}
+    seconds = {name: (cost.clock_ns / 1e9, cost.cpu_ns / 1e9) for name, cost in profile.items()}
     sums = {kind: _sum(seconds, kind) for kind in KINDS}
     print(f"{orders:,} orders: {whole:.1f} s for everything")
     reconciled = [sums["orders reconciled"], sums["prices beside menus"]]

@@ -154,7 +154,7 @@ def _decimal_text(value: Any) -> str:
 
 def costs(profile: Profile) -> str:
     """Return a table of the steps that took most processor time, and where the process used most memory."""
-    ordered = sorted(profile.costs.items(), key=lambda item: -item[1].cpu_ns)
+    ordered = sorted(profile.items(), key=lambda item: -item[1].cpu_ns)
     whole = sum(cost.cpu_ns for _, cost in ordered) or 1
     lines = [f"{'seconds':>9}{'CPU':>9}{'share':>7}{'peak MiB':>10}  table, or check of a table"]
     lines += [

@@ -98,19 +98,8 @@ select
     last_listed_at,
     is_current,
     _load_id,
-from runs
-
-union all
-
-select
-    store_id,
-    version_no,
-    name,
-    timezone,
-    currency,
-    first_listed_at,
-    last_listed_at,
-    is_current,
-    _load_id,
-from core.store_versions
-where not is_current
+from (
+    from runs
+    union all by name
+    from core.store_versions where not is_current
+)

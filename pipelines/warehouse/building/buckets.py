@@ -166,7 +166,7 @@ class Made:
 
     checks: list[CheckResult]
     rows: dict[str, int]
-    profile: Profile = field(default_factory=Profile)
+    profile: Profile = field(default_factory=dict)
 
 
 def build_part(part: Part) -> Made:

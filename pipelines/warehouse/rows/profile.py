@@ -6,7 +6,7 @@ import resource
 import time
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,20 +28,14 @@ class Cost:
     peak: int = 0
 
 
-@dataclass
-class Profile:
-    """The cost of each table and check of a build, by name."""
-
-    costs: dict[str, Cost] = field(default_factory=dict)
-
-
+Profile = dict[str, Cost]  # by the name of a table or check
 _CURRENT: ContextVar[Profile | None] = ContextVar("profile", default=None)
 
 
 @contextmanager
 def profiled() -> Iterator[Profile]:
     """Measure all that is built in this block."""
-    profile = Profile()
+    profile: Profile = {}
     token = _CURRENT.set(profile)
     try:
         yield profile
@@ -60,7 +54,7 @@ def measured(name: str) -> Iterator[None]:
         _CLEAR.write_text(_RESET_PEAK, encoding="ascii")
     clock, cpu = time.perf_counter_ns(), time.process_time_ns()
     yield
-    cost = profile.costs.setdefault(name, Cost())
+    cost = profile.setdefault(name, Cost())
     cost.clock_ns += time.perf_counter_ns() - clock
     cost.cpu_ns += time.process_time_ns() - cpu
     cost.peak = max(cost.peak, _peak())
@@ -71,8 +65,8 @@ def add_costs(other: Profile) -> None:
     profile = _CURRENT.get()
     if profile is None:
         return
-    for name, cost in other.costs.items():
-        known = profile.costs.setdefault(name, Cost())
+    for name, cost in other.items():
+        known = profile.setdefault(name, Cost())
         known.clock_ns += cost.clock_ns
         known.cpu_ns += cost.cpu_ns
         known.peak = max(known.peak, cost.peak)
