@@ -1,6 +1,6 @@
 """Generate histories of a data folder and compare increments with a rebuild, every table row for row.
 
-A history is a list of steps: loads that land, builds, changed settings, control totals, closed and reopened days,
+A history is a list of steps: loads that land, builds, changed settings, control totals, statements, closed days,
 postings, kills. It follows from its seed alone; at its end the books are replayed from the ledger's files. `python -m
 tests.histories --minutes 60` runs one seed after the other, with `--books` histories of closed days, and prints the
 seed of a failure and the smallest history that still fails.
@@ -27,6 +27,7 @@ from pipelines.finance.periods import one_day, period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
+from pipelines.settlements import SettlementError, import_statements, read_mapping
 from pipelines.warehouse import build, publish, warehouse_file
 from tests.replayed_books import measures, replay
 from tests.warehouse.conftest import World, menu, order, store
@@ -53,6 +54,19 @@ TIMES = (
 DAYS = ("2026-10-25", "2026-10-31", "2026-11-01", "2026-11-02")
 ZONES = ("Europe/Berlin", "America/Lima", "Nowhere", None)
 # A rule is named as soon as one order tells: rules come and go with every load.
+MAPPING = """platform = "shop"
+orders = { platform = ["web", "kiosk"] }
+due_days = 1
+[line]
+statement = "statement"
+payout = "payout"
+store = "store"
+order = "order"
+date = { column = "day", form = "%Y-%m-%d" }
+currency = "EUR"
+[components]
+gross = "+amount"
+"""
 SETTINGS = {
     "ORDERMART_FORMULA__MIN_DISTINGUISHING_ORDERS": "1",
     "ORDERMART_FORMULA__MAX_VIOLATION_RATE": "0.3",
@@ -188,6 +202,12 @@ def _take(world: World, step: Step) -> None:
             file = world.settings.file.with_name("totals.csv")
             file.write_text(step["csv"], encoding="utf-8")
             import_totals(ledger_of(world.data), file)
+        case "statement":
+            file, mapping = (world.settings.file.with_name(name) for name in ("statement.csv", "mapping.toml"))
+            file.write_text(step["csv"], encoding="utf-8")
+            mapping.write_text(MAPPING, encoding="utf-8")
+            with contextlib.suppress(SettlementError):  # the same rows as before
+                import_statements(ledger_of(world.data), file, read_mapping(mapping), supersede=True)
         case "post":
             with contextlib.suppress(FinanceError):
                 publish(world.settings)
@@ -380,11 +400,23 @@ def _acts(rng: random.Random) -> History:
         day, count, amount = rng.choice(DAYS), rng.randint(0, 3), rng.choice(["13.5001", ""])
         rows = [f"{day},{each},{count},{amount},total_price,counted" for each in STORES[:2]]
         acts.append({"do": "totals", "csv": "\n".join([",".join(HEADER), *rows, ""])})
+    acts += _statement(random.Random(repr(rng.getstate())))
     if rng.random() < 0.3:
         acts.append({"do": "close", "day": rng.choice(DAYS), "store": rng.choice([None, 1])})
         if rng.random() < 0.3:
             acts.append({"do": "reopen", "day": acts[-1]["day"], "store": acts[-1]["store"]})
     return acts
+
+
+def _statement(rng: random.Random) -> History:
+    """Return a statement of some orders, now and then; drawn apart, so that older seeds draw what they drew."""
+    if rng.random() > 0.3:
+        return []
+    rows = [
+        f"S{rng.randint(1, 2)},P{rng.randint(1, 2)},{rng.choice(STORES)},{rng.choice([*ORDERS, 99])},{day},{amount}"
+        for day, amount in ((rng.choice(DAYS), rng.choice(["13.5001", "13", "14"])) for _ in range(rng.randint(1, 4)))
+    ]
+    return [{"do": "statement", "csv": "\n".join(["statement,payout,store,order,day,amount", *rows, ""])}]
 
 
 def _land(world: World, step: Step) -> None:

@@ -51,7 +51,7 @@ def test_seeds_cover_what_can_happen() -> None:
     steps = [step for seed in (*FEW, *MANY) for step in history(seed)]
     loads = [step for step in steps if step["do"] == "land"]
     verdicts = [verdict for load in loads for verdict in load["verdicts"]]
-    assert {step["do"] for step in steps} == {"land", "build", "settings", "totals", "close", "reopen"}
+    assert {step["do"] for step in steps} == {"land", "build", "settings", "totals", "statement", "close", "reopen"}
     assert {load["kind"] for load in loads} == {"orders", "menus", "stores"}
     assert {load["source"] for load in loads} == {"live", "archive"}
     assert {verdict["verdict"] for verdict in verdicts} == {"accepted", "missing", "quarantined", "failed"}

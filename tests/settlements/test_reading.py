@@ -1,0 +1,198 @@
+"""Reading a statement: exact, as the mapping says, or refused by row and column; nothing else is kept."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.settlements import MappingError, SettlementError, read_lines, read_mapping
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAPPING = """
+platform = "p"
+orders = {{ platform = ["p"] }}
+[file]
+{file}
+[line]
+statement = "Ref"
+order = "Order"
+date = {{ column = "Day", form = "%d/%m/%Y" }}
+type = {{ column = "Kind", order = ["sale"], refund = ["refund"] }}
+currency = "EUR"
+{line}
+[components]
+items = "+Amount"
+commission = "-Fee"
+[check]
+net = "+Net"
+"""
+HEADER = ["Ref", "Order", "Day", "Kind", "Amount", "Fee", "Net", "Customer"]
+GOOD = ["R1", "17", "02/10/2026", "sale", "10.00", "1.5", "8.50", "Jane Canary"]
+
+
+def lines(
+    tmp_path: Path, *rows: list[str], file: str = "", line: str = "", sep: str = ",", encoding: str = "utf-8"
+) -> Any:
+    """Return the lines of a file with these rows."""
+    (tmp_path / "m.toml").write_text(MAPPING.format(file=file, line=line), encoding="utf-8")
+    text = "".join(
+        sep.join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row) + "\r\n" for row in (HEADER, *rows)
+    )
+    return read_lines(text.encode(encoding), "f.csv", read_mapping(tmp_path / "m.toml")).to_pylist()
+
+
+def changed(**cells: str) -> list[str]:
+    """Return the good row with other cells."""
+    return [cells.get(column, cell) for column, cell in zip(HEADER, GOOD, strict=True)]
+
+
+def test_lines_are_exact_and_personal_columns_are_dropped(tmp_path: Path) -> None:
+    """One line a component, signed; no value of an unmapped column is in them; a repeated row is kept."""
+    found = lines(tmp_path, GOOD, GOOD)
+    assert [(row["source_row"], row["component"], row["amount"]) for row in found] == [
+        (2, "items", Decimal(10)),
+        (2, "commission", Decimal("-1.5")),
+        (3, "items", Decimal(10)),
+        (3, "commission", Decimal("-1.5")),
+    ]
+    assert (found[0]["order_id"], found[0]["line_date"], found[0]["currency"]) == (17, dt.date(2026, 10, 2), "EUR")
+    assert "Canary" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "amount"),
+    [
+        ("1234.5", "", "1234.5"),
+        ("1,234.56", 'thousands = ","', "1234.56"),
+        ("1.234,56", 'decimal = ","\nthousands = "."', "1234.56"),
+        ("1.234", 'decimal = ","\nthousands = "."', "1234"),
+        ("1.234", 'thousands = ","', "1.234"),
+        ("1 234,5", 'decimal = ","\nthousands = " "', "1234.5"),
+        ("(12.30)", "", "-12.3"),
+        ("\u221212.30", "", "-12.3"),
+        ("0.1000", "", "0.1"),
+        ("123456789012345678.99", "", "123456789012345678.99"),
+    ],
+)
+def test_amounts_are_read_as_the_mapping_writes_them(tmp_path: Path, text: str, file: str, amount: str) -> None:
+    """Decimal and thousands signs, negative in brackets or with a minus sign; to the last digit."""
+    net = text if file else amount
+    row = changed(Amount=text, Fee="", Net=net)
+    assert lines(tmp_path, row, file=file)[0]["amount"] == Decimal(amount)
+
+
+@pytest.mark.parametrize(
+    ("cells", "place"),
+    [
+        ({"Amount": "1,234.56"}, "row 3, column Amount"),
+        ({"Amount": "1.234,56"}, "row 3, column Amount"),
+        ({"Amount": "1.234"}, "row 3, column Amount: ambiguous"),
+        ({"Amount": "1e3"}, "row 3, column Amount"),
+        ({"Amount": "NaN"}, "row 3, column Amount"),
+        ({"Amount": "10.00 EUR"}, "row 3, column Amount"),
+        ({"Amount": "=1+1"}, "row 3, column Amount"),
+        ({"Amount": "1.00001"}, "row 3, column Amount"),
+        ({"Amount": "１0"}, "row 3, column Amount"),
+        ({"Net": "8.51"}, "row 3, column Net: the row does not add up"),
+        ({"Net": ""}, "row 3, column Net"),
+        ({"Kind": "SALE"}, "row 3, column Kind"),
+        ({"Day": "10/13/2026"}, "row 3, column Day"),
+        ({"Day": ""}, "row 3, column Day"),
+        ({"Order": "=HYPERLINK(1)"}, "row 3, column Order"),
+        ({"Order": "17\x00"}, "row 3, column Order"),
+        ({"Ref": "R\x1b[31m"}, "row 3, column Ref"),
+        ({"Ref": "x" * 10_000}, "row 3, column Ref"),
+        ({"Customer": "x" * 10_000_000}, "after row 2: not valid CSV"),
+    ],
+)
+def test_bad_cell_refuses_the_file_by_row_and_column(tmp_path: Path, cells: dict[str, str], place: str) -> None:
+    """Another form, an ambiguous amount, an unknown word, a sum that is off, hostile texts; without their values."""
+    with pytest.raises(SettlementError, match=f"f.csv, {place}") as refused:
+        lines(tmp_path, GOOD, changed(**cells))
+    assert not any(len(value) > 3 and value in str(refused.value) for value in cells.values())
+
+
+def test_mixed_forms_of_amounts_refuse_the_file(tmp_path: Path) -> None:
+    """1.234,56 beside 1,234.56: whichever the mapping states, the other one is refused."""
+    rows = [changed(Amount=text, Fee="", Net=text) for text in ("1.234,56", "1,234.56")]
+    for file, row in (('decimal = ","\nthousands = "."', 3), ('thousands = ","', 2)):
+        with pytest.raises(SettlementError, match=f"row {row}, column Amount"):
+            lines(tmp_path, *rows, file=file)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    """Marks of UTF-8 and UTF-16 are understood; another encoding is stated, or the file is refused."""
+    row = changed(Customer="Zoë")
+    if encoding == "cp1252":
+        with pytest.raises(SettlementError, match="is not utf-8"):
+            lines(tmp_path, row, encoding=encoding)
+    assert len(lines(tmp_path, row, encoding=encoding, file='encoding = "cp1252"')) == 2
+
+
+def test_quoted_breaks_and_delimiters_are_text(tmp_path: Path) -> None:
+    """A cell may hold line breaks, quotes and delimiters; rows are counted as a spreadsheet does."""
+    found = lines(tmp_path, changed(Customer='a "b"\r\n;,c'), GOOD, sep=";", file='delimiter = ";"')
+    assert [row["source_row"] for row in found] == [2, 2, 3, 3]
+    assert lines(tmp_path, changed(Order='="0017"'))[0]["order_id"] == 17
+
+
+def test_files_of_another_shape_are_refused(tmp_path: Path) -> None:
+    """A row too long or short, a column that is missing or there twice, no rows, and broken quotes."""
+    (tmp_path / "m.toml").write_text(MAPPING.format(file="", line=""), encoding="utf-8")
+    mapping = read_mapping(tmp_path / "m.toml")
+    head = ",".join(HEADER)
+    for text, said in (
+        (f"{head}\n{','.join(GOOD)},more\n", "row 2: 9 cells"),
+        (f"{head}\n{','.join(GOOD[:-1])}\n", "row 2: 7 cells"),
+        (f"{head.replace('Fee', 'Cost')}\n{','.join(GOOD)}\n", "row 1: has no column Fee"),
+        (f"{head.replace('Customer', 'Fee')}\n{','.join(GOOD)}\n", "row 1: has more than one column Fee"),
+        (f"{head}\n", "no rows"),
+        (f'{head}\n"R1,17', "not valid CSV"),
+        ("", "no rows"),
+    ):
+        with pytest.raises(SettlementError, match=said):
+            read_lines(text.encode(), "f.csv", mapping)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('items = "+Amount"', 'sales = "+Amount"', r"\[components\] sales"),
+        ('items = "+Amount"', 'items = "Amount"', r"\[components\] items"),
+        ('statement = "Ref"', 'statemant = "Ref"', "statemant"),
+        ('currency = "EUR"', "", "currency"),
+        ('platform = "p"\n', "", "platform"),
+        ("[file]", '[file]\ntimezone = "Mars"', "timezone"),
+        ("[file]", '[file]\ndecimal = ","\nthousands = ","', "thousands"),
+        ('order = "Order"', 'order = { column = "Order", digits = "order_id % 100" }', "short numbers need store"),
+        ('order = "Order"', 'order = { column = "Order", pattern = "[0-9]+" }', "one group"),
+        ("date =", 'period = { column = "Day", form = "%d", split = "-" }\ndate =', "either date or period"),
+        ("[check]", "[check", "not valid TOML"),
+    ],
+)
+def test_invalid_mapping_is_named_by_its_key(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """An unknown, missing or contradictory key is named."""
+    text = MAPPING.format(file="", line="")
+    assert old in text
+    (tmp_path / "m.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(MappingError, match=said):
+        read_mapping(tmp_path / "m.toml")
+
+
+def test_a_store_is_ours_only_on_its_days(tmp_path: Path) -> None:
+    """The file of stores says from when to when; another day refuses the file, and so do spans that overlap."""
+    line = 'store = { column = "Customer", file = "stores.csv" }'
+    (tmp_path / "stores.csv").write_text("platform_id,store_id,from,to\nA,5,2026-10-01,2026-10-02\nA,6,2026-10-03,\n")
+    assert lines(tmp_path, changed(Customer="A"), line=line)[0]["store_id"] == 5
+    assert lines(tmp_path, changed(Customer="A", Day="03/10/2026"), line=line)[0]["store_id"] == 6
+    with pytest.raises(SettlementError, match="row 2, column Customer"):
+        lines(tmp_path, changed(Customer="A", Day="30/09/2026"), line=line)
+    (tmp_path / "stores.csv").write_text("platform_id,store_id,from,to\nA,5,,2026-10-03\nA,6,2026-10-03,\n")
+    with pytest.raises(MappingError, match="row 3"):
+        lines(tmp_path, changed(Customer="A"), line=line)
