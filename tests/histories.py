@@ -410,7 +410,7 @@ def _acts(rng: random.Random) -> History:
 
 def _statement(rng: random.Random) -> History:
     """Return a statement of some orders, now and then; drawn apart, so that older seeds draw what they drew."""
-    if rng.random() > 0.3:
+    if rng.random() > 0.7:
         return []
     rows = [
         f"S{rng.randint(1, 2)},P{rng.randint(1, 2)},{rng.choice(STORES)},{rng.choice([*ORDERS, 99])},{day},{amount}"
