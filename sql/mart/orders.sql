@@ -15,9 +15,14 @@
 -- customer_order_no: Which order of its customer it is, from 1, by created_at, then order_id: of every store and sale class, among orders observed. Null without customer_key or created_at.
 -- is_first_order BOOLEAN null: Whether it is its customer's first order (customer_order_no 1); null without one.
 -- timezone not null: The time zone of local times and business day.
+-- timezone_source ENUM('setting', 'store'): store: from the store record. setting: [business_day] timezone, if the record has none or an invalid one.
 -- delivery_count BIGINT >= 0: Number of delivery records.
 -- delivery_type VARCHAR null: Who delivers, as the last record that says so does; null if none.
 -- last_delivery_status VARCHAR null: The status of the last record that has one; null if none.
+-- created_at_local TIMESTAMP null: When it was created, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
+-- requested_time_local TIMESTAMP null: The time that the customer requested, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
+-- promised_delivery_time_local TIMESTAMP null: The promised delivery time, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
+-- promised_pick_up_time_local TIMESTAMP null: The promised pick-up time, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same. Null if not for pick-up.
 -- hour: The hour of created_at_local, 0 to 23; null without created_at.
 -- weekday null: Of the business day: 1 for Monday to 7 for Sunday.
 -- minutes_promised BIGINT null: Whole minutes from created_at to the promised delivery, else pick-up; negative if that is before.
