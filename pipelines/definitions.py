@@ -87,16 +87,13 @@ def _under_way(settings: Settings) -> dg.ResourceDefinition:
             ) as way:
                 if context.instance is not None:
                     fail_dead_runs(context.instance, own_run_id=run_id)
-                    _trim(settings, run_id)
+                    try:
+                        trim_records(settings.data_dir / "dagster", run_id)
+                    except (OSError, sqlite3.Error) as error:
+                        log = dg.get_dagster_logger()
+                        log.warning("records of earlier runs were not trimmed: %s", type(error).__name__)
                 yield way
         except NotBegunError as error:
             raise NotStarted(str(error)) from None
 
     return held
-
-
-def _trim(settings: Settings, run_id: str) -> None:
-    try:
-        trim_records(settings.data_dir / "dagster", run_id)
-    except (OSError, sqlite3.Error) as error:
-        dg.get_dagster_logger().warning("records of earlier runs were not trimmed: %s", type(error).__name__)

@@ -14,13 +14,12 @@ import socket
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import TracebackType
 
     from pipelines.settings import Settings
 
@@ -32,34 +31,6 @@ class EngineError(Exception):
     """An engine cannot be used, or lost a part for good; the message says what to do."""
 
 
-class Engine(Protocol):
-    """Runs a function for each of some values, somewhere; connected while it is a context."""
-
-    memory_bytes: int  # DuckDB's limit in each task
-
-    def __enter__(self) -> Self:
-        """Connect."""
-        ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Disconnect; what still runs ends."""
-        ...
-
-    def width(self) -> int:
-        """Return how many tasks run at once."""
-        ...
-
-    def map(self, function: Callable[[T], R], values: Sequence[T]) -> Iterator[tuple[int, R]]:
-        """Yield the place of each value and the function's result, in the order in which they end.
-
-        The function may run twice for a value, also at the same time. Raise what it raises, EngineError where it could
-        not be run.
-        """
-        ...
-
-
 RETRIES = 3  # of a task whose worker or node was lost; an error that it raises is not tried again
 PROCESS_BYTES = 400_000_000  # of a task besides what DuckDB counts
 _LOOK_SECONDS = 15.0  # between looks whether the nodes that a task needs are still there
@@ -67,7 +38,7 @@ _ANSWER_SECONDS, _PROBE_SECONDS = 10, 60
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
-def engine_of(settings: Settings) -> Engine | None:
+def engine_of(settings: Settings) -> RayCluster | None:
     """Return the engine that the settings name, None for this process; raise SettingsError where it cannot be used."""
     if settings.engine.name == "local":
         return None
@@ -90,7 +61,7 @@ def engine_of(settings: Settings) -> Engine | None:
 
 
 class RayCluster:
-    """A connection to a cluster, as a context."""
+    """A connection to a cluster, as a context; `memory_bytes` is DuckDB's limit in each task."""
 
     def __init__(self, address: str, memory: str, *, needs_token: bool) -> None:
         self.memory_bytes = bytes_of(memory)
@@ -121,9 +92,7 @@ class RayCluster:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Disconnect; Ray ends what this process still has running."""
         self._ray.shutdown()
 
@@ -132,7 +101,11 @@ class RayCluster:
         return sum(self._slots(node) for node in self._ray.nodes())
 
     def map(self, function: Callable[[T], R], values: Sequence[T]) -> Iterator[tuple[int, R]]:
-        """Run the function for each value on some node, as Engine.map says."""
+        """Yield the place of each value and the function's result, in the order in which they end.
+
+        The function may run twice for a value, also at the same time. Raise what it raises, EngineError where it could
+        not be run.
+        """
         task = self._ray.remote(num_cpus=1, memory=self._task_bytes, max_retries=RETRIES, scheduling_strategy="SPREAD")(
             function
         )

@@ -171,7 +171,7 @@ def new_run(kind: RunKind, started_at: dt.datetime | None = None, *, dagster_run
 def save(data_dir: Path, run: Run) -> None:
     """Write the record of a run, whole or not at all; raise OSError where the disk does not take it."""
     make_folder(_folder(data_dir), 0o700)
-    write_whole(_file(data_dir, run.id), msgspec.json.format(msgspec.json.encode(run), indent=1))
+    write_whole(_folder(data_dir) / f"{run.id}.json", msgspec.json.format(msgspec.json.encode(run), indent=1))
 
 
 def forget_old(data_dir: Path) -> None:
@@ -240,10 +240,6 @@ def _read(file: Path) -> Run | None:
             return Run(file.stem, msgspec.convert(kind, RunKind), began, ended_at=began, error=error)
         except (ValueError, msgspec.ValidationError):
             return None
-
-
-def _file(data_dir: Path, run_id: str) -> Path:
-    return _folder(data_dir) / f"{run_id}.json"
 
 
 def _folder(data_dir: Path) -> Path:

@@ -24,7 +24,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import dagster as dg
 from dagster import DagsterRunStatus, RunsFilter
@@ -45,31 +45,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LAST_LINE_SECONDS = 2.0  # for a line that is still in a pipe once all processes have ended
 
 
-class Relay:
-    """Two pipes for children, `out` and `err`, and a thread each that empties them."""
-
-    def __init__(self) -> None:
-        (read_out, self.out), (read_err, self.err) = os.pipe(), os.pipe()
-        self._threads = [
-            threading.Thread(target=_pass_on, args=each, daemon=True)
-            for each in ((read_out, "stdout"), (read_err, "stderr"))
-        ]
-
-    def start(self) -> None:
-        """Begin, once all children were started: no thread may be there when they are forked."""
-        for thread in self._threads:
-            thread.start()
-
-    def close(self) -> None:
-        """Write the remaining output of children that have ended."""
-        os.close(self.out)
-        os.close(self.err)
-        for thread in self._threads:
-            thread.join(_LAST_LINE_SECONDS)
-
-
-def _pass_on(descriptor: int, name: str) -> None:
-    with os.fdopen(descriptor, "rb") as pipe:
+def _pass_on(pipe: IO[bytes], name: str) -> None:
+    with pipe:
         while line := pipe.readline(_LONGEST):
             stream = getattr(sys, name)
             # go on without a reader: a full pipe would stop the children
@@ -120,15 +97,15 @@ class Processes:
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._relay = Relay()
+        self._readers: list[threading.Thread] = []
 
     def start(self, name: str, command: list[str], environ: Mapping[str, str]) -> None:
         """Start one; on Linux it is told to end when this process is killed."""
         self._running[name] = subprocess.Popen(  # noqa: S603 -- our own command
             command,
             env=dict(environ),
-            stdout=self._relay.out,
-            stderr=self._relay.err,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,
             preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- before any thread
         )
@@ -138,7 +115,12 @@ class Processes:
 
         What they write is passed on meanwhile. No other one can be started.
         """
-        self._relay.start()
+        pipes = [(each.stdout, "stdout") for each in self._running.values()]
+        pipes += [(each.stderr, "stderr") for each in self._running.values()]
+        # not before: no thread may be there when they are forked
+        self._readers = [threading.Thread(target=_pass_on, args=each, daemon=True) for each in pipes]
+        for reader in self._readers:
+            reader.start()
         while not stop.wait(_LOOK_SECONDS):
             for name, process in self._running.items():
                 if (code := process.poll()) is not None:
@@ -155,7 +137,8 @@ class Processes:
         self._signal(signal.SIGKILL)
         for process in self._running.values():
             process.wait()
-        self._relay.close()
+        for reader in self._readers:
+            reader.join(_LAST_LINE_SECONDS)
 
     def _signal(self, number: signal.Signals) -> None:
         for process in self._running.values():

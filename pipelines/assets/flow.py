@@ -29,7 +29,7 @@ from pipelines.report.text import sentence_of
 from pipelines.run.under_way import look_for_dead_runs, tell
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse import BuildBlocked, Check, CheckResult, Table, tables
+from pipelines.warehouse import BuildBlocked, CheckResult, Table, tables
 from pipelines.warehouse.building.order_lookup import stored_results
 from pipelines.warehouse.inputs import LANDED_KINDS
 from pipelines.warehouse.own.models import Model, read_models
@@ -98,11 +98,8 @@ def _specs(table: Table) -> Iterator[dg.AssetCheckSpec]:
         else:
             warnings.append(check)
     if warnings:
-        yield dg.AssetCheckSpec(WARNINGS, asset=key, description=_claims(warnings))
-
-
-def _claims(checks: Iterable[Check]) -> str:
-    return "\n".join(f"- {_name(check.name)}: {check.claim}" for check in checks)
+        claims = "\n".join(f"- {_name(check.name)}: {check.claim}" for check in warnings)
+        yield dg.AssetCheckSpec(WARNINGS, asset=key, description=claims)
 
 
 def _name(check: str) -> str:
@@ -311,7 +308,10 @@ def sensors(settings: Settings, jobs: Mapping[RunKind, Any]) -> list[dg.SensorDe
         default_status=status,
     )
     def recorded_runs(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        _fail_dead_runs(settings, context.instance)
+        # a killed run blocks the queue for no longer than a minute
+        if any_alive(context.instance) and not lock_holder(settings.data_dir):
+            with suppress(RunLockedError), run_lock(settings.data_dir, "a look for dead runs"):
+                fail_dead_runs(context.instance)
         look_for_dead_runs(settings)
         cursor = context.cursor or ""
         ended = [run for run in runs(settings.data_dir) if run.is_told and run.id > cursor]
@@ -365,11 +365,3 @@ def _due(settings: Settings) -> dg.SensorResult | dg.SkipReason:
     # One run per set of due entries: after a failed run they wait for the nightly one.
     key = f"deliveries to {delivery}, due since {min(due).isoformat()}"
     return dg.SensorResult(run_requests=[dg.RunRequest(run_key=key)], cursor=str(delivery))
-
-
-def _fail_dead_runs(settings: Settings, instance: dg.DagsterInstance) -> None:
-    """Let a killed run block the queue for no longer than a minute."""
-    if not any_alive(instance) or lock_holder(settings.data_dir):
-        return
-    with suppress(RunLockedError), run_lock(settings.data_dir, "a look for dead runs"):
-        fail_dead_runs(instance)

@@ -32,7 +32,7 @@ from pipelines.backup.manifest import (
     sync_tree,
     write_content,
 )
-from pipelines.backup.rows import release_rows
+from pipelines.backup.restore import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole
 from pipelines.inventory import (

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli import books, runs, settlements, shown, sources, stored, vault
+from pipelines.cli import books, runs, settlements, shown, sources, stored
 from pipelines.cli.options import Config, end, write_plain_text
 
 # As `--help` lists them; a command without a group would not be listed.
@@ -48,7 +48,6 @@ app = typer.Typer(
 for _module in (runs, shown, stored, sources, books):
     app.add_typer(_module.app)
 app.add_typer(settlements.app, name="settlements")
-app.add_typer(vault.app, name="vault")
 
 
 def _print_version(value: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli.options import Locked, Since, Until, given, group, leave, prepared, say, usage_error
+from pipelines.cli.options import Commands, Locked, Since, Until, given, group, leave, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.finance.periods import Period
@@ -37,8 +37,8 @@ class _DayFirst(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer()
-closes = typer.Typer(
+app = Commands()
+closes = Commands(
     cls=_DayFirst,
     no_args_is_help=True,
     short_help="Close, approve and reopen business days.",
@@ -66,7 +66,6 @@ def _days(settings: Settings, day: str, period: str) -> Period:
 
 
 @closes.command("day", short_help="Close a business day or a period.")
-@prepared
 def close_day(
     day: Day = "",
     *,
@@ -106,7 +105,6 @@ def close_day(
 
 
 @closes.command("approve", short_help="Close what another system user prepared.")
-@prepared
 def close_approve(
     day: Day = "",
     *,
@@ -132,7 +130,6 @@ def close_approve(
 
 
 @closes.command("accept-no-orders", short_help="Accept that stores have no orders on a day.")
-@prepared
 def close_accept_no_orders(
     day: Day = "",
     *,
@@ -155,7 +152,6 @@ def close_accept_no_orders(
 
 
 @closes.command("reopen")
-@prepared
 def close_reopen(
     day: Annotated[str, typer.Argument(help="The business day, such as 2026-10-31.")],
     *,
@@ -184,7 +180,6 @@ def close_reopen(
 
 
 @app.command("audit-pack", short_help="Write the evidence of a period for auditors.")
-@prepared
 def audit_pack(
     *,
     period: Annotated[
@@ -207,7 +202,6 @@ def audit_pack(
 
 
 @restatements.command("list")
-@prepared
 def restatements_list(
     *,
     everything: Annotated[
@@ -223,7 +217,6 @@ def restatements_list(
 
 
 @restatements.command("post")
-@prepared
 def restatements_post(
     *,
     period: Annotated[str, typer.Option(metavar="NAME", help="The open period to post to, such as 2026-11.")],
@@ -244,7 +237,6 @@ def restatements_post(
 
 
 @app.command(short_help="Reconcile totals, lines and closed days.")
-@prepared
 def reconcile(
     *,
     since: Since = "",
@@ -291,7 +283,6 @@ def reconcile(
 
 
 @breaks.command("list", short_help="List the open breaks, the largest first.")
-@prepared
 def breaks_list(
     *,
     since: Since = "",
@@ -309,7 +300,6 @@ def breaks_list(
 
 
 @breaks.command("accept", short_help="Accept breaks, with a reason.")
-@prepared
 def breaks_accept(
     orders: Orders,
     *,
@@ -336,7 +326,6 @@ def breaks_accept(
 
 
 @breaks.command("assign")
-@prepared
 def breaks_assign(
     orders: Orders,
     *,
@@ -355,7 +344,6 @@ def breaks_assign(
 
 
 @breaks.command("comment", short_help="Record a comment on breaks.")
-@prepared
 def breaks_comment(
     orders: Orders,
     *,
@@ -374,7 +362,6 @@ def breaks_comment(
 
 
 @totals.command("import", short_help="Import control totals from a CSV file.")
-@prepared
 def totals_import(
     file: Annotated[
         Path, typer.Argument(help="CSV: business_date,store_id,order_count,amount,amount_field,sale_classes.")
@@ -400,7 +387,6 @@ def totals_import(
 
 
 @ledger.command("verify", short_help="Verify the ledger and print its head.")
-@prepared
 def ledger_verify(
     *,
     expect_head: Annotated[

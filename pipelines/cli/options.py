@@ -38,13 +38,23 @@ _OPTIONS = {"settings": ("config", Config, None), "user": ("name", As, "")}
 _LAYOUT = {"\n", "\t"}
 
 
-def prepared(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function that names what it needs, and give it that.
+class Commands(typer.Typer):
+    """Commands, each a function that names what it needs, and is given that.
 
     Its parameter `settings` becomes the option --config, `user` becomes --as; `locked(holder)` holds the run lock in a
-    with statement, and shows progress on a terminal meanwhile.
+    with statement, and shows progress on a terminal meanwhile. The last two come with `settings`.
     """
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[..., Any]:
+        """Add a command."""
+        add = super().command(name, **options)
+        return lambda function: add(_prepared(function))
+
+
+def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     wanted = inspect.signature(command, locals=dict.fromkeys(("Settings", "User", "Locked"), Any), eval_str=True)
+    if "settings" not in wanted.parameters:
+        return command
     parameters = []
     for name, parameter in wanted.parameters.items():
         if name in _OPTIONS:
@@ -91,9 +101,9 @@ def load_settings(config: Path | None) -> Settings:
     return settings
 
 
-def group(help_text: str) -> typer.Typer:
+def group(help_text: str) -> Commands:
     """Return a group of commands; its callback keeps a single command from replacing the group."""
-    made = typer.Typer(help=help_text, no_args_is_help=True)
+    made = Commands(help=help_text, no_args_is_help=True)
     made.callback()(lambda: None)
     return made
 

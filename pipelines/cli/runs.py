@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Config, Locked, prepared, say, usage_error
+from pipelines.cli.options import Commands, Config, Locked, say, usage_error
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from pipelines.run.under_way import Told
     from pipelines.settings import Settings
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(short_help="Fetch what is due, build the warehouse, publish a release.")
-@prepared
 def run(
     *,
     settings: Settings,
@@ -52,6 +51,7 @@ def run(
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
     from pipelines.ingest.session import stoppable
+    from pipelines.report.summary import kept_open, summary
     from pipelines.report.text import json_progress, line, terminal_progress
     from pipelines.run.exit_codes import exit_code
     from pipelines.run.under_way import Asked, NotBegunError, perform
@@ -73,20 +73,14 @@ def run(
             raise typer.Exit(stop.exit_code) from None
     code = exit_code(ended, is_strict=strict)
     if not as_json:
-        _say_summary(settings, ended, is_verbose=verbose)
+        with kept_open(settings):
+            typer.echo(summary(settings, ended, is_verbose=verbose))
     _say_told(ended, told, code, as_json=as_json)
     if not as_json and not told.unwritten:
         from pipelines.report.page.morning import morning_page
 
         typer.echo(f"Morning page: {morning_page(settings.data_dir / 'published')}")
     raise typer.Exit(code)
-
-
-def _say_summary(settings: Settings, ended: Run, *, is_verbose: bool) -> None:
-    from pipelines.report.summary import kept_open, summary
-
-    with kept_open(settings):
-        typer.echo(summary(settings, ended, is_verbose=is_verbose))
 
 
 def _say_told(run: Run, told: Told, code: int, *, as_json: bool) -> None:
@@ -118,7 +112,6 @@ def _service(settings: Settings) -> AbstractContextManager[object]:
 
 
 @app.command(short_help="Build the tables and publish, without requests.")
-@prepared
 def build(
     *,
     settings: Settings,
@@ -196,7 +189,6 @@ def demo(
 
 
 @app.command(short_help="Put ids that could not be fetched on the work list again.")
-@prepared
 def retry(
     *,
     kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")] = "",
@@ -216,7 +208,6 @@ def retry(
 
 
 @app.command(short_help="Serve Dagster's web pages and run the nightly schedule.")
-@prepared
 def dev(
     *,
     host: Annotated[str, typer.Option(help="Address to serve on; default: [dagster] host.")] = "",

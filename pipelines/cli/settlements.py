@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Locked, group, leave, prepared, say
+from pipelines.cli.options import Locked, group, leave, say
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
@@ -16,7 +16,6 @@ app = group("Import and match statements of platforms and payouts of banks.")
 
 
 @app.command("keys", short_help="Count which columns of a file have ids of our orders.")
-@prepared
 def settlements_keys(
     file: Annotated[Path, typer.Argument(help="A platform's file, CSV.")],
     *,
@@ -33,7 +32,6 @@ def settlements_keys(
 
 
 @app.command("import", short_help="Import statements, or a bank's file, by a mapping.")
-@prepared
 def settlements_import(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A file; of statements also a folder.")],
     *,
@@ -66,7 +64,6 @@ def settlements_import(
 
 
 @app.command("list", short_help="List statements, payouts and open items.")
-@prepared
 def settlements_list(*, settings: Settings) -> None:
     """List the statements and payouts of the current release, and what orders and lines leave open.
 

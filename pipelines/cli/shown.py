@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import group, leave, prepared, say, usage_error
+from pipelines.cli.options import Commands, group, leave, say, usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.own.trying import Tried
 
-app = typer.Typer()
+app = Commands()
 figures = group("Explain figures of the current release.")
 models = group("Write and try tables of your own: own.<name>.")
 app.add_typer(figures, name="explain")
@@ -25,7 +25,6 @@ app.add_typer(models, name="models")
 
 
 @app.command(short_help="Show last run, release, queue, alarms, lock and disk.")
-@prepared
 def status(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for monitors.")] = False,
@@ -51,7 +50,6 @@ def status(
 
 
 @app.command(short_help="Examine the installation and say what to fix.")
-@prepared
 def doctor(*, settings: Settings) -> None:
     """Examine settings, secrets, disk, lock, daemon, receiver and the service; say what to fix. Changes nothing.
 
@@ -69,7 +67,6 @@ def doctor(*, settings: Settings) -> None:
 
 
 @app.command(short_help="List open questions about the partner's interface.")
-@prepared
 def questions(
     *,
     markdown: Annotated[bool, typer.Option("--markdown", help="Write a letter to the partner, in Markdown.")] = False,
@@ -90,7 +87,6 @@ def questions(
 
 
 @app.command(short_help="Show the interface's fields, documented and observed.")
-@prepared
 def contract(
     *,
     openapi: Annotated[bool, typer.Option("--openapi", help="Write an OpenAPI 3.1 document, in JSON.")] = False,
@@ -121,7 +117,6 @@ def _order_id(text: str) -> int:
 
 
 @figures.command("order", short_help="Print the receipt of one order.")
-@prepared
 def explain_order(
     order_id: Annotated[int, typer.Argument(help="The order's id.", parser=_order_id)],
     *,
@@ -138,7 +133,6 @@ def explain_order(
 
 
 @figures.command("payout", short_help="Print what a payout consists of.")
-@prepared
 def explain_payout(
     payout: Annotated[str, typer.Argument(help="The payout, as statements and bank name it.")],
     *,
@@ -154,7 +148,6 @@ def explain_payout(
 
 
 @app.command(short_help="Serve the release, read-only, to an assistant (MCP).")
-@prepared
 def mcp(
     *,
     timeout_seconds: Annotated[
@@ -182,7 +175,6 @@ def mcp(
 
 
 @models.command("new", short_help="Write a model to begin with.")
-@prepared
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The table's name; the file is NAME.sql.")],
     *,
@@ -198,7 +190,6 @@ def new(
 
 
 @models.command("check", short_help="Make every model of the last days.")
-@prepared
 def check(*, settings: Settings) -> None:
     """Make every model of the last three days of the current release, and name problems and types of columns.
 
@@ -210,7 +201,6 @@ def check(*, settings: Settings) -> None:
 
 
 @models.command("test", short_help="Run models on the rows of their .test.txt files.")
-@prepared
 def run_tests(*, settings: Settings) -> None:
     """Run each model that has NAME.test.txt beside it on the rows given there, and compare with those expected.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli.options import Locked, group, leave, prepared, say, usage_error
+from pipelines.cli.options import Commands, Locked, group, leave, say, usage_error
 from pipelines.sandbox.__main__ import serve
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
-app = typer.Typer()
+app = Commands()
 files_app = group("Land documents from files, validated like fetched ones.")
 source_app = group("Follow a partner service to another address.")
 webhooks_app = group("Receive webhooks; list and reprocess undecodable ones.")
@@ -40,7 +40,6 @@ def _add_command(kind: str, documents: str) -> None:
         help=f"Land {documents} from files supplied by the partner.\n\nExit codes: 0 landed; 1 a file cannot be read; "
         "2 invalid settings or usage; 3 every document was rejected; 4 another process holds the run lock.",
     )
-    @prepared
     def land(
         files: Annotated[
             list[Path],
@@ -97,7 +96,6 @@ for _kind, _documents in {"orders": "orders", "menus": "menus", "stores": "store
 
 
 @files_app.command("reprocess", short_help="Validate quarantined documents again.")
-@prepared
 def land_reprocess(*, settings: Settings, locked: Locked) -> None:
     """Validate quarantined documents again, and restore fields that settings have since allowed in plain text."""
     from pipelines.landing import reprocess_quarantine
@@ -113,7 +111,6 @@ def land_reprocess(*, settings: Settings, locked: Locked) -> None:
 
 
 @source_app.command("move", short_help="Accept another address of the same service.")
-@prepared
 def source_move(
     old: Annotated[str, typer.Argument(metavar="OLD", help="Address that the data came from.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="Address now in [partner] base_url.")],
@@ -135,7 +132,6 @@ def source_move(
 
 
 @webhooks_app.command("serve")
-@prepared
 def webhooks_serve(
     *,
     host: Annotated[str, typer.Option(help="Address to listen on; default: [webhooks] host.")] = "",
@@ -158,7 +154,6 @@ def webhooks_serve(
 
 
 @webhooks_app.command("undecodable")
-@prepared
 def webhooks_undecodable(*, settings: Settings) -> None:
     """List undecodable deliveries, without their bodies.
 
@@ -172,7 +167,6 @@ def webhooks_undecodable(*, settings: Settings) -> None:
 
 
 @webhooks_app.command("reprocess", short_help="Decode undecodable deliveries again.")
-@prepared
 def webhooks_reprocess(*, settings: Settings) -> None:
     """Decode undecodable deliveries again, after a correction of [webhooks].
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.finance.currencies import money_of
 from pipelines.finance.periods import Selection, gaps
 from pipelines.finance.reconciliation import create_break_views, describe_total, untied_totals
-from pipelines.finance.released import FinanceError, query, records, released, rows_of
+from pipelines.finance.released import FinanceError, money_of, query, records, released, rows_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 from pipelines.inventory import WORK_LIST, read_inventory

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.finance.currencies import money, money_of
 from pipelines.finance.periods import Selection
-from pipelines.finance.released import FinanceError, query, records, released, rows_of
+from pipelines.finance.released import FinanceError, money, money_of, query, records, released, rows_of
 from pipelines.landing.charges import PRICES
 from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions, order_key
 from pipelines.verdict import Verdict

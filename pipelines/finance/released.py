@@ -1,7 +1,12 @@
-"""The current release as finance reads it: one DuckDB file, read-only, resolved once; and what a close keeps of it."""
+"""The current release as finance reads it: one DuckDB file, read-only, resolved once; and what a close keeps of it.
+
+Amounts are written with the digits of their currency, exactly: 40,080 JPY, 1.210 KWD. The digits come from the build's
+own function currency_digits.
+"""
 
 from __future__ import annotations
 
+import functools
 import threading
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -23,11 +28,11 @@ from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Iterator, Sequence
+    from decimal import Decimal
     from pathlib import Path
 
     from pipelines.ledger import Ledger
     from pipelines.settings import Settings
-
 
 # Settings tables that decide an order's business day and sale class, whatever its document.
 PLACING = ("business_day", "sales")
@@ -250,3 +255,43 @@ def _spans(values: set[str | None], days: list[str]) -> list[list[str | None]]:
             spans.append([place, place])
     last = len(days) - 1
     return [[days[a] if a > 0 else None, days[b] if b < last else None] for a, b in spans]
+
+
+_USUAL = 2  # of a currency that is not known
+NOT_STATED = "not stated"
+
+
+@functools.cache
+def digits(currency: str | None) -> int:
+    """Return the decimals of a currency's smallest unit; two where the currency is not known."""
+    if not currency:
+        return _USUAL
+    from pipelines.warehouse.rows.session import create_functions  # noqa: PLC0415 -- slow, and a status has no money
+
+    with duckdb.connect(":memory:") as con:
+        create_functions(con)
+        row = con.execute("select currency_digits(?)", [currency]).fetchone()
+    return int(row[0]) if row else _USUAL
+
+
+def money(amount: Decimal | None, currency: str | None = None, *, is_signed: bool = False) -> str:
+    """Return an amount exactly, with at least the digits of its currency and at most four; null as 'not stated'."""
+    if amount is None:
+        return NOT_STATED
+    whole, _, decimals = f"{amount:{'+' if is_signed else ''},.4f}".partition(".")
+    least = digits(currency)
+    shown = decimals[:least] + decimals[least:].rstrip("0")
+    return f"{whole}.{shown}" if shown else whole
+
+
+def money_of(amount: Decimal | None, currency: str | None, *, is_signed: bool = False) -> str:
+    """Return an amount followed by its currency, if that is known."""
+    text = money(amount, currency, is_signed=is_signed)
+    return f"{text} {currency}" if currency and amount is not None else text
+
+
+def measured(measure: str, amount: Decimal | None, currency: str | None, *, is_signed: bool = False) -> str:
+    """Return an amount of a closed day's measure: order_count is a number of orders, not money."""
+    if measure == "order_count" and amount is not None:
+        return f"{amount:{'+' if is_signed else ''},.0f}"
+    return money(amount, currency, is_signed=is_signed)

@@ -101,16 +101,13 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
 def _migrate(connection: Inbox) -> None:
     """Add the columns that an older layout lacks, create the tables that are missing; harmless when repeated."""
     for table, new, kind in _ADDED:
-        if (columns := _columns(connection, table)) and new not in columns:
+        columns = {row[1] for row in connection.execute(f"pragma table_info({table})")}
+        if columns and new not in columns:
             connection.execute(f"alter table {table} add column {new} {kind}")
     for statement in (resource("sql") / "inbox" / "tables.sql").read_text(encoding="utf-8").split(";"):
         connection.execute(statement)
     track(connection, "inbox/worklist.sqlite")
     connection.execute(f"pragma user_version = {_LAYOUT}")
-
-
-def _columns(connection: Inbox, table: str) -> set[str]:
-    return {row[1] for row in connection.execute(f"pragma table_info({table})")}
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import ExitStack, aclosing
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ from pipelines.warehouse.building.order_lookup import known_among, known_ids, st
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from pipelines.landing import LoadSummary, Refusal
     from pipelines.partner import PartnerClient
@@ -77,7 +78,7 @@ def ingest(
         vault = stack.enter_context(open_vault(settings))
         spool = stack.enter_context(open_spool(settings, kind))
         session = session or stack.enter_context(PartnerSession(settings))
-        ingestion = _Ingestion(settings, vault, spool, work, kind, progress, since)
+        ingestion = _Ingestion(settings, vault, spool, work, kind, progress or (lambda *_: None), since)
         if kind == "menus" and any(
             before.kind == "stores" and (before.stopped or before.counts["failed"]) for before in session.ingested
         ):
@@ -94,24 +95,21 @@ def ingest(
         return ingestion.result
 
 
+@dataclass
 class _Ingestion:
-    def __init__(
-        self,
-        settings: Settings,
-        vault: Vault,
-        spool: Spool,
-        work: WorkList,
-        kind: Kind,
-        progress: Progress | None,
-        since: dt.datetime | None,
-    ) -> None:
-        self.settings, self.vault, self.spool, self.work, self.kind = settings, vault, spool, work, kind
-        self.progress = progress or (lambda *_: None)
-        self.since = since
-        self.result = Ingested(kind)
+    settings: Settings
+    vault: Vault
+    spool: Spool
+    work: WorkList
+    kind: Kind
+    progress: Progress
+    since: dt.datetime | None
+
+    def __post_init__(self) -> None:
+        self.result = Ingested(self.kind)
         self.menu_ids: set[int] = set()
-        self.check = AnswerCheck(settings, kind)
-        self.records = StoreRecords(settings)
+        self.check = AnswerCheck(self.settings, self.kind)
+        self.records = StoreRecords(self.settings)
         self.known: set[int] = set()
         self.recent = f"{utc_now() - RECENT:%Y-%m-%d}"
 
@@ -124,9 +122,9 @@ class _Ingestion:
             self.known = known_among(self.settings.data_dir, self.kind, due)
             judged, before = self.work.judged(self.kind), self.work.bad_before(self.kind)
             self.check = AnswerCheck(self.settings, self.kind, self.known, judged, before)
-            for chunk in _chunks(due):
+            for first in range(0, len(due), _LOAD):
                 try:
-                    await self._land(client, chunk, len(due))
+                    await self._land(client, due[first : first + _LOAD], len(due))
                 finally:
                     keep_behaviour(self.settings.data_dir, client.behaviour.take())
         except (RunStopped, SuspectBaseUrlError) as error:
@@ -284,11 +282,6 @@ class _Ingestion:
         self.work.not_found(self.kind, outcome.not_found, reason=missing)
         for answer in failed:
             self.work.failed(self.kind, answer.id, answer.reason)
-
-
-def _chunks(ids: list[int]) -> Iterator[list[int]]:
-    for first in range(0, len(ids), _LOAD):
-        yield ids[first : first + _LOAD]
 
 
 _FEWEST, _MAX_RATE = 2, 0.1  # of the stores: more that the list lacks make it doubtful

@@ -257,7 +257,8 @@ class StoreRecords:
             return
         self.count += 1
         # null and an empty list are a true "no menus"; only an absent member is doubtful.
-        self._found["menu_id_pointers"] += any(get_all(record, _container(pointer)) for pointer in self._menus)
+        members = (pointer.partition("/*")[0].partition("/{key}")[0] for pointer in self._menus)  # that hold the menus
+        self._found["menu_id_pointers"] += any(get_all(record, member) for member in members)
         for name, (pointer, is_usable) in self._fields.items():
             self._found[name] += any(is_usable(value) for value in get_all(record, pointer))
         for place, value in _members(record) if self.count <= _LOOKED_AT else ():
@@ -292,11 +293,6 @@ class StoreRecords:
     def _records_have(self, name: str) -> str:
         places = [place for place, _ in self._instead[name].most_common(_SHOWN)]
         return f"; records have {', '.join(places)}" if places else ""
-
-
-def _container(pointer: str) -> str:
-    """Return the pointer up to its first wildcard: the member that holds the menus."""
-    return pointer.partition("/*")[0].partition("/{key}")[0]
 
 
 def _members(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:

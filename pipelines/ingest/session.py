@@ -84,7 +84,7 @@ def stoppable() -> Iterator[Stop]:
     os.set_blocking(writing, False)
     _current = stop = Stop(reading)
     try:
-        with _handled_by(_interrupt):
+        with _handled_by(signal.default_int_handler):
             before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
             try:
                 yield stop
@@ -100,10 +100,6 @@ def stoppable() -> Iterator[Stop]:
 def current_stop() -> Stop:
     """Return the stop of this process's run; outside of `stoppable` nothing does."""
     return _current or Stop()
-
-
-def _interrupt(_number: int, _frame: Any) -> None:
-    raise KeyboardInterrupt
 
 
 @contextmanager

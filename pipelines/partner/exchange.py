@@ -144,7 +144,9 @@ async def _answer(
 ) -> Answer | RequestError:
     try:
         status = response.status_code
-        headers = _read(response.headers)
+        # One pass over the raw headers: httpx scans all of them for each lookup.
+        raw = response.headers.raw
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
         recorder.behaviour.record_response(clock.now(), recorder.operation, status, headers.items())
         # A token may be answered with 201; a document is 200.
         if status != _OK and not (status == _CREATED and method == "POST"):
@@ -254,11 +256,6 @@ def _is_json_type(content_type: str | None) -> bool:
         return True
     media = content_type.partition(";")[0].strip().lower()
     return media in {"application/json", "text/json"} or media.endswith("+json")
-
-
-def _read(headers: httpx.Headers) -> dict[str, str]:
-    # One pass over the raw headers: httpx scans all of them for each lookup.
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers.raw}
 
 
 def _kept(headers: dict[str, str]) -> Mapping[str, str]:

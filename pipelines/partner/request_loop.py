@@ -84,7 +84,9 @@ class RequestLoop:
         broken: bytes | None = None
         bodies = 0
         while True:
-            self._end_in_time()
+            most = self._partner.max_run_seconds
+            if most and self._clock.monotonic() - self._began >= most:
+                raise RunTooLong(f"[partner] max_run_seconds = {most:g} are over; the next run fetches the rest")
             token = await self._tokens.current()
             outcome = await self._attempt(group, url, token, limit)
             if outcome is None:
@@ -134,11 +136,6 @@ class RequestLoop:
             elif outcome.overload or outcome.service:
                 self._limit.record_overload(ticket)
             return outcome
-
-    def _end_in_time(self) -> None:
-        most = self._partner.max_run_seconds
-        if most and self._clock.monotonic() - self._began >= most:
-            raise RunTooLong(f"[partner] max_run_seconds = {most:g} are over; the next run fetches the rest")
 
     async def _may_wait(self, group: str, url: str, error: RequestError, pause: float, limit: int) -> bool:
         """Tell whether `url` may be requested again after `pause`; raise ServiceDown if nothing else is answered."""

@@ -140,7 +140,8 @@ def authenticate_request(partner: Partner) -> httpx.Request:
         return httpx.Request("POST", url, headers=ASK_FOR_JSON, data=_filled(partner))
     if how.encoding == "headers":
         return httpx.Request("POST", url, headers={**ASK_FOR_JSON, **_filled(partner)})
-    headers = {**ASK_FOR_JSON, "Authorization": _basic(partner)}
+    pair = f"{partner.client_id.reveal()}:{partner.client_secret.reveal()}"
+    headers = {**ASK_FOR_JSON, "Authorization": f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"}
     return httpx.Request("POST", url, headers=headers, data=_filled(partner))
 
 
@@ -215,11 +216,6 @@ def _filled(partner: Partner) -> dict[str, str]:
         return secret.reveal()
 
     return {key: _PLACE.sub(reveal, value) for key, value in partner.authenticate.body.items()}
-
-
-def _basic(partner: Partner) -> str:
-    pair = f"{partner.client_id.reveal()}:{partner.client_secret.reveal()}"
-    return "Basic " + base64.b64encode(pair.encode()).decode("ascii")
 
 
 def _stated_lifetime(answer: Any, where: str) -> float | None:

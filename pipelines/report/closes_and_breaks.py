@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.currencies import measured, money_of
+from pipelines.finance.released import measured, money_of
 from pipelines.literals import one_line as plain
 from pipelines.report.text import counted, moment, wrapped
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipelines.backup.comparing import compare
 from pipelines.clock import utc_now
-from pipelines.examining.proof import examine as examine_service
+from pipelines.examining.first import examine as examine_service
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import channels_of, last_backup, standing
 from pipelines.partner.token import missing_credentials

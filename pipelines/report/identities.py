@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.currencies import digits, money
-from pipelines.finance.released import records
+from pipelines.finance.released import digits, money, records
 from pipelines.landing.charges import CHARGES, OPTIONAL
 from pipelines.report.text import MISMATCH, counted, wrapped
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipelines.finance.currencies import money_of
-from pipelines.finance.released import records, released
+from pipelines.finance.released import money_of, records, released
 from pipelines.landing.shape import MENU, ORDER, ArrayField, Field, MapField, ObjectField, Shape
 from pipelines.settings import DEFAULT_FILE, given_keys
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions

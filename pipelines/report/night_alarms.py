@@ -166,8 +166,10 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[Alarm]:
     current, before = _releases(settings)
     if current is None or not run.is_published:
         return
-    refused, rules, received, wrong = _rows(_file(current), _REFUSED, _RULES, _RECEIVED, _MODELS)
-    refused_before, rules_before = _rows(_file(before), _REFUSED, _RULES) if before and is_new else (set(), set())
+    refused, rules, received, wrong = _rows(current / "ordermart.duckdb", _REFUSED, _RULES, _RECEIVED, _MODELS)
+    refused_before, rules_before = (
+        _rows(before / "ordermart.duckdb", _REFUSED, _RULES) if before and is_new else (set(), set())
+    )
     new = refused - refused_before if is_new else set()
     if found := unresolved(settings, current.name, new, refused, now):
         ids = counted(sum(each.count for each in found), "id was", "ids were")
@@ -227,10 +229,6 @@ def _releases(settings: Settings) -> tuple[Path | None, Path | None]:
         return None, None
     older = [folder for folder in sorted(current.parent.iterdir()) if folder.name < current.name]
     return current, older[-1] if older and (older[-1] / "ordermart.duckdb").exists() else None
-
-
-def _file(release: Path) -> Path:
-    return release / "ordermart.duckdb"
 
 
 def _rows(file: Path, *queries: str) -> list[set[tuple[object, ...]]]:

@@ -10,9 +10,8 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.currencies import money
 from pipelines.finance.reconciliation import describe_total
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, money
 from pipelines.landing.charges import CHARGES, TOTAL
 from pipelines.literals import one_line as plain
 from pipelines.report.page.facts import reconciled_facts, urgent_days

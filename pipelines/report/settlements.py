@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.currencies import money
-from pipelines.finance.released import FinanceError, query, records, released
+from pipelines.finance.released import FinanceError, money, query, records, released
 from pipelines.report.text import wrapped
 from pipelines.settlements import table_of
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import xlsxwriter
 from xlsxwriter.utility import xl_col_to_name
 
-from pipelines.finance.currencies import digits
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -167,8 +166,11 @@ class Sheet:
             self.text(column, str(value), kind)
         elif kind.startswith(("count", "amount")):
             self._check(self._sheet.write_number(self.row, column, value, self._looks[kind]), column)
+        elif (value.date() if isinstance(value, dt.datetime) else value) < _FIRST_DAY:
+            self.text(column, str(value))
         else:
-            self._time(column, value, "day" if kind == "day" else "clock")
+            look = self._looks["day" if kind == "day" else "clock"]
+            self._check(self._sheet.write_datetime(self.row, column, value, look), column)
 
     def line(self, values: Iterable[Any], columns: Sequence[Column]) -> None:
         """Write a row of a listing, followed by amounts beyond a double's precision as text."""
@@ -219,13 +221,6 @@ class Sheet:
         self._sheet.freeze_panes(self.row, columns)
         if rows:
             self._check(self._sheet.autofilter(self.row - 1, 0, self.row + rows - 1, width - 1), 0)
-
-    def _time(self, column: int, value: dt.date, look: str) -> None:
-        day = value.date() if isinstance(value, dt.datetime) else value
-        if day < _FIRST_DAY:
-            self.text(column, str(value))
-        else:
-            self._check(self._sheet.write_datetime(self.row, column, value, self._looks[look]), column)
 
     def _check(self, code: int | None, column: int) -> None:
         """Raise WorkbookError if a write failed."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.finance.currencies import money
+from pipelines.finance.released import money
 from pipelines.literals import one_line as plain
 from pipelines.record import current_release
 from pipelines.report.outcomes import waiting
@@ -295,7 +295,7 @@ def unused_statuses(settings: Settings) -> Iterator[str]:
         with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
             seen = db.execute(_STATUSES).fetchall()
     except duckdb.Error:
-        return  # whoever reads the release names the fault
+        return  # its reader names the fault
     is_enough = sum(number for _, number in seen) >= _FEWEST_ORDERS
     if is_enough and {status for status, _ in seen}.isdisjoint(settings.sales.counted_statuses):
         yield f"no order has a status of [sales] counted_statuses; orders have {named(seen)}"

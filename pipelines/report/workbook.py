@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
-from pipelines.finance.currencies import digits
 from pipelines.finance.reconciliation import AMOUNTS, COUNTS
-from pipelines.finance.released import query
+from pipelines.finance.released import digits, query
 from pipelines.landing.charges import PRICES
 from pipelines.report.reconciliation_views import draft_of, undated, verdict
 from pipelines.report.sheets import (

@@ -75,10 +75,6 @@ def _prune_entries(settings: Settings, now: datetime) -> int:
         return work.prune(now - timedelta(days=settings.webhooks.retention_days))
 
 
-def _prune_deliveries(settings: Settings, now: datetime) -> int:
-    return prune_deliveries(inbox_path(settings.data_dir), now - timedelta(days=settings.webhooks.retention_days))
-
-
 def _purge_quarantine(settings: Settings, now: datetime) -> int:
     with open_vault(settings) as vault:
         return vault.refused.purge(now)
@@ -91,10 +87,6 @@ def _expire(settings: Settings, now: datetime) -> int:
     limit = now - timedelta(days=settings.privacy.retention_days)
     with open_vault(settings) as vault:
         return vault.erasing.expire(created_before(settings.data_dir, limit), limit)
-
-
-def _merge(settings: Settings, now: datetime) -> int:
-    return sum(merge_days(settings.data_dir, kind, now.date()) for kind in KINDS)
 
 
 def _verify(settings: Settings, _now: datetime) -> int:
@@ -110,10 +102,14 @@ def _verify(settings: Settings, _now: datetime) -> int:
 
 _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
     "finished work-list entries pruned": _prune_entries,
-    "old deliveries pruned": _prune_deliveries,
+    "old deliveries pruned": lambda settings, now: prune_deliveries(
+        inbox_path(settings.data_dir), now - timedelta(days=settings.webhooks.retention_days)
+    ),
     "quarantined payloads purged": _purge_quarantine,
     "orders whose personal data expired": _expire,
-    "loads of past days merged": _merge,
+    "loads of past days merged": lambda settings, now: sum(
+        merge_days(settings.data_dir, kind, now.date()) for kind in KINDS
+    ),
     "orders rebuilt from raw and compared": _verify,
 }
 

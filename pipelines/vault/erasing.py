@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,22 +43,15 @@ class Destroyed(NamedTuple):
     quarantined: int
 
 
+@dataclass
 class Erasing:
     """The rights of the people whose data a vault holds."""
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        lookup: Lookup,
-        content_of: Callable[[str, int, int, bytes], bytes],
-        refused: RefusedBodies,
-        folder: Path,
-    ) -> None:
-        self._db = db
-        self._lookup = lookup
-        self._content_of = content_of
-        self._refused = refused
-        self._folder = folder
+    _db: sqlite3.Connection
+    _lookup: Lookup
+    _content_of: Callable[[str, int, int, bytes], bytes]
+    _refused: RefusedBodies
+    _folder: Path
 
     def of_order(self, order_id: int) -> list[Customer]:
         """Return the customers that any version of an order was encrypted for."""

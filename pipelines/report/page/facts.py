@@ -10,9 +10,8 @@ import datetime as dt
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.currencies import NOT_STATED, money
 from pipelines.finance.reconciliation import UNPOSTED, Record
-from pipelines.finance.released import records
+from pipelines.finance.released import NOT_STATED, money, records
 from pipelines.landing.charges import CHARGES, OPTIONAL
 from pipelines.report.identities import total_rule
 from pipelines.warehouse.catalogue import checks

@@ -37,32 +37,21 @@ _READABLE = 0o644
 _BREAKS, _ROWS = 6, 8
 SHOWN = 30
 _COLOURS = {"good": "blue", "incomplete": "orange", "failed": "red", "stopped": "red", "killed": "red"}
-_FIRST = (
-    "run_failed",
-    "outage",
-    "damaged",
-    "verification",
-    "settings",
-    "incomplete",
-    "disk",
-    "silence",
-    "no_good_night",
-    "rule_changed",
-    "models",
-)
+# Causes of alarms, the most urgent first, with the command to run next.
 _COMMANDS = {
-    "outage": "ordermart doctor",
     "run_failed": "ordermart doctor",
-    "no_good_night": "ordermart doctor",
-    "verification": "ordermart build --full",
+    "outage": "ordermart doctor",
     "damaged": "ordermart inventory",
+    "verification": "ordermart build --full",
     "settings": "ordermart doctor",
     "incomplete": "ordermart run",
-    "silence": "ordermart doctor",
     "disk": "ordermart status",
+    "silence": "ordermart doctor",
+    "no_good_night": "ordermart doctor",
     "rule_changed": "ordermart questions",
     "models": "ordermart models check",
 }
+_FAILED = ("run_failed", "outage")
 
 
 def morning_page(published: Path) -> Path:
@@ -188,13 +177,13 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
     causes = {alarm["cause"].partition(":")[0]: alarm["text"] for alarm in state["alarms"]}
     if run.verdict != "good":
         what = _what_failed(run, causes)
-        cause = next((name for name in _FIRST if name in causes), "run_failed")
-        return Headline("bad", what, _COMMANDS[cause], "to see what to fix" if cause in _FIRST[:2] else "")
+        cause = next((name for name in _COMMANDS if name in causes), "run_failed")
+        return Headline("bad", what, _COMMANDS[cause], "to see what to fix" if cause in _FAILED else "")
     if books is None:
         return Headline("bad", "The run ended, but there is no release.", "ordermart build")
-    for cause in _FIRST:
+    for cause, command in _COMMANDS.items():
         if cause in causes:  # of a night, after a run for webhooks that was good itself
-            return Headline("bad" if cause in _FIRST[:2] else "warn", causes[cause], _COMMANDS[cause])
+            return Headline("bad" if cause in _FAILED else "warn", causes[cause], command)
     rejected = sum(row["count"] for row in (state["release"] or {}).get("quarantine", []))
     found = [
         f"{counted(number, one, many)}"
@@ -229,7 +218,7 @@ def _what_failed(run: Run, causes: Mapping[str, str]) -> str:
         return f"The run {run.how}; the next run resumes it."
     if run.errors:
         return "The run failed: nothing was published, the figures are those of the last good night."
-    return next((causes[name] for name in _FIRST if name in causes), "The run is not complete.")
+    return next((causes[name] for name in _COMMANDS if name in causes), "The run is not complete.")
 
 
 def _published(run: Run, state: Mapping[str, Any]) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipelines.finance.currencies import NOT_STATED, digits, measured, money
 from pipelines.finance.reconciliation import describe_total
+from pipelines.finance.released import NOT_STATED, digits, measured, money
 from pipelines.literals import one_line as plain
 from pipelines.report.text import counted, fitted, width
 

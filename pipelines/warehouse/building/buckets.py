@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from pipelines.engines import Engine
+    from pipelines.engines import RayCluster
 
 # DuckDB takes a fifth of each table for the bucket, and a fifth of that for every join: it holds lines for fewer than
 # their orders, and builds its hash tables of the longer side. So a select names the longer side first.
@@ -243,7 +243,7 @@ OF_STATES = {"raw.order_checks"}  # a view of the draft
 class Spread:
     """An engine at work on one build, the draft of it, and the folder that parts are written to."""
 
-    engine: Engine
+    engine: RayCluster
     draft: Path
     folder: Path
 
@@ -296,7 +296,7 @@ class Spread:
 
 
 @contextmanager
-def spread(engine: Engine, draft: Path) -> Iterator[Spread]:
+def spread(engine: RayCluster, draft: Path) -> Iterator[Spread]:
     """Connect an engine for one build, with an empty folder for its parts; whatever a killed build left goes."""
     everything = draft.parent / PARTS
     shutil.rmtree(everything, ignore_errors=True)

@@ -38,7 +38,7 @@ from pipelines.warehouse.rows.views import STATES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pipelines.engines import Engine
+    from pipelines.engines import RayCluster
     from pipelines.landing import RawFiles
     from pipelines.warehouse.building.buckets import Spread
     from pipelines.warehouse.rows.fresh_rows import CheckResult
@@ -58,7 +58,7 @@ def rebuild(
     buckets: int,
     finer: int,
     progress: Callable[[str, int, int], None],
-    engine: Engine | None = None,
+    engine: RayCluster | None = None,
 ) -> list[CheckResult]:
     """Build the warehouse file from all that is landed, and return what its checks found.
 
@@ -166,7 +166,7 @@ def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
 
 
 def orders_per_bucket(
-    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int, engine: Engine | None = None
+    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int, engine: RayCluster | None = None
 ) -> int:
     """Return how many orders go at once: in so many buckets, or, for 0, as many as fit into memory.
 

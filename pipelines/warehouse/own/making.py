@@ -67,7 +67,7 @@ class OwnTable(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """What is said of it, and if its rows are old, since when and why."""
+        """The words on it, and if its rows are old, since when and why."""
         return f"Rows of {self.made_at[:19]}Z: {self.problem}\n\n{self.about}" if self.problem else self.about
 
     def table(self) -> catalogue.Table:

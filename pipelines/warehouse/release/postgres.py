@@ -237,7 +237,7 @@ class _Copying:
         self._written.add(table.name)
 
     def _fill(self, csv: str) -> int:
-        """Have DuckDB write into the pipe; return how many rows. Whoever waits at its other end waits no more."""
+        """Have DuckDB write into the pipe; return how many rows. Its reader waits no more."""
         try:
             return count_of(self._con.cursor().execute(csv))
         finally:
