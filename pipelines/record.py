@@ -228,6 +228,12 @@ def current_release(published: Path) -> Path | None:
     return current.resolve() if current.exists() else None
 
 
+def release_before(release: Path) -> Path | None:
+    """Return the folder of the release before this one; None if there is none that can be opened."""
+    older = [folder for folder in sorted(release.parent.iterdir()) if folder.name < release.name]
+    return older[-1] if older and (older[-1] / "ordermart.duckdb").exists() else None
+
+
 def _read(file: Path) -> Run | None:
     """Return a run; None where even the name of the file is not one of a record."""
     try:

@@ -44,7 +44,7 @@ from pipelines.notify import (
     update_alarms,
     write_json,
 )
-from pipelines.record import NIGHT, current_release, save
+from pipelines.record import NIGHT, current_release, release_before, save
 from pipelines.report.text import counted
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import verifications
@@ -163,7 +163,8 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[Alarm]:
         yield Alarm(
             "disk", f"{free:.1f} GB are free below [data] dir; [notify] min_free_gb is {settings.notify.min_free_gb}."
         )
-    current, before = _releases(settings)
+    current = current_release(settings.data_dir / "published")
+    before = release_before(current) if current else None
     if current is None or not run.is_published:
         return
     refused, rules, received, wrong = _rows(current / "ordermart.duckdb", _REFUSED, _RULES, _RECEIVED, _MODELS)
@@ -220,15 +221,6 @@ def _is_silent(data_dir: Path, since: dt.datetime) -> bool:
             return not _any_after(since, *_rows(warehouse_file(data_dir), _RECEIVED))
     except RunLockedError:
         return False
-
-
-def _releases(settings: Settings) -> tuple[Path | None, Path | None]:
-    """Return the current release and the one before it, as far as there are any."""
-    current = current_release(settings.data_dir / "published")
-    if current is None:
-        return None, None
-    older = [folder for folder in sorted(current.parent.iterdir()) if folder.name < current.name]
-    return current, older[-1] if older and (older[-1] / "ordermart.duckdb").exists() else None
 
 
 def _rows(file: Path, *queries: str) -> list[set[tuple[object, ...]]]:

@@ -12,7 +12,7 @@ import duckdb
 
 from pipelines.finance.released import money
 from pipelines.literals import one_line as plain
-from pipelines.record import current_release
+from pipelines.record import current_release, release_before
 from pipelines.report.outcomes import waiting
 from pipelines.report.text import counted
 from pipelines.settings import given_keys
@@ -228,8 +228,11 @@ def drift_and_silence(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: b
 
     `db` is this release, opened; `is_new`: this run published it. Drift is reported for a new release only.
     """
-    known = _last_load(release) if is_new else None
-    new = db.execute(_NEW, [known]).fetchall() if known else []
+    new = []
+    if is_new and (before := release_before(release)):
+        with duckdb.connect(str(before / "ordermart.duckdb"), read_only=True) as earlier:
+            known = earlier.execute("select max(load_id) from audit.loads").fetchone()
+        new = db.execute(_NEW, known).fetchall() if known and known[0] else []
     if new:
         yield f"Schema drift since the previous release: {len(new):,} (audit.schema_drift)"
     for kind, path, what, value, ids in new[:_LISTED]:
@@ -243,17 +246,6 @@ def drift_and_silence(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: b
     for rows in (new, silent):
         if len(rows) > _LISTED:
             yield f"  and {len(rows) - _LISTED:,} more"
-
-
-def _last_load(release: Path) -> str | None:
-    """Return the last load of the previous release; None if there is none to read."""
-    before = [folder for folder in sorted(release.parent.iterdir()) if folder.name < release.name]
-    file = before[-1] / "ordermart.duckdb" if before else None
-    if file is None or not file.exists():
-        return None
-    with duckdb.connect(str(file), read_only=True) as db:
-        row = db.execute("select max(load_id) from audit.loads").fetchone()
-    return row[0] if row else None
 
 
 _FEWEST_ORDERS = 20  # that show which statuses there are

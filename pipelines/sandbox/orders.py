@@ -46,26 +46,15 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class LineModifier:
-    """A modifier chosen for a line."""
-
-    modifier_id: int
-    name: str
-    price: Decimal
-    action: str
-    quantity: int
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
-    """A line, and what it adds to the subtotal."""
+    """A line, its modifiers as the interface shows them, and how much it adds to the subtotal."""
 
     product_id: int
     quantity: int
     name: str
     instructions: str
     price: Decimal
-    modifiers: tuple[LineModifier, ...]
+    modifiers: tuple[dict[str, Any], ...]
     amount: Decimal
 
 
@@ -157,10 +146,7 @@ def _item(line_id: int, line: Line) -> dict[str, Any]:
         "name": line.name,
         "instructions": line.instructions,
         "price": line.price,
-        "modifiers": [
-            {"id": m.modifier_id, "name": m.name, "price": m.price, "action": m.action, "quantity": m.quantity}
-            for m in line.modifiers
-        ],
+        "modifiers": [dict(modifier) for modifier in line.modifiers],
     }
 
 
@@ -230,10 +216,10 @@ def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool, rul
     product = menu.products[offer.product_id]
     unit = at(offer.prices, created)[1 if delivered else 0]
     quantity = rng.weighted(QUANTITIES)
-    modifiers: list[LineModifier] = []
+    modifiers: list[dict[str, Any]] = []
     for reference in product.choices:
         _choose(rng, menu, reference, created, modifiers)
-    counted = [(modifier.price, modifier.quantity) for modifier in modifiers]
+    counted = [(modifier["price"], modifier["quantity"]) for modifier in modifiers]
     price = rule.shown_price(unit, quantity, counted)
     return Line(
         product_id=product.product_id,
@@ -246,7 +232,7 @@ def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool, rul
     )
 
 
-def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[LineModifier]) -> None:
+def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[dict[str, Any]]) -> None:
     """Choose among a group's options, and among what those open."""
     modifier = menu.modifiers[group.modifier_id]
     often, times = {"one": (0.8, 1), "some": (0.4, 2), "without": (0.16, 1)}[modifier.kind or "one"]
@@ -256,13 +242,13 @@ def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[L
         reference = rng.pick(modifier.children)
         option = menu.modifiers[reference.modifier_id]
         chosen.append(
-            LineModifier(
-                modifier_id=option.modifier_id,
-                name=option.name,
-                price=at(reference.prices, created),
-                action="remove" if modifier.kind == "without" else "add",
-                quantity=rng.between(2, 3) if modifier.kind == "some" and rng.often(0.12) else 1,
-            )
+            {
+                "id": option.modifier_id,
+                "name": option.name,
+                "price": at(reference.prices, created),
+                "action": "remove" if modifier.kind == "without" else "add",
+                "quantity": rng.between(2, 3) if modifier.kind == "some" and rng.often(0.12) else 1,
+            }
         )
         for inner in option.children:
             _choose(rng, menu, inner, created, chosen)
