@@ -26,6 +26,16 @@ PENDING = {
     "measure": "tip",
     **dict.fromkeys(("closed_amount", "prior_restated_amount", "current_amount", "restatement_amount"), 1),
     "currency": "EUR",
+    "platform": "phone",
+}
+SUMS = {"order_id": 1, "currency": "EUR"}
+PARTS = {
+    "order_id": 1,
+    "total_rule": "observed/unrounded",
+    "total_parts": ["tip"],
+    "total_part_amounts": [1],
+    "total_residual": 0,
+    "break_content": "as it is",
 }
 CIRCUMSTANCES = {"business_day_hash": "days", "sales_hash": "sales", "rules_hash": "rules"}
 ENTRY = {"entry_no": 2, "known_to": KNOWN_TO, **CIRCUMSTANCES}
@@ -66,7 +76,7 @@ TIMES = ("known_to", "fetched_at", "changed_at", "store_changed_at")
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     """Give an empty database."""
     with duckdb.connect(":memory:") as con:
-        con.execute("set timezone = 'UTC'; create schema audit")
+        con.execute("set timezone = 'UTC'; create schema audit; create schema mart")
         yield con
 
 
@@ -76,6 +86,8 @@ def cause(
     """Return the cause of one pending restatement of an order that differs so from what was booked."""
     given = {
         "audit.pending_restatements": PENDING,
+        "mart.order_reconciliation": SUMS,
+        "temp.order_total_parts": PARTS,
         "memory.entries": ENTRY,
         "memory.present": CIRCUMSTANCES | present,
         "temp.restated_orders": ORDER | order,
