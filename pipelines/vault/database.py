@@ -14,6 +14,7 @@ import re
 import sqlite3
 from contextlib import closing
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,7 +24,7 @@ from pipelines.inventory import track
 from pipelines.resources import resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from pipelines.inventory import Head
@@ -80,43 +81,35 @@ class transaction:  # noqa: N801 -- used like a function
         self._db.execute("commit" if kind is None else "rollback")
 
 
-def parts(values: set[Any]) -> Iterable[list[Any]]:
-    """Yield values in lists short enough for one statement."""
+def rows_of(db: sqlite3.Connection, query: str, values: set[Any], *before: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query for all `$values` in it, which follow the arguments `before`, part by part."""
     chosen = sorted(values)
     for start in range(0, len(chosen), _ASKED_AT_ONCE):
-        yield chosen[start : start + _ASKED_AT_ONCE]
+        part = chosen[start : start + _ASKED_AT_ONCE]
+        yield from db.execute(query.replace("$values", ", ".join("?" * len(part))), (*before, *part)).fetchall()
 
 
 def erased_ids(db: sqlite3.Connection, kind: str, ids: set[int]) -> set[int]:
     """Return which of these documents were erased."""
     if db.execute("select 1 from erased limit 1").fetchone() is None:
         return set()
-    found: set[int] = set()
-    for part in parts(ids):
-        marks = ", ".join("?" * len(part))
-        query = f"select id from erased where kind = ? and id in ({marks})"
-        found |= {id_ for (id_,) in db.execute(query, (kind, *part))}
-    return found
+    return {id_ for (id_,) in rows_of(db, "select id from erased where kind = ? and id in ($values)", ids, kind)}
 
 
 HASH_BYTES = 16
-_REMEMBERED = 20_000  # customers return; the cache is in memory only
+_REMEMBERED = 20_000  # phone numbers and e-mail addresses: customers return; in memory only
 _NOT_DIGITS = re.compile(r"[^0-9]+")
 
 
-def normal_phone(text: str | None) -> str:
+def normal_phone(text: str) -> str:
     """Return the digits of a phone number, a leading + kept; "" if there are none."""
-    if not text:
-        return ""
     digits = _NOT_DIGITS.sub("", text)
-    if not digits:
-        return ""
-    return "+" + digits if text.lstrip().startswith("+") else digits
+    return "+" + digits if digits and text.lstrip().startswith("+") else digits
 
 
-def normal_email(text: str | None) -> str:
-    """Return an e-mail address stripped and case-folded; "" if there is none."""
-    return text.strip().casefold() if text else ""
+def normal_email(text: str) -> str:
+    """Return an e-mail address stripped and case-folded; "" if it is blank."""
+    return text.strip().casefold()
 
 
 class Lookup:
@@ -124,44 +117,30 @@ class Lookup:
 
     def __init__(self, secret: bytes) -> None:
         self._keyed = hmac.new(secret, digestmod="sha256")  # its inner states are computed once, and copied
-        self._phones: dict[str, bytes] = {}
-        self._emails: dict[str, bytes] = {}
+        # The hash of a phone number, b"" if it has no digits, and of an e-mail address, b"" if it is blank.
+        self.phone = lru_cache(_REMEMBERED)(partial(_of_contact, self._keyed, b"phone:", normal_phone))
+        self.email = lru_cache(_REMEMBERED)(partial(_of_contact, self._keyed, b"email:", normal_email))
         self._digest_key = hmac.digest(secret, b"digest of sealed content", "sha256")  # stored name
         self.check = hmac.digest(secret, b"check of the lookup secret", "sha256")
 
     def hash(self, text: bytes) -> bytes:
         """Return HMAC-SHA256 of `text`, truncated to 16 bytes."""
-        found = self._keyed.copy()
-        found.update(text)
-        return found.digest()[:HASH_BYTES]
-
-    def phone(self, text: str) -> bytes:
-        """Return the hash of a phone number; b"" if it has no digits."""
-        known = self._phones.get(text)
-        if known is None:
-            normal = normal_phone(text)
-            known = self.hash(b"phone:" + normal.encode()) if normal else b""
-            _remember(self._phones, text, known)
-        return known
-
-    def email(self, text: str) -> bytes:
-        """Return the hash of an e-mail address; b"" if it is blank."""
-        known = self._emails.get(text)
-        if known is None:
-            normal = normal_email(text)
-            known = self.hash(b"email:" + normal.encode()) if normal else b""
-            _remember(self._emails, text, known)
-        return known
+        return _truncated(self._keyed, text)
 
     def digest(self, content: bytes) -> bytes:
         """Return a keyed digest, which differs if the content changed."""
         return hashlib.blake2b(content, digest_size=HASH_BYTES, key=self._digest_key).digest()
 
 
-def _remember(cache: dict[str, bytes], text: str, known: bytes) -> None:
-    if len(cache) >= _REMEMBERED:
-        cache.clear()
-    cache[text] = known
+def _truncated(keyed: hmac.HMAC, text: bytes) -> bytes:
+    found = keyed.copy()
+    found.update(text)
+    return found.digest()[:HASH_BYTES]
+
+
+def _of_contact(keyed: hmac.HMAC, kind: bytes, normalised: Callable[[str], str], text: str) -> bytes:
+    normal = normalised(text)
+    return _truncated(keyed, kind + normal.encode()) if normal else b""
 
 
 def values(content: bytes) -> dict[str, Any]:

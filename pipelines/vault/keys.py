@@ -194,21 +194,23 @@ def rotate(path: Path, old: Keys, new: Keys, progress: Callable[[str, int, int],
 
 def is_keyed(db: sqlite3.Connection, keys: Keys) -> bool:
     """Tell whether a vault has these secrets."""
-    held = dict(db.execute("select name, value from meta").fetchall())
+    row = db.execute("select value from meta where name = 'lookup_check'").fetchone()
+    return is_master(db, AESGCM(keys.master)) and row is not None and row[0] == Lookup(keys.lookup).check
+
+
+def is_master(db: sqlite3.Connection, master: AESGCM) -> bool:
+    """Tell whether a vault has this master key."""
+    row = db.execute("select value from meta where name = 'master_check'").fetchone()
     try:
-        decrypt(AESGCM(keys.master), held.get("master_check", b""), CHECK)
+        return row is not None and decrypt(master, row[0], CHECK) == CHECK
     except (VaultError, ValueError):
         return False
-    return bool(held.get("lookup_check") == Lookup(keys.lookup).check)
 
 
 def require_key(db: sqlite3.Connection, master: AESGCM) -> None:
     """Raise VaultError if another process has rotated the keys since this one read them."""
-    row = db.execute("select value from meta where name = 'master_check'").fetchone()
-    try:
-        decrypt(master, row[0] if row else b"", CHECK)
-    except (VaultError, ValueError):
-        raise VaultError("the vault's keys were rotated meanwhile: set the new ones and start again") from None
+    if not is_master(db, master):
+        raise VaultError("the vault's keys were rotated meanwhile: set the new ones and start again")
 
 
 class _Rotation:

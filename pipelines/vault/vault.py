@@ -12,7 +12,7 @@ import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.bodies import RefusedBodies
-from pipelines.vault.database import Lookup, Random, erased_ids, opened, parts, pattern, transaction, values
+from pipelines.vault.database import Lookup, Random, erased_ids, opened, pattern, rows_of, transaction, values
 from pipelines.vault.erasing import Erasing
 from pipelines.vault.keys import (
     CHECK,
@@ -22,6 +22,7 @@ from pipelines.vault.keys import (
     VaultError,
     decrypt,
     encrypt,
+    is_master,
     read_keys,
     require_key,
 )
@@ -248,32 +249,22 @@ class Vault:
 
     def _known(self, hashes: set[bytes]) -> dict[bytes, int]:
         """Return the first customer of each hash who was not erased, with the ciphers at hand."""
-        found: list[tuple[bytes, int]] = []
-        for part in parts(hashes):
-            marks = ", ".join("?" * len(part))
-            found += self._db.execute(f"select hash, customer from lookups where hash in ({marks})", part).fetchall()
+        query = "select hash, customer from lookups where hash in ($values)"
+        found = sorted(rows_of(self._db, query, hashes), reverse=True)
         self._load_ciphers({n for _, n in found})
         ciphers = self._ciphers
-        return {h: n for h, n in sorted(found, reverse=True) if n in ciphers}
+        return {h: n for h, n in found if n in ciphers}
 
     def _previous(self, kind: str, ids: set[int]) -> dict[int, _Previous]:
-        found: dict[int, _Previous] = {}
-        for part in parts(ids):
-            marks = ", ".join("?" * len(part))
-            query = (
-                f"select id, no, customer, digest from personal_data where kind = ? and id in ({marks}) order by id, no"
-            )
-            for id_, no, customer, digest in self._db.execute(query, (kind, *part)):
-                found[id_] = (no, customer, digest)
-        return found
+        """Return the last version of each of these documents."""
+        query = "select id, no, customer, digest from personal_data where kind = ? and id in ($values) order by id, no"
+        return {id_: (no, customer, digest) for id_, no, customer, digest in rows_of(self._db, query, ids, kind)}
 
     def _load_ciphers(self, customers: set[int]) -> None:
-        for part in parts(customers - self._ciphers.keys()):
-            marks = ", ".join("?" * len(part))
-            query = f"select n, customer_key, wrapped from customers where n in ({marks}) and wrapped is not null"
-            for n, customer_key, wrapped in self._db.execute(query, part).fetchall():
-                key = decrypt(self._master, wrapped, customer_key.encode())
-                self._ciphers[n] = (customer_key, AESGCM(key))
+        query = "select n, customer_key, wrapped from customers where n in ($values) and wrapped is not null"
+        for n, customer_key, wrapped in rows_of(self._db, query, customers - self._ciphers.keys()):
+            key = decrypt(self._master, wrapped, customer_key.encode())
+            self._ciphers[n] = (customer_key, AESGCM(key))
 
     def _check_keys(self) -> None:
         with transaction(self._db):
@@ -284,9 +275,7 @@ class Vault:
                 self._db.execute("insert into meta values ('lookup_check', ?)", (self._lookup.check,))
                 return
         since = f": its keys were rotated at {held['rotated_at'].decode()}" if "rotated_at" in held else ""
-        try:
-            decrypt(self._master, held["master_check"], CHECK)
-        except VaultError:
-            raise VaultError(f"[vault] master_key is not the key that this vault was created with{since}") from None
+        if not is_master(self._db, self._master):
+            raise VaultError(f"[vault] master_key is not the key that this vault was created with{since}")
         if held["lookup_check"] != self._lookup.check:
             raise VaultError(f"[vault] lookup_secret is not the secret that this vault was created with{since}")
