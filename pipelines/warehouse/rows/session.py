@@ -235,28 +235,17 @@ def _code_hash() -> str:
 
 
 def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
-    create(con, "raw.settings")
-    con.execute(
-        f"insert into raw.settings values ({', '.join('?' for _ in inputs.RAW['raw.settings'])})",
-        [
-            settings.business_day.time_field,
-            settings.business_day.timezone,
-            settings.business_day.day_start,
-            settings.business_day.daypart_of_hour,
-            list(settings.sales.counted_statuses),
-            list(settings.sales.excluded_statuses),
-            settings.menus.product_id_scope,
-            list(settings.privacy.plaintext_fields),
-            list(settings.privacy.known_fields),
-            settings.privacy.customer_key,
-            settings.formula.total_rule,
-            settings.formula.subtotal_rule,
-            settings.formula.min_distinguishing_orders,
-            settings.formula.max_violation_rate,
-            settings.finance.currency,
-            settings.finance.duplicate_minutes,
-        ],
+    day, sales, privacy, formula = settings.business_day, settings.sales, settings.privacy, settings.formula
+    row = (
+        *(day.time_field, day.timezone, day.day_start, day.daypart_of_hour),
+        *(list(sales.counted_statuses), list(sales.excluded_statuses), settings.menus.product_id_scope),
+        *(list(privacy.plaintext_fields), list(privacy.known_fields), privacy.customer_key),
+        *(formula.total_rule, formula.subtotal_rule),
+        *(formula.min_distinguishing_orders, formula.max_violation_rate),
+        *(settings.finance.currency, settings.finance.duplicate_minutes),
     )
+    create(con, "raw.settings")
+    con.execute(f"insert into raw.settings values ({', '.join('?' * len(row))})", row)
 
 
 def rules_of_settings(settings: Settings) -> list[tuple[Any, ...]]:
