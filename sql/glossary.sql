@@ -5,11 +5,13 @@
 -- _fetched_at TIMESTAMPTZ null: When this version was first observed; null for an archive of unknown time.
 -- _load_id VARCHAR: The load that brought this version.
 -- _payload_sha256 VARCHAR: SHA-256 of the document as stored.
+-- account_class VARCHAR null: The account class that it was accepted with, to which a journal writes it off.
 -- action VARCHAR null: The action, as sent (observed: add).
 -- actual_order_count BIGINT
 -- ambiguous_line_count BIGINT >= 0: Of them, lines whose modifier is several entries of them: menu_entry_count of mart.price_variances.
 -- amount
 -- archive_count BIGINT >= 0: Known orders last observed in a file and not requested since.
+-- assignee VARCHAR null: Who looks after it, if it was assigned.
 -- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide sum(total_price) by sum(priced_order_count), never by sum(order_count).
 -- business_date DATE null: The business day in the store's time zone: the date of [business_day] time_field, less [business_day] day_start. Null for orders without that time: they are counted under no day, not dropped.
 -- change_seen_at TIMESTAMPTZ null: When the menu was first observed with something else in this place, or with nothing: the change lies between observed_to and this. Null while it is current, and for an archive of unknown time.
@@ -20,6 +22,7 @@
 -- closed_at TIMESTAMPTZ
 -- completeness DOUBLE null
 -- complexity BIGINT >= 0: In how many things it differs from the first form.
+-- content VARCHAR
 -- control_order_count BIGINT null
 -- cost_amount DECIMAL(38,4): Commission, taxes and other costs; below zero if they cost.
 -- created_at TIMESTAMPTZ null: When it was created.
@@ -178,6 +181,7 @@
 -- settlement_no BIGINT >= 2: The first source row of the settlement: a row, or the events of one order.
 -- source ENUM('archive', 'live')
 -- stale_count BIGINT >= 0
+-- state ENUM('accepted', 'changed', 'open'): open; accepted with these amounts; changed: accepted with other amounts, and open again.
 -- stated_order_count BIGINT null: How many orders a total says that it has; null if it does not.
 -- statement_kind ENUM('fee', 'order', 'refund', 'total'): order, refund and fee: of one row or order; total: of a store and period.
 -- statement_ref VARCHAR null: The statement, as it names itself; null if the file is the statement.

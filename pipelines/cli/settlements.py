@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Locked, group, leave, say
+from pipelines.cli.options import Locked, given, group, leave, say
 
 if TYPE_CHECKING:
+    from pipelines.ledger import User
     from pipelines.settings import Settings
 
 app = group("Import and match statements of platforms and payouts of banks.")
@@ -64,13 +65,42 @@ def settlements_import(
 
 
 @app.command("list", short_help="List statements, payouts and open items.")
-def settlements_list(*, settings: Settings) -> None:
-    """List the statements and payouts of the current release, and what orders and lines leave open.
+def settlements_list(
+    *,
+    unknown: Annotated[
+        bool, typer.Option("--unknown-orders", help="Only ids that no order has, a line each, for `run --order-ids`.")
+    ] = False,
+    settings: Settings,
+) -> None:
+    """List the statements and payouts of the current release, what orders and lines leave open, and the open breaks.
 
-    Exit codes: 0 everything is settled and paid; 1 there is no release; 2 invalid settings; 3 something is open.
+    Exit codes: 0 there is no open break; 1 there is no release; 2 invalid settings; 3 something is open.
     """
-    from pipelines.report.settlements import list_settlements
+    from pipelines.report.settlements import list_settlements, unknown_orders
 
+    if unknown:
+        say(unknown_orders(settings))
+        return
     lines, is_open = list_settlements(settings)
     say(lines)
     leave(is_open=is_open)
+
+
+@app.command("accept", short_help="Accept breaks of settlements, with a reason.")
+def settlements_accept(
+    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Breaks, as `settlements list` names them.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
+    account_class: Annotated[
+        str, typer.Option(metavar="CLASS", help="The class of account that they are written off to.")
+    ] = "",
+    user: User,
+    settings: Settings,
+) -> None:
+    """Accept breaks of settlements as they are, until their amount changes; an order's price break is apart.
+
+    Exit codes: 0 accepted; 1 one is no open break, and nothing is accepted; 2 invalid usage.
+    """
+    from pipelines.report.settlements import accept
+
+    say([accept(settings, keys, given("--reason", reason), user, account_class.strip())])

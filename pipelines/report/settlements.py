@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.released import FinanceError, money, query, records, released
+from pipelines.ledger.decisions import ACCEPTED, decisions
 from pipelines.report.text import wrapped
 from pipelines.settlements import table_of
 
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from pipelines.finance.released import Released
+    from pipelines.ledger import User
     from pipelines.settings import Settings
     from pipelines.settlements import Imported
 
 Record = dict[str, Any]
-_NAMED = 200_000  # values of a column that are looked up
+_MOST = 50  # breaks that are shown
 
 
 def imported(done: list[Imported]) -> Iterator[str]:
@@ -46,10 +49,57 @@ def list_settlements(settings: Settings) -> tuple[list[str], bool]:
         lines = list(_statements(statements))
         payouts = records(release.con, "from mart.payouts order by platform, last_line_date, payout_ref, currency")
         lines += _payouts(payouts)
-        open_items = records(release.con, query("open_settlements"))
-        lines += _open(open_items)
-    is_open = not all(each["is_settled"] for each in open_items)
-    return lines, is_open or any(each["payout_state"] != "paid" for each in payouts)
+        lines += _open(records(release.con, query("open_settlements")))
+        breaks = list(_open_breaks(release))
+        lines += _breaks(breaks)
+    return lines, bool(breaks)
+
+
+def unknown_orders(settings: Settings) -> list[str]:
+    """Return the ids on statements that the warehouse lacks: `ordermart run --order-ids` asks for them."""
+    with released(settings) as release:
+        unknown = (
+            "select distinct order_id from mart.settlement_lines where order_id is not null "
+            "and order_id not in (select order_id from mart.orders) order by order_id"
+        )
+        return [str(order_id) for (order_id,) in release.con.execute(unknown).fetchall()]
+
+
+def accept(settings: Settings, keys: list[str], reason: str, user: User, account_class: str) -> str:
+    """Record that breaks of settlements are accepted as they are; raise FinanceError if one is not open."""
+    with released(settings) as release:
+        found = {each["break_key"]: each for each in _open_breaks(release)}
+        if lacking := [key for key in keys if key not in found]:
+            raise FinanceError(f"{lacking[0]} is no open break: see `ordermart settlements list`")
+        names = ("content", "break_kind", "platform", "currency", "amount")
+        breaks = [
+            {"key": key, "account_class": account_class or None}
+            | {name: None if found[key][name] is None else str(found[key][name]) for name in names}
+            for key in keys
+        ]
+        body = {"breaks": breaks, "reason": reason, "release": release.manifest.id, **user.body}
+        return f"Accepted {len(keys):,} as ledger entry {release.ledger.append(ACCEPTED, body).no}."
+
+
+def _open_breaks(release: Released) -> Iterator[Record]:
+    """Yield the breaks that are not accepted, also since the build."""
+    decided = decisions(release.ledger.entries())
+    for each in records(
+        release.con, "from audit.settlement_breaks order by platform, break_kind, since_date, break_key"
+    ):
+        known = decided.get(each["break_key"])
+        if known is None or known.content != each["content"]:
+            yield each
+
+
+def _breaks(breaks: list[Record]) -> Iterator[str]:
+    if breaks:
+        yield f"Open breaks: {len(breaks):,}"
+    for each in breaks[:_MOST]:
+        amount = f"{money(each['amount'], each['currency'])} {each['currency']}"
+        yield from wrapped(f"{each['break_key']}: {each['break_kind']}, {amount}, since {each['since_date']}")
+    if len(breaks) > _MOST:
+        yield f"  … and {len(breaks) - _MOST:,} more: audit.settlement_breaks"
 
 
 def _statements(statements: list[Record]) -> Iterator[str]:

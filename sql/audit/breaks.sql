@@ -9,15 +9,12 @@
 --
 -- currency_digits BIGINT null >= 0 <= 4: The decimals of its smallest unit by ISO 4217.
 -- residual: Stated less computed, as in mart.order_reconciliation.
--- state ENUM('accepted', 'changed', 'open'): open; accepted with these amounts; changed: accepted with other amounts, and open again.
 -- reason: Why it was accepted; null if it never was.
 -- accepted_by VARCHAR null: The system's user who accepted it.
 -- accepted_as VARCHAR null: The name that this user gave, which proves nothing.
 -- accepted_at TIMESTAMPTZ null: When it was accepted.
--- account_class VARCHAR null: The account class that it was accepted with, to which a journal writes it off.
--- assignee VARCHAR null: Who looks after it, if it was assigned.
 -- comment_count BIGINT >= 0: How often it was commented on: `ordermart breaks list` shows the comments.
--- content VARCHAR: A hash of the order's amounts: it is accepted while they are the same.
+-- content: A hash of the order's amounts: it is accepted while they are the same.
 
 -- People accept an order's break as it is: with the amounts that its content is a hash of.
 with residuals as (

@@ -4,8 +4,6 @@ select
     currency,
     'order: ' || settlement_state
     || if(settlement_state = 'open' and is_due, ', due', '') as state,
-    settlement_state = 'settled' or (settlement_state = 'open' and not is_due)
-        as is_settled,
     count(*) as order_count,
     sum(ordered_amount) as ordered,
     sum(open_amount) as amount,
@@ -16,7 +14,6 @@ select
     platform,
     currency,
     'line: ' || match_state,
-    match_state in ('group', 'no_order'),
     sum(settlement_count),
     sum(their_amount),
     sum(difference),

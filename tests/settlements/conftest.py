@@ -29,6 +29,7 @@ TABLES = (
     "mart.order_settlements",
     "mart.settlement_statements",
     "mart.payouts",
+    "audit.settlement_breaks",
 )
 RELATIONS = [name for name in SOURCES if name.startswith(("raw.settlement", "raw.bank"))]
 
@@ -59,6 +60,8 @@ class Books:
         for name in RELATIONS:
             create(con, name)
             SOURCES[name].create(con, name, self.data)
+        create(con, "raw.break_decisions")
+        SOURCES["raw.break_decisions"].create(con, "raw.break_decisions", self.data)
         create(con, "raw.zone_offsets")
         con.from_arrow(zones.zone_offsets()).insert_into("raw.zone_offsets")
         _given(con, "mart.orders", self.orders)

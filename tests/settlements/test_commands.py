@@ -66,6 +66,12 @@ def test_file_becomes_ledger_tables_and_list(tmp_path: Path) -> None:
         "dashline, PO-000001: 27.9401 EUR paid on 2026-11-05",
     ):
         assert line in listed.stdout, listed.stdout
+    assert run("settlements", "list", "--unknown-orders").stdout == "77\n"
+    assert "settlement:dashline/2: amount_differs, 0.0101 EUR, since 2026-11-03" in listed.stdout
+    keys_of_breaks = ("settlement:dashline/2", "line:1/4")
+    assert run("settlements", "accept", "line:1/99", "--reason", "r").returncode == 1
+    assert run("settlements", "accept", *keys_of_breaks, "--reason", "r", "--account-class", "loss").returncode == 0
+    assert run("settlements", "list").returncode == 0
     explained = run("explain", "payout", "PO-000001")
     assert explained.returncode == 0
     assert "not_ours                        5.00  in 1 matches" in explained.stdout
@@ -75,6 +81,7 @@ def test_file_becomes_ledger_tables_and_list(tmp_path: Path) -> None:
     keys = run("settlements", "keys", str(file)).stdout
     assert "client_order_id: 2 of 3 values are ids of orders; in 0 of these" in keys.replace("\n  ", " ")
     assert "delivery_id: 3 of 3 values are ids of orders; in 0 of these" in keys.replace("\n  ", " ")
+    assert run("build").returncode == 0
     before = world.contents()
     world.build(full=True)
     assert world.contents() == before

@@ -140,7 +140,7 @@ def test_camt_entries_add_up_to_the_balances(books: Books) -> None:
     "doctype",
     [
         '<!DOCTYPE d [<!ENTITY a "R1"><!ENTITY b "&a;&a;&a;&a;">]>',
-        '<!DOCTYPE d [<!ENTITY a SYSTEM "file:///etc/passwd">]>',
+        '<!DOCTYPE d [<!ENTITY a SYSTEM "secret.txt">]>',
         '<!DOCTYPE d SYSTEM "http://127.0.0.1/x.dtd">',
     ],
 )

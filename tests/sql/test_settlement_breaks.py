@@ -1,0 +1,42 @@
+"""audit.settlement_breaks: one row per break, due ones only, with what was decided of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.sql.conftest import Run
+
+ORDER = {"platform": "p", "currency": "EUR", "settlement_state": "open", "is_due": True, "open_amount": 10}
+MATCH = {"platform": "p", "currency": "EUR", "line_date": "2026-10-01", "their_amount": 7, "difference": "0.01"}
+PAYOUT = {"platform": "p", "currency": "EUR", "payout_state": "not_at_bank", "is_due": True, "stated_amount": 5}
+
+
+def test_breaks_have_kind_amount_and_state(run_table: Run) -> None:
+    """An order or payout that is not due has none; one accepted with another amount has changed."""
+    given = {
+        "mart.order_settlements": [
+            ORDER | {"order_id": 1},
+            ORDER | {"order_id": 2, "is_due": False},
+            ORDER | {"order_id": 3, "settlement_state": "differs", "is_due": False, "open_amount": "0.01"},
+            ORDER | {"order_id": 4, "settlement_state": "settled"},
+        ],
+        "mart.settlement_matches": [
+            MATCH | {"match_id": f"line:1/{no}", "match_state": state}
+            for no, state in enumerate(("matched", "group", "no_order", "one_of", "differs", "not_ours"))
+        ],
+        "mart.payouts": [PAYOUT | {"payout_ref": "A"}, PAYOUT | {"payout_ref": "B", "is_due": False}],
+    }
+    rows = run_table("audit.settlement_breaks", given)
+    assert [(row["break_key"], row["break_kind"], float(row["amount"]), row["state"]) for row in rows] == [
+        ("line:1/3", "one_of", 0.01, "open"),
+        ("line:1/4", "period_differs", 0.01, "open"),
+        ("line:1/5", "not_ours", 7, "open"),
+        ("payout:p/A/EUR", "not_at_bank", 5, "open"),
+        ("settlement:p/1", "never_settled", 10, "open"),
+        ("settlement:p/3", "amount_differs", 0.01, "open"),
+    ]
+    decided = [{"break_key": row["break_key"], "content": row["content"]} for row in rows[:2]]
+    decided[1]["content"] = "another amount"
+    again = run_table("audit.settlement_breaks", given | {"raw.break_decisions": decided})
+    assert [row["state"] for row in again] == ["accepted", "changed", "open", "open", "open", "open"]
