@@ -1,30 +1,62 @@
-"""The client of the partner service: its operations and their results, and many fetches at once."""
+"""The client of the partner service: its operations and their results, many fetches at once, and how each is repeated.
+
+A request is repeated until it has a result: token, concurrency limit, circuit breaker, retries and their budget.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import httpx
 
-from pipelines.partner.answers import Behaviour, Failed, Fetched, RequestError, RequestFailed
+from pipelines.partner.answers import (
+    Answer,
+    Attempt,
+    AuthenticationFailed,
+    Behaviour,
+    Failed,
+    Fetched,
+    RequestError,
+    RequestFailed,
+    Result,
+    RunTooLong,
+    ServiceDown,
+    refused_alone,
+    unusable,
+)
+from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
+from pipelines.partner.exchange import ASK_FOR_JSON, NO_ADDRESS, Recorder, exchange
 from pipelines.partner.listing import Listing
-from pipelines.partner.pacing import Clock
+from pipelines.partner.pacing import LONGEST_SECONDS, Clock, ConcurrencyLimit, RetryBudget, full_jitter
 from pipelines.partner.pointer import parse, raw_at
-from pipelines.partner.request_loop import RequestLoop
+from pipelines.partner.token import Tokens, authenticate_request, refusal
 from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
 
-    from pipelines.partner.answers import Answer
+    from pipelines.partner.token import Token
     from pipelines.settings import Partner
     from pipelines.settings.kinds import Kind
 
+log = logging.getLogger(__name__)
 
-_PAGE_BYTES = 67_108_864
 _ID = re.compile(r"\{\w+\}")  # in a path of settings
+_PAGE_BYTES = 67_108_864
+_TOKEN_BYTES = 1_048_576
+_TOKEN_ANSWERS = (200, 201)
+_UNAUTHORIZED = 401
+_RATE_LIMITED = 3  # attempts by which the backoff of a rate-limited request starts later
+_TOKEN_ATTEMPTS, _TOKEN_LONGEST_SECONDS = 30, 20.0
+_NAME_ATTEMPTS = 3  # a name without an address has one within seconds, or not in this run
+_MIN_SECONDS = 1.0
+_BODIES = 4  # complete bodies for one id that are no usable document, before validation decides on the last
+_OK = 200
 
 
 class PartnerClient:
@@ -50,28 +82,24 @@ class PartnerClient:
         self.behaviour = Behaviour()
         self._partner = partner
         self._max_bytes = max_bytes
-        self._fields = fields
         self._clock = clock or Clock()
-        self._network = transport
-        self._loop: RequestLoop | None = None
+        self._network = transport or network_of(partner)
+        self._loop = RequestLoop(partner, self._network, self._clock, self.behaviour, fields or {})
 
     async def __aenter__(self) -> Self:
-        if self._network is None:
-            self._network = network_of(self._partner)
-        self._loop = RequestLoop(self._partner, self._network, self._clock, self.behaviour, self._fields)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._network is not None:
-            await self._network.aclose()
-        self._network = self._loop = None
+        await self._network.aclose()
 
     async def fetch(self, kind: Kind, id_: int) -> Fetched:
         """Return the document of `kind` and `id_`: status 200, or 404 if there is none.
 
         Raise RequestFailed if its attempts are used up or a retry cannot help, RunStopped if all requests are over.
         """
-        result = await self._open().send(kind, self._url(kind, id_), limit=self._max_bytes)
+        path: str = getattr(self._partner, ENTITIES[kind]).path
+        url = self._partner.base_url.rstrip("/") + _ID.sub(str(int(id_)), path)
+        result = await self._loop.send(kind, url, limit=self._max_bytes)
         end, at = result.outcome, self._clock.now()
         if isinstance(end, RequestError):
             raise RequestFailed(
@@ -116,17 +144,8 @@ class PartnerClient:
         found = raw_at(body, parse(pointer)) if pointer else None
         return body if found is None else bytes(found)
 
-    def _url(self, kind: Kind, id_: int) -> str:
-        path: str = getattr(self._partner, ENTITIES[kind]).path
-        return self._partner.base_url.rstrip("/") + _ID.sub(str(int(id_)), path)
-
     async def _page(self, url: str) -> Answer | RequestError:
-        return (await self._open().send("store list", url, limit=_PAGE_BYTES)).outcome
-
-    def _open(self) -> RequestLoop:
-        if self._loop is None:
-            raise RuntimeError("use PartnerClient inside `async with`")
-        return self._loop
+        return (await self._loop.send("store list", url, limit=_PAGE_BYTES)).outcome
 
 
 def network_of(partner: Partner) -> httpx.AsyncBaseTransport:
@@ -185,3 +204,235 @@ async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> As
         for task in in_flight:
             task.cancel()
         await asyncio.gather(*in_flight, return_exceptions=True)
+
+
+class RequestLoop:
+    """What all requests of a run share: connections, token, concurrency limit, circuit breaker, retry budget."""
+
+    def __init__(
+        self,
+        partner: Partner,
+        network: httpx.AsyncBaseTransport,
+        clock: Clock,
+        behaviour: Behaviour,
+        fields: Mapping[str, frozenset[str]],
+    ) -> None:
+        self._behaviour, self._fields = behaviour, fields
+        self._partner = partner
+        self._network = network
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._limit = ConcurrencyLimit(partner.max_concurrency)
+        self._budget = RetryBudget()
+        self._breaker = Breaker(clock, partner.outage_timeout_seconds)
+        self._tokens = Tokens(partner, clock, self._request_token, self._behaviour)
+        self._known = KnownGood(self._ask, self._tokens, self._breaker, clock)
+        self._pages = Pages()
+
+    async def send(self, group: str, url: str, *, limit: int) -> Result:
+        """Return the answer for `url`, or the last error if a retry cannot help.
+
+        The url that was answered last in the same `group` serves as a probe, to tell a failing service from a failing
+        `url`. Raise RunStopped if nothing more can be requested.
+        """
+        self._budget.first_attempt()
+        attempts = 0
+        earlier: tuple[Attempt, ...] = ()
+        seconds = 0.0
+        rejected_at: float | None = None
+        broken: bytes | None = None
+        bodies = 0
+        while True:
+            most = self._partner.max_run_seconds
+            if most and self._clock.monotonic() - self._began >= most:
+                raise RunTooLong(f"[partner] max_run_seconds = {most:g} are over; the next run fetches the rest")
+            token = await self._tokens.current()
+            outcome = await self._attempt(group, url, token, limit)
+            if outcome is None:
+                continue
+            attempts += 1
+            seconds += outcome.ms / 1000.0
+            if isinstance(outcome, Answer):
+                if outcome.status != _UNAUTHORIZED:
+                    self._tokens.accepted(token)
+                    self._known.urls[group] = url
+                    return Result(outcome, attempts, earlier)
+                if await self._known.is_refused_alone(token, rejected_at, url, limit):
+                    if rejected_at is not None:
+                        return Result(refused_alone(outcome), attempts, earlier)
+                else:
+                    self._tokens.rejected(token, rejected_at)
+                earlier = (*earlier, Attempt(_UNAUTHORIZED, "unauthorized", round(outcome.ms), 0))
+                rejected_at = self._clock.monotonic()
+                continue
+            bodies += outcome.body is not None
+            is_over = self._is_over(outcome, attempts, seconds)
+            if outcome.body is not None and (
+                outcome.body == broken or (group in self._fields and (is_over or bodies >= _BODIES))
+            ):
+                # The same twice, or often enough: the service has this, and validation decides on it.
+                return Result(Answer(status=200, body=outcome.body, ms=outcome.ms), attempts, earlier)
+            broken = None if outcome.is_of_many else outcome.body
+            pause = self._pause(outcome, attempts)
+            if is_over or not self._budget.take() or not await self._may_wait(group, url, outcome, pause, limit):
+                return Result(outcome, attempts, earlier)
+            earlier = (*earlier, Attempt(outcome.status, outcome.code, round(outcome.ms), outcome.bytes))
+            await self._clock.sleep(pause)
+
+    async def _attempt(self, group: str, url: str, token: Token, limit: int) -> Answer | RequestError | None:
+        """Send one request; return None if the service had to be probed first, and the probe failed."""
+        async with self._limit as ticket:
+            probe = await self._breaker.admit()
+            if probe and self._known.urls.get(group, url) != url:
+                known = self._known.urls[group]
+                sent = await self._send(self._request(known, token), limit, known, group, probe=True)
+                if isinstance(sent, RequestError) and sent.is_service_fault:
+                    return None
+                probe = False
+            outcome = await self._send(self._request(url, token), limit, url, group, probe=probe)
+            if isinstance(outcome, Answer):
+                self._limit.record_success()
+            elif outcome.overload or outcome.service:
+                self._limit.record_overload(ticket)
+            return outcome
+
+    async def _may_wait(self, group: str, url: str, error: RequestError, pause: float, limit: int) -> bool:
+        """Tell whether `url` may be requested again after `pause`; raise ServiceDown if nothing else is answered."""
+        if not self._breaker.would_exceed_deadline(pause):
+            return True
+        await self._known.give_up_unless_answered(group, url, error, limit)
+        return error.is_limit
+
+    async def _ask(self, group: str, url: str, token: Token, limit: int) -> Answer | RequestError:
+        return await self._send(self._request(url, token), limit, url, group, probe=False)
+
+    async def _send(
+        self,
+        request: httpx.Request,
+        limit: int,
+        subject: str,
+        operation: str,
+        *,
+        probe: bool,
+        within: float = math.inf,
+    ) -> Answer | RequestError:
+        breaker = self._breaker
+        within = min(within, breaker.seconds_left())
+        timeout = min(self._partner.timeout_seconds, max(_MIN_SECONDS, within))
+        request.extensions["timeout"] = {"connect": self._partner.connect_timeout_seconds}
+        began = breaker.sent()
+        has_result = False
+        try:
+            outcome = await exchange(
+                self._network,
+                request,
+                limit=limit,
+                seconds=timeout,
+                clock=self._clock,
+                recorder=Recorder(self._behaviour, operation),
+            )
+            has_result = True
+            self._count(operation, outcome)
+        finally:
+            breaker.ended()
+            if probe and not has_result:
+                breaker.abandoned()
+        outcome, origin = self._origin(outcome, subject, operation)
+        if isinstance(outcome, RequestError) and outcome.is_service_fault and origin is not BodyOrigin.DOCUMENT:
+            breaker.failed(
+                subject,
+                began,
+                f"{outcome.reason} ({outcome.code})",
+                probe=probe,
+                doubtful=origin is BodyOrigin.UNKNOWN,
+                is_limit=outcome.is_limit,
+                wait=self._requested_wait(outcome),
+            )
+        else:
+            breaker.record_success(began)
+        return outcome
+
+    def _origin(
+        self, outcome: Answer | RequestError, subject: str, operation: str
+    ) -> tuple[Answer | RequestError, BodyOrigin | None]:
+        """Return the outcome as an error if its body is no document of `subject`, and where such a body comes from."""
+        names = self._fields.get(operation)
+        if isinstance(outcome, Answer):
+            if not names or outcome.status != _OK or outcome.oversize:
+                return outcome, None
+            if not has_a_field(outcome.body, names):
+                outcome = unusable(outcome, "no_known_field", "the body has no documented field")
+                # Two texts about two ids are the same error.
+                origin = self._pages.origin(subject, operation.encode())
+            elif (other := self._pages.other_subject(subject, operation, outcome.body)) is not None:
+                if self._known.urls.get(operation) == other:
+                    del self._known.urls[operation]  # what it returns shows nothing any more
+                outcome = unusable(outcome, "same_body", "different ids return the same body")
+                origin = BodyOrigin.PAGE
+            else:
+                return outcome, None
+        elif outcome.body is not None:
+            origin = self._pages.origin(subject, outcome.body)
+        else:
+            return outcome, None
+        if origin is BodyOrigin.PAGE:
+            if names:
+                return replace(outcome, is_of_many=True), origin
+            reason = "different ids return the same body, which is not JSON"
+            return replace(outcome, body=None, service=True, reason=reason), origin
+        return outcome, origin
+
+    def _count(self, operation: str, outcome: Answer | RequestError) -> None:
+        at = self._clock.now()
+        if isinstance(outcome, Answer):
+            self._behaviour.record_cost(at, operation, outcome.ms, len(outcome.body) or None)
+        else:
+            self._behaviour.record_cost(at, operation, outcome.ms, None)
+            self._behaviour.record(at, operation, "request_error", outcome.code)
+
+    async def _request_token(self) -> bytes:
+        """Return the body of the token response; wait for a service that is down."""
+        path = self._partner.authenticate.path
+        began = self._clock.monotonic()
+        for attempts in range(1, _TOKEN_ATTEMPTS + 1):
+            request = authenticate_request(self._partner)
+            probe = await self._breaker.admit()
+            left = began + self._partner.outage_timeout_seconds - self._clock.monotonic()
+            outcome = await self._send(request, _TOKEN_BYTES, path, "authenticate", probe=probe, within=left)
+            if isinstance(outcome, Answer):
+                if outcome.status in _TOKEN_ANSWERS:
+                    return outcome.body
+                raise AuthenticationFailed(refusal(path, outcome.status))
+            if not outcome.transient:
+                is_said = outcome.code == f"status_{outcome.status}"
+                raise AuthenticationFailed(
+                    refusal(path, outcome.status or 0) if is_said else f"{path}: {outcome.reason} ({outcome.code})"
+                )
+            why = f"{outcome.reason} ({outcome.code})"
+            pause = self._pause(outcome, attempts, longest=_TOKEN_LONGEST_SECONDS)
+            is_nameless = outcome.code == NO_ADDRESS and attempts == _NAME_ATTEMPTS
+            if is_nameless or self._clock.monotonic() + pause >= began + self._partner.outage_timeout_seconds:
+                break
+            if attempts == 1:
+                log.warning("%s issues no token: %s; retrying for %.0f s", path, why, left)
+            await self._clock.sleep(pause)
+        raise ServiceDown(f"no token after {attempts} attempts of {path}: {why}; check [partner] base_url")
+
+    def _is_over(self, error: RequestError, attempts: int, seconds: float) -> bool:
+        # Only attempts that hang count: not the waits between them, nor attempts during an outage.
+        hangs = (
+            seconds + self._partner.timeout_seconds > self._partner.outage_timeout_seconds and not self._breaker.is_open
+        )
+        return not error.transient or attempts >= self._partner.max_attempts or (attempts > 1 and hangs)
+
+    def _pause(self, error: RequestError, attempts: int, *, longest: float = LONGEST_SECONDS) -> float:
+        # A rate-limited request starts with a longer pause.
+        extra = _RATE_LIMITED if error.is_limit else 0
+        return self._requested_wait(error) + full_jitter(attempts + extra, self._clock.random(), longest)
+
+    def _requested_wait(self, error: RequestError) -> float:
+        return min(error.retry_after or 0.0, self._partner.max_retry_after_seconds)
+
+    def _request(self, url: str, token: Token) -> httpx.Request:
+        header = self._partner.authenticate.header
+        return httpx.Request("GET", url, headers={**ASK_FOR_JSON, header: token.header_value.reveal()})
