@@ -273,7 +273,7 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     with_answers(text, {f"partner.{table}.x": ("", "") for table in ("authenticate", "list_stores", "store")})
     start = {key: (value, "given") for key, value in answers.items()}
     settings = _drafted(file, with_answers(text, start), environ)
-    made = find(settings, ask, given, frozenset({*start, *named}), frozenset(written - {*start}))
+    made = asyncio.run(find(settings, ask, given, frozenset({*start, *named}), frozenset(written - {*start})))
     for key, (value, _) in list(made.found.items()):
         if key in named or (file.exists() and value == functools.reduce(getattr, key.split("."), settings)):
             del made.found[key]  # it is there already
@@ -319,12 +319,8 @@ def _said(file: Path, made: Made, environ: dict[str, str], *, is_changed: bool) 
     yield f"  {again if made.is_proven else f'ordermart init {quote(str(file))}  # with the missing answer'}"
 
 
-def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
+async def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
     """Find the answers that settings lack, and prove them; `keep` stays, `written` stays as far as it works."""
-    return asyncio.run(_find(settings, ask, given, keep, written))
-
-
-async def _find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
     meter, made, draft = Meter(settings), Made(), Draft(settings, ask, keep)
     orders, unproven = list(given.orders), ["authenticate"]
     try:

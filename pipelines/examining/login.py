@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pipelines.examining.draft import ANSWERED, SECRETS, Draft, Meter, Reply, UnprovenError, leaves, send, sent
+from pipelines.partner.listing import word_of
 from pipelines.partner.pointer import get
 from pipelines.partner.token import authenticate_request
 
@@ -51,12 +52,12 @@ class Hints:
 
     def named(self, words: set[str]) -> str:
         """Return the first name that means one of these words; "" without one."""
-        return next((name for name in self.names if _plain(name) in words), "")
+        return next((name for name in self.names if word_of(name) in words), "")
 
     def others(self) -> list[str]:
         """Return the names that are neither credentials nor the grant type."""
         known = {*_IDS, *_SECRETS, "granttype"}
-        return [name for name in self.names if _plain(name) not in known and name[0] != "X"][:_MOST_FIELDS]
+        return [name for name in self.names if word_of(name) not in known and name[0] != "X"][:_MOST_FIELDS]
 
 
 async def find_login(draft: Draft, meter: Meter) -> Reply | None:
@@ -241,7 +242,3 @@ def _texts(value: Any, depth: int = 6, *, is_listed: bool = False) -> Iterator[s
             yield from _texts(each, depth - 1, is_listed=True)
     elif isinstance(value, str) and (is_listed or " " in value):
         yield value[:500]
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()

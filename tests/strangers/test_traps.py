@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, ClassVar
 
@@ -52,7 +53,7 @@ def tried(
             "ORDERMART_PARTNER__CLIENT_SECRET": secret,
         }
     )
-    made = find(settings, ask, Given(**given), frozenset(), frozenset())
+    made = asyncio.run(find(settings, ask, Given(**given), frozenset(), frozenset()))
     assert len(service.asked) <= 160
     assert service.refused_logins < ATTEMPTS
     return made, asked
@@ -526,5 +527,5 @@ def test_nobody_answers() -> None:
     with Plain() as service:
         url = service.base_url
     settings = load_settings(environ={"ORDERMART_PARTNER__BASE_URL": url, "ORDERMART_PARTNER__CLIENT_SECRET": "s"})
-    made = find(settings, lambda *_: "", Given(), frozenset(), frozenset())
+    made = asyncio.run(find(settings, lambda *_: "", Given(), frozenset(), frozenset()))
     assert (made.found, "does not answer" in made.open[0]) == ({}, True)
