@@ -18,9 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pipelines.inbox.committer import Committer, Delivery
 from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import Inbox, reason_bit
+from pipelines.inbox.store import Committer, Delivery, Inbox, reason_bit
 from pipelines.inventory import STORES, WORK_LIST
 
 

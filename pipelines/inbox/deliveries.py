@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from pipelines.clock import utc_now
-from pipelines.inbox.store import FROM_JSON, INT64, connect, micros, moment, reason_bit, transaction, upsert
+from pipelines.inbox.store import INT64, add_notified, connect, micros, moment, reason_bit, transaction
 from pipelines.partner.pointer import UNREADABLE, is_json, parse, raw_at
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import ENTITIES, KINDS
@@ -287,12 +286,12 @@ def reprocess_deliveries(settings: Webhooks, path: Path, decrypt: Callable[[str]
 
     `decrypt` returns the content of a reference, None if it is no longer kept.
     """
-    decoder, now = Decoder(settings), micros(utc_now())
+    decoder = Decoder(settings)
     decoded = undecoded = 0
     for delivery in undecodable(path):
         content = decrypt(delivery.vault_ref) if delivery.vault_ref else None
         named = None if content is None else decoder.decode(*deserialized(content))
-        if named is None or named.undecodable is not None:
+        if named is None or named.kind is None or named.id is None:
             undecoded += 1
             continue
         decoded += 1
@@ -301,6 +300,5 @@ def reprocess_deliveries(settings: Webhooks, path: Path, decrypt: Callable[[str]
                 "update deliveries set topic = ?, kind = ?, id = ?, delivery_id = ?, undecodable = null where seq = ?",
                 (named.topic, named.kind, named.id, named.delivery_id, delivery.seq),
             )
-            values = {"why": reason_bit(connection, "webhook"), "now": now, "due": now, "since": None, "interval": 0}
-            connection.execute(upsert(FROM_JSON), {**values, "kind": named.kind, "ids": f"[{named.id}]"})
+            add_notified(connection, {named.kind: [named.id]}, reason_bit(connection, "webhook"), 0)
     return decoded, undecoded

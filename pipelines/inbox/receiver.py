@@ -1,7 +1,7 @@
 """Serve the webhook receiver: `ordermart webhooks serve`, a process of its own; several may write to the same inbox.
 
 Deliveries are limited in size, time and number, and answered once they are committed: `deliveries` verifies and decodes
-one, and `committer` makes it durable. A bucket of tokens per address limits how many each sender may make, signed or
+one, and `store` makes it durable. A bucket of tokens per address limits how many each sender may make, signed or
 not. Bodies that nobody could verify or read are kept encrypted, up to a limit. Of a sender that opens many connections
 and says nothing, the longest idle are closed first.
 """
@@ -31,9 +31,8 @@ from starlette.routing import Route
 
 from pipelines.clock import utc_now
 from pipelines.durable import keep_private
-from pipelines.inbox.committer import Committer, Delivery
 from pipelines.inbox.deliveries import Decoder, serialized, verifier
-from pipelines.inbox.store import inbox_path
+from pipelines.inbox.store import Committer, Delivery, inbox_path
 from pipelines.listening import claimed, serve_until_stopped
 from pipelines.settings import SettingsError
 from pipelines.settings.contradictions import unsigned

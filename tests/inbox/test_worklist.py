@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.committer import Committer, Delivery
 from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import connect, inbox_path, transaction
+from pipelines.inbox.store import Committer, Delivery, connect, inbox_path, transaction
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 from pipelines.inventory import WORK_LIST, changed_parts, read_inventory, record_stores
 

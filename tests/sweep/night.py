@@ -17,9 +17,8 @@ from pipelines.backup import back_up
 from pipelines.finance import closing
 from pipelines.finance.periods import one_day
 from pipelines.finance.restating import build_and_record
-from pipelines.inbox.committer import Committer, Delivery
 from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import inbox_path, micros
+from pipelines.inbox.store import Committer, Delivery, inbox_path, micros
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import run_lock
 from pipelines.landing import raw_files
