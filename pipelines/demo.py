@@ -36,7 +36,7 @@ from pipelines.ingest.lock import run_lock
 from pipelines.ledger import Ledger, import_totals
 from pipelines.ledger.decisions import current_user
 from pipelines.record import NIGHT
-from pipelines.report.page.morning import morning_page
+from pipelines.report.page.morning import PAGE
 from pipelines.report.summary import summary
 from pipelines.report.text import terminal_progress
 from pipelines.resources import CHECKOUT
@@ -232,7 +232,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
     typer.echo(
         f"\nTook {time.monotonic() - started:.1f} s. Faults were planted: {settings.data_dir}/sandbox/truth.json"
     )
-    typer.echo(f"Morning page: {morning_page(settings.data_dir / 'published')}")
+    typer.echo(f"Morning page: {settings.data_dir / 'published' / PAGE}")
     typer.echo(f"Other commands: `ordermart --config {settings.file} reconcile`, and so on.")
     return Exit.DONE if run.is_published else Exit.FAILED
 

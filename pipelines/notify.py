@@ -76,7 +76,7 @@ def _post(notify: Notify, text: str) -> None:
     body = (
         {"text": titled}
         if notify.webhook_format == "slack"
-        else {"source": "ordermart", "text": titled, "host": _host()}
+        else {"source": "ordermart", "text": titled, "host": socket.gethostname()}
     )
     import httpx  # noqa: PLC0415 -- slow: a status sends nothing
 
@@ -113,7 +113,7 @@ def _bounded(what: str, send: Callable[[], Sent]) -> Sent:
 
 def _mail(notify: Notify, text: str) -> None:
     message = EmailMessage()
-    message["Subject"] = f"ordermart on {_host()}: {text}"[:150]
+    message["Subject"] = f"ordermart on {socket.gethostname()}: {text}"[:150]
     message["From"] = notify.mail_from
     message["To"] = ", ".join(notify.mail_to)
     message["Date"] = formatdate()
@@ -136,10 +136,6 @@ def _mail(notify: Notify, text: str) -> None:
 def _plain(text: str) -> str:
     """Return a text on one line, without control characters: mail is read in terminals, too."""
     return one_line(" ".join(text.split()), most=_LONGEST)
-
-
-def _host() -> str:
-    return socket.gethostname()
 
 
 Kept = TypeVar("Kept")

@@ -23,7 +23,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
 from pipelines.record import FETCHING, KINDS_OF_RUNS, NIGHT, WEBHOOKS, Run, RunKind, Step, new_run, runs
-from pipelines.report.page.morning import morning_page
+from pipelines.report.page.morning import PAGE
 from pipelines.report.status import next_tick
 from pipelines.report.text import sentence_of
 from pipelines.run.under_way import look_for_dead_runs, tell
@@ -204,7 +204,7 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
             _log(context, published)
             for name in models.keys() & way.run.rows.keys():
                 yield dg.MaterializeResult(asset_key=key_of(name), metadata={"dagster/row_count": way.run.rows[name]})
-            page = morning_page(way.settings.data_dir / "published")
+            page = way.settings.data_dir / "published" / PAGE
             shown = {"release": way.current_release(), "morning page": dg.MetadataValue.path(str(page))}
             context.log_event(dg.AssetMaterialization(RELEASE, metadata=shown))
             if way.run.kind == NIGHT:

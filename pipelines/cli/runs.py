@@ -77,9 +77,9 @@ def run(
             typer.echo(summary(settings, ended, is_verbose=verbose))
     _say_told(ended, told, code, as_json=as_json)
     if not as_json and not told.unwritten:
-        from pipelines.report.page.morning import morning_page
+        from pipelines.report.page.morning import PAGE
 
-        typer.echo(f"Morning page: {morning_page(settings.data_dir / 'published')}")
+        typer.echo(f"Morning page: {settings.data_dir / 'published' / PAGE}")
     raise typer.Exit(code)
 
 

@@ -135,9 +135,12 @@ def _object(shape: Shape, kind: str, at: str, observed: Observed) -> _Schema:
 
 
 def _member(field: Field | ObjectField | ArrayField | MapField, kind: str, path: str, observed: Observed) -> _Schema:
+    schema: _Schema
     if isinstance(field, Field):
-        return _leaf(field, kind, path, observed)
-    if isinstance(field, ObjectField):
+        schema = dict(_LEAVES[field.leaf])
+        if field.personal or field.free:
+            schema["description"] = _PERSONAL if field.personal else _FREE
+    elif isinstance(field, ObjectField):
         schema = _object(field.of, kind, path, observed)
     elif isinstance(field, ArrayField):
         schema = {"type": "array", "items": _object(field.of, kind, f"{path}/*", observed)}
@@ -147,13 +150,6 @@ def _member(field: Field | ObjectField | ArrayField | MapField, kind: str, path:
             "propertyNames": {"pattern": "^(0|-?[1-9][0-9]*)$"},
             "additionalProperties": _object(field.of, kind, f"{path}/*", observed),
         }
-    return _marked(schema, kind, path, observed)
-
-
-def _leaf(field: Field, kind: str, path: str, observed: Observed) -> _Schema:
-    schema: _Schema = dict(_LEAVES[field.leaf])
-    if field.personal or field.free:
-        schema["description"] = _PERSONAL if field.personal else _FREE
     return _marked(schema, kind, path, observed)
 
 

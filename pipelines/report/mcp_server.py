@@ -74,11 +74,6 @@ class MissingPackageError(Exception):
     """The package mcp is not installed; the message says how to install it."""
 
 
-def serve(settings: Settings, limits: Limits) -> None:
-    """Serve on standard input and output until the client closes them. Raise MissingPackageError without mcp."""
-    server(settings, limits).run("stdio")
-
-
 def server(settings: Settings, limits: Limits) -> MCPServer[Any]:
     """Return the server with its tools; raise MissingPackageError without the package mcp."""
     try:

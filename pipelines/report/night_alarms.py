@@ -108,7 +108,10 @@ def _of_run(data_dir: Path, run: Run) -> Iterator[Alarm]:
     if run.is_outage or not run.is_published:
         if suffix and stands & {"outage", "run_failed"}:
             return  # the night's alarm stands
-        yield _outage(run, suffix) if run.is_outage else _failure(run)
+        kinds = " and ".join(step.name for step in run.steps if step.is_outage)
+        text = f"The partner service gave no usable answer for too long: {kinds} are not up to date"
+        outage = Alarm(f"outage{suffix}", f"{text}; `ordermart run` resumes the run.")
+        yield outage if run.is_outage else _failure(run)
     if run.doubts:
         yield Alarm("settings", f"Settings look wrong: {'; '.join(run.doubts)}.")
     if not run.is_published:
@@ -121,12 +124,6 @@ def _of_run(data_dir: Path, run: Run) -> Iterator[Alarm]:
     if run.damaged:
         files = counted(len(run.damaged), "file is", "files are")
         yield Alarm("damaged", f"{files} damaged, such as {run.damaged[0]} See `ordermart inventory`.")
-
-
-def _outage(run: Run, suffix: str) -> Alarm:
-    kinds = " and ".join(step.name for step in run.steps if step.is_outage)
-    text = f"The partner service gave no usable answer for too long: {kinds} are not up to date"
-    return Alarm(f"outage{suffix}", f"{text}; `ordermart run` resumes the run.")
 
 
 def _did(settings: Settings, run: Run) -> str:

@@ -54,7 +54,8 @@ _OTHERS = 0o077
 
 def contradictions(settings: Settings) -> Iterator[str]:
     """Yield one sentence for each invalid value; it starts with the key."""
-    yield from _sales(settings)
+    if both := sorted(set(settings.sales.counted_statuses) & set(settings.sales.excluded_statuses)):
+        yield f"[sales] counted_statuses and excluded_statuses: both contain {both[0]!r}; remove it from one of them"
     yield from _times(settings)
     yield from _address(settings)
     yield from _pointers(settings)
@@ -70,12 +71,6 @@ def contradictions(settings: Settings) -> Iterator[str]:
     limit = settings.warehouse.memory_limit
     if limit != "auto" and not _SIZE.fullmatch(limit):
         yield f"[warehouse] memory_limit: {limit!r} is neither auto nor a size such as 850MB"
-
-
-def _sales(settings: Settings) -> Iterator[str]:
-    both = sorted(set(settings.sales.counted_statuses) & set(settings.sales.excluded_statuses))
-    if both:
-        yield f"[sales] counted_statuses and excluded_statuses: both contain {both[0]!r}; remove it from one of them"
 
 
 def _times(settings: Settings) -> Iterator[str]:

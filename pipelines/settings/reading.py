@@ -54,7 +54,9 @@ def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | N
     try:
         settings = msgspec.convert(tree, Settings, dec_hook=_decode, strict=True)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{_place(error)}: {_complaint(error)} (in {path.name} or the environment)") from None
+        *tables, key = _pointer(error).split(".")
+        place = f"[{'.'.join(tables)}] {key}" if tables else f"[{key}]"
+        raise SettingsError(f"{place}: {_complaint(error)} (in {path.name} or the environment)") from None
     for variable, secret in secret_files if not settings.security.allow_readable_secrets else ():
         if readable_by_others(secret):
             raise SettingsError(
@@ -221,11 +223,6 @@ def _pointer(error: msgspec.ValidationError) -> str:
     if "unknown field" in text or "missing required field" in text:
         pointer = ".".join(part for part in (pointer, text.split("`")[1]) if part)
     return pointer
-
-
-def _place(error: msgspec.ValidationError) -> str:
-    *tables, key = _pointer(error).split(".")
-    return f"[{'.'.join(tables)}] {key}" if tables else f"[{key}]"
 
 
 def _complaint(error: msgspec.ValidationError) -> str:

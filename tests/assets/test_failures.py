@@ -14,7 +14,7 @@ from pipelines.ingest.lock import run_lock
 from pipelines.notify import standing
 from pipelines.partner import ServiceDown
 from pipelines.record import NIGHT, WEBHOOKS, runs
-from pipelines.report.page.morning import morning_page
+from pipelines.report.page.morning import PAGE
 from pipelines.run.healing import check_before_run
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
@@ -94,7 +94,7 @@ def test_a_failed_run_is_told_once(settings: Settings) -> None:
     assert (run.verdict, run.dagster_run_id, run.is_told) == ("failed", done.run_id, True)
     assert run.errors == [f"build: {failure.user_failure_data.description}"]
     assert "outage" in [alarm.cause for alarm in standing(settings.data_dir)]
-    assert run.errors[0] in morning_page(settings.data_dir / "published").read_text(encoding="utf-8")
+    assert run.errors[0] in (settings.data_dir / "published" / PAGE).read_text(encoding="utf-8")
 
 
 def test_a_run_that_cannot_start_says_why(settings: Settings) -> None:
@@ -112,7 +112,7 @@ def test_a_run_that_cannot_start_says_why(settings: Settings) -> None:
     (run,) = runs(settings.data_dir)
     assert "raw has format 99" in run.error
     assert [alarm.cause for alarm in standing(settings.data_dir)] == ["run_failed:webhooks"]
-    assert "raw has format 99" in morning_page(settings.data_dir / "published").read_text(encoding="utf-8")
+    assert "raw has format 99" in (settings.data_dir / "published" / PAGE).read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

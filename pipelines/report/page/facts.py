@@ -305,16 +305,8 @@ def largest_breaks(reconciled: Reconciliation, most: int) -> list[Record]:
 
 def urgent_days(reconciled: Reconciliation) -> list[Record]:
     """Return the days: those with most breaks and unposted restatements first, then indeterminate orders, then late."""
-    return sorted(reconciled.days(), key=_urgency)
-
-
-def _urgency(day: Record) -> tuple[Any, ...]:
-    date = day["business_date"]
-    return (
-        -(day["break_count"] + day["unposted_count"]),
-        -day["indeterminate_count"],
-        -(date.toordinal() if date else 0),
-    )
+    days = sorted(reconciled.days(), key=lambda day: day["business_date"] or dt.date.min, reverse=True)
+    return sorted(days, key=lambda day: (-(day["break_count"] + day["unposted_count"]), -day["indeterminate_count"]))
 
 
 def _waterfalls(reconciled: Reconciliation) -> dict[str, Any]:

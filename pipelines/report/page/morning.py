@@ -25,7 +25,6 @@ from pipelines.report.text import counted
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pipelines.finance.reconciliation import Reconciliation
     from pipelines.record import Run
@@ -54,11 +53,6 @@ _COMMANDS = {
 _FAILED = ("run_failed", "outage")
 
 
-def morning_page(published: Path) -> Path:
-    """Return where the page is, below `published`."""
-    return published / PAGE
-
-
 def write_morning_page(settings: Settings, run: Run, now: dt.datetime | None = None) -> str:
     """Write the page of a run that ended; return why it could not be written, "" if it was. Raise nothing."""
     try:
@@ -70,7 +64,7 @@ def write_morning_page(settings: Settings, run: Run, now: dt.datetime | None = N
 
 def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
     runs = [*(each for each in ended_runs(settings.data_dir, is_any_alive=True) if each.id != run.id), run]
-    file = morning_page(settings.data_dir / "published")
+    file = settings.data_dir / "published" / PAGE
     release = current_release(settings.data_dir / "published")
     state = status(settings, now)
     books, unread, facts = None, "There is no release yet.", {}
