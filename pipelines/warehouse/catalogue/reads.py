@@ -19,6 +19,7 @@ import msgspec
 
 from pipelines.kept import fingerprint, keep, read_kept
 from pipelines.landing.charges import read_sql
+from pipelines.literals import literal
 from pipelines.resources import resource
 from pipelines.warehouse.contracts import CatalogueError
 
@@ -147,7 +148,8 @@ def _names_in_function(name: str) -> frozenset[str]:
 
 def tree_of(sql: str) -> dict[str, Any]:
     """Return a select as DuckDB parses it; raise CatalogueError unless it is one."""
-    row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
+    # no parameter: DuckDB imports pandas to bind one, which takes longer than all else here
+    row = _parser().cursor().execute(f"select json_serialize_sql({literal(sql)})").fetchone()
     tree: dict[str, Any] = json.loads(row[0]) if row else {"error": True}
     if tree["error"]:
         raise CatalogueError(f"not one select: {tree.get('error_message', '')}")

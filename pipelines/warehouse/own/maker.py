@@ -86,7 +86,7 @@ def dropped(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, Any]:
     """Drop tables, and their records."""
     for name in names:
         con.execute(f'drop table if exists state.own."{name}"')
-        con.execute("delete from state.build.records where name = ?", [name])
+        con.execute(f"delete from state.build.records where name = {quoted(name)}")
     return {}
 
 
@@ -117,8 +117,9 @@ def made(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> dict[str, A
     elif changed:
         con.execute(f"create or replace table {own} as from {fresh}")
     con.execute(f"drop table {fresh}")
-    con.execute("delete from state.build.records where name = ?", [request["name"]])
-    con.execute("insert into state.build.records values (?, ?)", [request["name"], json.dumps(record)])
+    name = quoted(request["name"])  # no parameters: DuckDB imports pandas to bind one
+    con.execute(f"delete from state.build.records where name = {name}")
+    con.execute(f"insert into state.build.records values ({name}, {quoted(json.dumps(record))})")
     con.execute("commit")
     return record
 
