@@ -18,7 +18,7 @@ from pipelines.cli.options import Config, end, write_plain_text
 # As `--help` lists them; a command without a group would not be listed.
 GROUPS = {
     "Nights": "run build retry land dev status doctor backup restore inventory verify",
-    "Finance": "reconcile breaks totals settlements close restatements audit-pack ledger",
+    "Finance": "reconcile breaks totals settlements close restatements journal audit-pack ledger",
     "People's data": "vault",
     "Service": "init questions contract webhooks source sandbox",
     "Explore": "demo explain diff sample models copy mcp",
@@ -45,9 +45,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # with markup, Rich drops words in brackets, such as [webhooks]
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (runs, shown, stored, sources, books):
+for _module in (runs, shown, stored, sources, books, settlements):
     app.add_typer(_module.app)
-app.add_typer(settlements.app, name="settlements")
 
 
 def _print_version(value: bool) -> None:

@@ -1,4 +1,4 @@
-"""The commands of statements and payouts: settlements."""
+"""The commands from orders to the books: journal, settlements."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Locked, given, group, leave, say
+from pipelines.cli.options import Commands, Locked, given, group, leave, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.ledger import User
     from pipelines.settings import Settings
 
-app = group("Import and match statements of platforms and payouts of banks.")
+app = Commands()
+statements = group("Import and match statements of platforms and payouts of banks.")
+app.add_typer(statements, name="settlements")
 
 
-@app.command("keys", short_help="Count which columns of a file have ids of our orders.")
+@statements.command("keys", short_help="Count which columns of a file have ids of our orders.")
 def settlements_keys(
     file: Annotated[Path, typer.Argument(help="A platform's file, CSV.")],
     *,
@@ -32,7 +34,7 @@ def settlements_keys(
     say(keys(settings, file))
 
 
-@app.command("import", short_help="Import statements, or a bank's file, by a mapping.")
+@statements.command("import", short_help="Import statements, or a bank's file, by a mapping.")
 def settlements_import(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A file; of statements also a folder.")],
     *,
@@ -64,7 +66,7 @@ def settlements_import(
     say(imported(done))
 
 
-@app.command("list", short_help="List statements, payouts and open items.")
+@statements.command("list", short_help="List statements, payouts and open items.")
 def settlements_list(
     *,
     unknown: Annotated[
@@ -86,7 +88,7 @@ def settlements_list(
     leave(is_open=is_open)
 
 
-@app.command("accept", short_help="Accept breaks of settlements, with a reason.")
+@statements.command("accept", short_help="Accept breaks of settlements, with a reason.")
 def settlements_accept(
     keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Breaks, as `settlements list` names them.")],
     *,
@@ -104,3 +106,51 @@ def settlements_accept(
     from pipelines.report.settlements import accept
 
     say([accept(settings, keys, given("--reason", reason), user, account_class.strip())])
+
+
+@app.command(short_help="Write a period's journal for your accounting system.")
+def journal(
+    *,
+    period: Annotated[str, typer.Option("--period", metavar="NAME", help="A month such as 2026-10, or a period.")] = "",
+    check: Annotated[bool, typer.Option("--check", help="Only check; without --period all periods.")] = False,
+    accounts: Annotated[
+        Path | None, typer.Option("--map", help="Your accounts and taxes, TOML: docs/BOOKS.md.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", metavar="FORM", help="csv, netsuite, xero or beancount.")] = "csv",
+    out: Annotated[Path | None, typer.Option(help="The folder of the files.")] = None,
+    draft: Annotated[bool, typer.Option("--draft", help="Include open days; each line says DRAFT.")] = False,
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="DAY:STORE", help="Leave a store's day out: 2026-10-31:12. Repeatable.")
+    ] = None,
+    user: User,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Write the entries of a period, by store, day and currency, and record the export in the ledger.
+
+    Only closed days are written, each entry once; the files of earlier exports are made again, the same bytes. Exit
+    codes: 0 written, or nothing stops it; 1 it differs from the books or from an earlier export; 2 invalid usage; 3 a
+    store's day is stopped, with its order, and nothing is written; 4 another process holds the run lock.
+    """
+    from pipelines.finance.exporting import check as checked
+    from pipelines.finance.exporting import export, places
+    from pipelines.finance.journal_formats import FORMS
+    from pipelines.finance.periods import period_of
+    from pipelines.report.closes_and_breaks import journal_lines
+
+    if check:
+        found = checked(settings, period, accounts)
+        say(line for each in found for line in journal_lines(each))
+        leave(
+            is_open=any(each.journal.stops for each in found),
+            has_failed=any(each.journal.differences for each in found),
+        )
+    if not (period and accounts and out) or form not in FORMS:
+        raise usage_error(f"give --check, or --period, --map, --out and a --format of {', '.join(FORMS)}")
+    with locked("ordermart journal"):
+        left_out = places(without or ())
+        done = export(
+            settings, period_of(settings, period), accounts, form, out, draft=draft, left_out=left_out, user=user
+        )
+    say(journal_lines(done))
+    leave(is_open=not done.files)

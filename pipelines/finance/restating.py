@@ -135,7 +135,7 @@ def create_entries(con: duckdb.DuckDBPyConnection, data_dir: Path, present: dict
 
 def recorded(settings: Settings, *, everything: bool = False) -> list[dict[str, Any]]:
     """Return the ledger's restatements by number: the unposted ones under active closes, or all."""
-    with _sources(settings) as con:
+    with sources(settings) as con:
         rows = con.sql("from memory.raw.restated order by restatement_no").to_arrow_table().to_pylist()
     closes = Closes(ledger_of(settings.data_dir).entries())
     for row in rows:
@@ -197,7 +197,8 @@ def _hash(value: Any) -> str:
 
 
 @contextmanager
-def _sources(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
+def sources(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection with the ledger's closes and restatements in `memory.raw`."""
     with duckdb.connect(":memory:") as con:
         con.execute("set timezone = 'UTC'")
         con.execute("create schema raw")
@@ -208,7 +209,7 @@ def _sources(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 @contextmanager
 def _warehouse(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield the warehouse, read-only and the default database, beside the sources in `memory.raw`."""
-    with _sources(settings) as con:
+    with sources(settings) as con:
         con.execute("set memory_limit = ?", [memory_limit(settings)])
         con.execute(f"attach {literal(warehouse_file(settings.data_dir))} as warehouse (read_only)")
         con.execute("use warehouse")

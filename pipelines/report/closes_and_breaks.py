@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pipelines.finance.closing import Closed, Reopened, Totals
+    from pipelines.finance.exporting import Done
     from pipelines.finance.periods import Period
     from pipelines.finance.restating import Posting
     from pipelines.ledger import Entry, Verified
@@ -223,3 +224,37 @@ def _decisions(row: Mapping[str, Any]) -> Iterator[str]:
 def _who(entry: Entry) -> str:
     name = f"{plain(entry.body['as'])} ({plain(entry.who)})" if entry.body["as"] else plain(entry.who)
     return f"{name}, {moment(entry.moment)}"
+
+
+def journal_lines(done: Done) -> Iterator[str]:
+    """Yield the entries of a period's journal by class; then its stops, differences, open days and files."""
+    made = done.journal
+    yield f"{made.period.name}: {counted(len(made.entries), 'entry', 'entries')}"
+    sums: dict[tuple[str, str], Decimal] = {}
+    for each in made.entries:
+        for line in each.lines:
+            key = each.currency, line.account_class
+            sums[key] = sums.get(key, Decimal(0)) + line.amount
+    yield from (f"  {part:24} {money_of(amount, currency):>18}" for (currency, part), amount in sorted(sums.items()))
+    for (currency, part), amount in sorted(made.outside.items(), key=str):
+        if amount:
+            yield f"  not in totals: {part} {money_of(amount, currency)}"
+    stops = sorted(made.stops.values(), key=lambda stop: (stop.day, stop.store_id or 0))
+    for stop in stops[:_SHOWN]:
+        yield f"  STOPPED {stop.day} store {stop.store_id}, order {stop.order_id}: {plain(stop.reason)}"
+    if len(stops) > _SHOWN:
+        yield f"  … and {len(stops) - _SHOWN:,} more store-days."
+    yield from (f"  DIFFERENT {plain(each, 1000)}" for each in made.differences)
+    yield from _exported(done)
+
+
+def _exported(done: Done) -> Iterator[str]:
+    if done.journal.open_days:
+        yield f"  not closed: {counted(len(done.journal.open_days), 'store-day', 'store-days')}"
+    yield from (f"Wrote {file}" for file in done.files)
+    if done.entry_no:
+        yield f"Exported {counted(done.new_count, 'entry', 'entries')}, recorded as ledger entry {done.entry_no}."
+    elif done.files:
+        yield "No ledger entry was written: nothing is new, or it is a draft."
+    elif done.journal.stops:
+        yield "Settle the breaks, complete the map, or leave store-days out: `--without DAY:STORE`."

@@ -1,0 +1,340 @@
+"""The journal of a period from the ledger: an entry for each store, day and currency, restatement and reversal.
+
+Sales are what each order's total rule in force counts; the residual of an accepted break goes to the class that it was
+accepted with. Nothing else closes a gap: an order that cannot be booked stops its store's day, with the reason.
+`exporting.py` writes the entries.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipelines.finance.accounts import TAX_BY_PLATFORM, TAX_IN_SALES, TAX_PAYABLE, rounded
+from pipelines.finance.closing import orders_to_close
+from pipelines.finance.released import digits, query, released
+from pipelines.finance.restating import sources
+from pipelines.landing.charges import CHARGES, PRICES, TOTAL
+from pipelines.ledger import CLOSED_ORDERS, Closes, written_off
+from pipelines.ledger.decisions import order_key
+from pipelines.literals import literal
+from pipelines.warehouse.release.release import DATABASE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipelines.finance.accounts import Accounts
+    from pipelines.finance.periods import Period
+    from pipelines.finance.released import Released
+    from pipelines.settings import Settings
+
+RECEIVABLE, ROUNDING, COUNTED = "receivable", "rounding", "counted"
+Row = dict[str, Any]
+Place = tuple[dt.date, int | None]  # a store's day
+_Key = tuple[str, str | None, str]  # class, platform, tax code
+_Amounts = defaultdict[_Key, Decimal]
+_Sums = defaultdict[tuple[Place, str | None, str], Decimal]  # by place, currency and measure
+# class of an account → measure of the books, and how often a debit of the class counts in it
+_MEASURES = {RECEIVABLE: (TOTAL, 1)} | {each.name: (each.name, -each.sign) for each in CHARGES}
+
+
+class Line(NamedTuple):
+    """One line of an entry; `amount` is a debit, below zero a credit."""
+
+    account: str
+    account_class: str
+    platform: str | None
+    tax_code: str
+    amount: Decimal
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry, which balances, on a day of its period: of the orders of a store's day, `place`.
+
+    `source` is the number of the ledger entry that it books; None: an open day.
+    """
+
+    number: str
+    day: dt.date
+    place: Place
+    currency: str
+    memo: str
+    source: int | None
+    lines: tuple[Line, ...]
+
+
+class Stop(NamedTuple):
+    """Why a store's day cannot be booked, by its first such order."""
+
+    day: dt.date
+    store_id: int | None
+    order_id: int
+    reason: str
+
+
+@dataclass
+class Journal:
+    """The entries of a period; the stops of store-days; differences to the books; store-days that are still open.
+
+    `outside` has the amounts that orders state and no entry has, because their totals do not count them.
+    """
+
+    period: Period
+    entries: list[Entry] = field(default_factory=list)
+    stops: dict[Place, Stop] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
+    open_days: set[Place] = field(default_factory=set)
+    outside: dict[tuple[str | None, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+
+
+class _Unbookable(Exception):
+    """An order cannot be booked; the message says why."""
+
+
+class _State(NamedTuple):
+    """An order as it was booked at one time."""
+
+    order_id: int
+    total: Decimal | None
+    parts: dict[str, Decimal] | None
+    residual: Decimal | None
+    content: str | None
+
+
+def journal(settings: Settings, period: Period, accounts: Accounts | None = None, *, draft: bool = False) -> Journal:
+    """Return the journal of a period; without accounts each class is its own. A draft has the open days, too."""
+    with released(settings) as release, sources(settings) as con:
+        con.execute(f"attach {literal(release.path / DATABASE)} as release (read_only)")
+        con.execute("use release")
+        return _Book(replace(release, con=con), period, accounts).made(draft=draft)
+
+
+class _Book:
+    """Books the orders and restatements of one period."""
+
+    def __init__(self, release: Released, period: Period, accounts: Accounts | None) -> None:
+        entries = list(release.ledger.entries())
+        self._release, self._con, self._period, self._accounts = release, release.con, period, accounts
+        self._closes, self._written_off = Closes(entries), written_off(entries)
+        self._done = Journal(period)
+        self._first_close: dict[Place, int] = {}
+        for entry in entries:
+            for day in entry.body["days"] if entry.act == "closed" else ():
+                for store_id in day["stores"] or [None]:
+                    self._first_close.setdefault((dt.date.fromisoformat(day["day"]), store_id), entry.no)
+        self._stated: _Sums = defaultdict(Decimal)  # by orders and restatements of the ledger
+        self._uncounted: _Sums = defaultdict(Decimal)  # the part of it that totals do not count
+
+    def made(self, *, draft: bool) -> Journal:
+        """Return the journal."""
+        unclosed = {day: self._closes.unclosed_stores(day, None) for day in self._period.days}
+        open_orders = orders_to_close(self._release, self._closes, unclosed)
+        self._done.open_days = {
+            (row["business_date"], row["store_id"])
+            for row in open_orders.select(["business_date", "store_id", "sale_class"]).to_pylist()
+            if row["sale_class"] == COUNTED
+        }
+        self._con.register("drafted", open_orders if draft else CLOSED_ORDERS.empty_table())
+        self._sales()
+        self._restatements()
+        made = [each for each in self._done.entries if each.lines and each.place not in self._done.stops]
+        self._done.entries = sorted(made, key=lambda each: (each.day, each.number))
+        for (place, currency, measure), amount in self._uncounted.items():
+            if place not in self._done.stops:
+                self._done.outside[currency, measure] += amount
+        self._done.differences = [*self._unbalanced(), *self._unlike_the_books()]
+        return self._done
+
+    def _sales(self) -> None:
+        days = {close.day for close in self._closes.rows() if close.period == self._period.name}
+        days |= {*self._period.days}
+        periods = {(close.close_entry_no, close.day): close.period for close in self._closes.rows()}
+        found = self._con.execute(query("journal_orders"), {"first_day": min(days), "last_day": max(days)})
+        sums: dict[tuple[dt.date, int | None, str, int | None], _Amounts] = {}
+        for row in found.to_arrow_table().to_pylist():
+            day, store_id, close_no = row["business_date"], row["store_id"], row["close_entry_no"]
+            if close_no is not None and periods.get((close_no, day)) != self._period.name:
+                continue
+            booked = self._amounts(_state(row, row[TOTAL]), row, (day, store_id))
+            _add_up(sums.setdefault((day, store_id, row["currency"], close_no), defaultdict(Decimal)), booked)
+            if close_no is not None:
+                self._count((day, store_id), row["currency"], row, booked)
+        for (day, store_id, currency, close_no), amounts in sums.items():
+            closes = [self._first_close[key] for key in ((day, store_id), (day, None)) if key in self._first_close]
+            later = f"-L{close_no}" if close_no is not None and close_no != min(closes) else ""
+            memo = f"Sales of {day}, store {_name(store_id)}"
+            self._add(f"sales-{currency}{later}", (day, store_id), currency, memo, close_no, amounts)
+
+    def _restatements(self) -> None:
+        values = {"period": self._period.name}
+        held = "where posted_period = $period or reversed_period = $period"
+        self._con.execute(
+            f"create temp table wanted as select order_id, close_entry_no from memory.raw.restated {held}", values
+        )
+        restated = (
+            f"from memory.raw.restated semi join wanted using (order_id) where sale_class = '{COUNTED}' "
+            "order by restatement_no"
+        )
+        closed = (
+            "from memory.raw.closed_orders semi join wanted using (order_id, close_entry_no) "
+            f"where sale_class = '{COUNTED}'"
+        )
+        before: dict[tuple[Any, ...], _State] = {
+            _restated_place(row): _state(row, row[TOTAL])
+            for row in self._con.execute(closed).to_arrow_table().to_pylist()
+        }
+        groups: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self._con.execute(restated).to_arrow_table().to_pylist():
+            groups.setdefault((row["entry_no"], *_restated_place(row)), []).append(row)
+        for key, rows in groups.items():
+            changes = {row["measure"]: row["restatement_amount"] for row in rows}
+            was = before.get(key[1:], _State(rows[0]["order_id"], Decimal(0), {}, Decimal(0), None))
+            total = None if was.total is None else was.total + changes.get(TOTAL, 0)
+            now = before[key[1:]] = _state(rows[0], total)
+            for column, sign in (("posted_period", 1), ("reversed_period", -1)):
+                if rows[0][column] == self._period.name:
+                    self._restatement(rows[0], changes, was, now, sign)
+
+    def _restatement(self, row: Row, changes: dict[str, Decimal], was: _State, now: _State, sign: int) -> None:
+        place: Place = row["business_date"], row["store_id"]
+        if not changes.keys() & {*PRICES}:
+            return  # its lines alone
+        signed: _Amounts = defaultdict(Decimal)
+        _add_up(signed, self._amounts(now, row, place), sign)
+        _add_up(signed, self._amounts(was, row, place), -sign)
+        number = row["restatement_no"]
+        kind, what = ("restatement", "Restatement") if sign > 0 else ("reversal", "Reversal of restatement")
+        memo = f"{what} {number} of order {row['order_id']}, closed day {place[0]}, {row['cause']}"
+        self._count(place, row["currency"], {name: sign * amount for name, amount in changes.items()}, signed)
+        self._add(f"{kind}-R{number}", place, row["currency"], memo, row["entry_no"], signed)
+
+    def _count(self, place: Place, currency: str | None, stated: Mapping[str, Any], booked: _Amounts) -> None:
+        """Add the amounts that a row of the ledger states, and those among them that are not booked."""
+        counted: dict[str, Decimal] = defaultdict(Decimal)
+        for (of_class, _, _), amount in booked.items():
+            if of_class in _MEASURES:
+                measure, sign = _MEASURES[of_class]
+                counted[measure] += sign * amount
+        for name in PRICES:
+            amount = stated.get(name) or Decimal(0)
+            self._stated[place, currency, name] += amount
+            self._uncounted[place, currency, name] += amount - counted[name]
+
+    def _amounts(self, state: _State, row: Row, place: Place) -> _Amounts:
+        """Return what an order adds to each class; nothing, and a stop of its day, if it cannot be booked."""
+        try:
+            return self._lines(state, row["platform"], row["currency"], place)
+        except _Unbookable as reason:
+            self._done.stops.setdefault(place, Stop(*place, state.order_id, str(reason)))
+            return defaultdict(Decimal)
+
+    def _lines(self, state: _State, platform: str | None, currency: str | None, place: Place) -> _Amounts:
+        day, store_id = place
+        if not currency:
+            raise _Unbookable("its currency is unknown")
+        decimals = digits(currency)
+        sums: _Amounts = defaultdict(Decimal, {(RECEIVABLE, platform, ""): state.total or Decimal(0)})
+        for part, amount in self._parts(state, decimals):
+            tax = self._accounts.tax_of(part, platform, store_id, day) if self._accounts else None
+            sums[part, platform, tax.code if tax else ""] -= amount
+            if tax:
+                owed = tax.on(amount, decimals)
+                sums[TAX_IN_SALES, platform, tax.code] += owed
+                sums[TAX_BY_PLATFORM if tax.collected_by_platform else TAX_PAYABLE, platform, tax.code] -= owed
+        for key, amount in sums.items():
+            if amount and self._account(key, store_id) is None:
+                raise _Unbookable(f"class {key[0]!r} of platform {platform or 'unknown'} has no account")
+        return sums
+
+    def _parts(self, state: _State, decimals: int) -> Iterator[tuple[str, Decimal]]:
+        """Yield what a total is made of, rounded: parts of more decimals, whose exact sum it is, leave a rounding."""
+        if state.total is None or state.parts is None or state.residual is None:
+            raise _Unbookable("an amount of its total is not known, or no rule is in force for it")
+        if sum(state.parts.values()) + state.residual != state.total:
+            raise _Unbookable("its parts do not add up to its total")
+        if rounded(state.total, decimals) != state.total:
+            raise _Unbookable("its total has more decimals than its currency")
+        parts, rest = [*state.parts.items()], state.total
+        if state.residual:
+            key = order_key(state.order_id), state.content or ""
+            if key not in self._written_off:
+                raise _Unbookable("its break is open")
+            if not (of_class := self._written_off[key]):
+                raise _Unbookable("its break was accepted without --account-class")
+            parts.append((of_class, state.residual))
+        for part, amount in parts:
+            rest -= rounded(amount, decimals)
+            yield part, rounded(amount, decimals)
+        yield ROUNDING, rest
+
+    def _account(self, key: _Key, store_id: int | None) -> str | None:
+        return self._accounts.account(key[0], key[1], store_id) if self._accounts else key[0]
+
+    def _add(self, kind: str, place: Place, currency: str, memo: str, source: int | None, amounts: _Amounts) -> None:
+        day, store_id = place
+        lines = tuple(
+            Line(self._account(key, store_id) or "", *key, amount)
+            for key, amount in sorted(amounts.items(), key=lambda each: tuple(map(str, each[0])))
+            if amount
+        )
+        inside = min(max(day, self._period.first_day), self._period.last_day)
+        number = f"OM-{self._period.name}-{day:%Y%m%d}-S{_name(store_id)}-{kind}"
+        self._done.entries.append(Entry(number, inside, place, currency, memo, source, lines))
+
+    def _unbalanced(self) -> Iterator[str]:
+        for each in self._done.entries:
+            if off := sum((line.amount for line in each.lines), Decimal(0)):
+                yield f"{each.number} does not balance: {off} {each.currency}"
+
+    def _unlike_the_books(self) -> Iterator[str]:
+        """Yield a sentence for each amount by store, currency and class that differs from mart.period_books."""
+        books = {
+            row[:3]: row[3]
+            for row in self._con.execute(
+                "select store_id, currency, measure, total_amount from mart.period_books "
+                f"where period = $period and sale_class = '{COUNTED}'",
+                {"period": self._period.name},
+            ).fetchall()
+        }
+        found: dict[tuple[int | None, str | None, str], Decimal] = defaultdict(Decimal)
+        for each in self._done.entries:
+            for line in each.lines if each.source is not None else ():
+                if line.account_class in _MEASURES:
+                    measure, sign = _MEASURES[line.account_class]
+                    found[each.place[1], each.currency, measure] += sign * line.amount
+        for (place, currency, measure), amount in self._stated.items():
+            is_left_out = place in self._done.stops
+            found[place[1], currency, measure] += amount if is_left_out else self._uncounted[place, currency, measure]
+        for key in sorted({*found, *books}, key=str):
+            store_id, currency, measure = key
+            if measure in PRICES and found[key] != books.get(key, 0):
+                yield (
+                    f"{measure} of store {_name(store_id)}: {found[key]} {currency} in entries, {books.get(key, 0)} in "
+                    "mart.period_books: run `ordermart build` if days were closed, reopened or posted since"
+                )
+
+
+def _state(row: Row, total: Decimal | None) -> _State:
+    parts: dict[str, Decimal] | None = None
+    if row["total_parts"] is not None:
+        parts = {}
+        for part, amount in zip(row["total_parts"], row["total_part_amounts"], strict=True):
+            parts[part] = parts.get(part, Decimal(0)) + amount
+    return _State(row["order_id"], total, parts, row["total_residual"], row["break_content"])
+
+
+def _add_up(sums: _Amounts, amounts: _Amounts, sign: int = 1) -> None:
+    for key, amount in amounts.items():
+        sums[key] += sign * amount
+
+
+def _restated_place(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("close_entry_no", "order_id", "store_id", "business_date", "currency"))
+
+
+def _name(store_id: int | None) -> str:
+    return "none" if store_id is None else str(store_id)
