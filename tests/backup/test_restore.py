@@ -172,7 +172,9 @@ def test_restore_with_other_keys_says_so(empty: Folder) -> None:
     other = empty.place / "other.json"
     new_key_file(other)
     settings = load_settings(empty.file, {**empty.environ, "ORDERMART_VAULT__KEY_FILE": str(other)})
-    (note,) = restore(settings, empty.backups).notes
+    done = restore(settings, empty.backups)
+    (note,) = done.unopened
+    assert (done.judged().is_good, done.judged().unchecked) == (False, [note])
     assert "cannot be opened: [vault] master_key is not the key" in note
     assert len(empty.rows(ORDERS)) == 6
 
