@@ -60,24 +60,20 @@ class Service:
         self.world = world
         self.dialect = dialect or Dialect()
         self.tokens = Tokens(secret, token_life_seconds)
-        self.injector = FaultInjector(world.config.seed, self.dialect.error)
+        self.injector = FaultInjector(world.config.seed, self.dialect.error, self.tokens.revoke)
         self.now = world.end
         self.sender = Sender(world.config.seed, self.dialect.hint, self._sent)
         self._token_life_seconds = token_life_seconds
-        self._credentials = (client_id, client_secret)
+        self.credentials = (client_id, client_secret)
         self._settled: dict[int, tuple[int, bytes]] = {
             order_id: (settled, body) for order_id, settled, body in world.orders()
         }
         self._menus: dict[tuple[int, dt.datetime], bytes | None] = {}
 
-    def knows(self, credentials: tuple[Any, Any]) -> bool:
-        """Return whether these are the client's id and secret."""
-        return credentials == self._credentials
-
     def accepts(self, token: str) -> bool:
         """Return whether a request with this token is answered."""
         if self.dialect.is_secret_the_token:
-            return token == self._credentials[1]
+            return token == self.credentials[1]
         return self.tokens.valid(token)
 
     def order(self, order_id: int) -> bytes | None:
@@ -117,7 +113,7 @@ class Service:
         """Replace the service faults."""
         life = trouble.token_life_seconds
         self.tokens.life_seconds = self._token_life_seconds if life is None else life
-        self.injector.set(trouble, self.tokens.revoke)
+        self.injector.set(trouble)
 
     def _sent(self, event: Event) -> None:
         if event.topic == "orders.create":
@@ -179,7 +175,7 @@ def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
         credentials = service.dialect.credentials(await request.body(), request.headers)
         if credentials is None:
             return service.dialect.error(400, f"{service.dialect.credential_names} are needed")
-        if not service.knows(credentials):
+        if credentials != service.credentials:
             return service.dialect.error(401, "unknown client")
         return service.dialect.grant(service.tokens.issue(credentials[0]), service.tokens.life_seconds)
 

@@ -158,22 +158,25 @@ _INSTEAD: dict[str, Callable[[bytes, bytes], bytes]] = {
 
 
 class FaultInjector:
-    """One service's faults and its record of requests. `error` makes the service's own response for a status."""
+    """One service's faults and its record of requests.
 
-    def __init__(self, seed: int, error: Error) -> None:
+    `error` makes the service's own response for a status, `on_revoke` invalidates every token.
+    """
+
+    def __init__(self, seed: int, error: Error, on_revoke: Callable[[], None]) -> None:
         self.record = Record()
         self.trouble = Trouble()
         self._seed = seed
         self._error = error
         self._began = 0.0  # 0: with the next request
-        self._on_revoke: Callable[[], None] = lambda: None
+        self._on_revoke = on_revoke
         self._revoked = False
         self._unready: dict[str, float] = {}
         self._same: bytes | None = None
 
-    def set(self, trouble: Trouble, on_revoke: Callable[[], None]) -> None:
-        """Replace the faults; `on_revoke` invalidates every token."""
-        self.trouble, self._on_revoke = trouble, on_revoke
+    def set(self, trouble: Trouble) -> None:
+        """Replace the faults."""
+        self.trouble = trouble
         self._began, self._revoked, self._same = 0.0, False, None
 
     def announced(self, order_id: int) -> None:
@@ -322,7 +325,6 @@ class Record:
 
     def __init__(self) -> None:
         self.in_flight = 0
-        self._since = self._began = time.monotonic()
         self.clear()
 
     def clear(self) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.sandbox.menus import at
-from pipelines.sandbox.prices import CENT, ZERO, PriceRule, draw_discount, draw_tip, shortest
+from pipelines.sandbox.prices import CENT, ZERO, PriceRule, shortest
 from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.stores import WISHES, Customer, contact
 from pipelines.sandbox.story import TIP, other_number
@@ -181,10 +181,10 @@ class Composer:
             while not lines[0].modifiers:
                 lines[0] = line(rng.pick(rich))  # a fault may sit in a modifier
         worth = sum((line.amount for line in lines), ZERO)
-        discount = draw_discount(rng, worth)
+        discount = _draw_discount(rng, worth)
         loyalty = min(rng.pick((2, 5)) * Decimal(1), worth // 3) if rng.often(0.08) else ZERO
         events = course(rng, placed.created, method)
-        tip = draw_tip(rng, worth) if rng.often(0.42 if method != "pick_up" else 0.12) else ZERO
+        tip = _draw_tip(rng, worth) if rng.often(0.42 if method != "pick_up" else 0.12) else ZERO
         return Order(
             placed=placed,
             customer=customer,
@@ -254,6 +254,22 @@ def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[d
             _choose(rng, menu, inner, created, chosen)
 
 
+def _draw_discount(rng: Rng, worth: Decimal) -> Decimal:
+    """Draw a discount on lines of this worth."""
+    drawn = rng.random()
+    if drawn < 0.09:
+        percent = rng.pick((10, 15, 20)) * CENT
+        return shortest((worth * percent).quantize(CENT, ROUND_HALF_UP))
+    return min(Decimal(5), worth // 3) if drawn < 0.14 else ZERO
+
+
+def _draw_tip(rng: Rng, worth: Decimal) -> Decimal:
+    """Draw a tip on lines of this worth."""
+    if rng.often(0.5):
+        return Decimal(rng.pick((1, 2, 2, 3, 5)))
+    return shortest((worth * rng.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))
+
+
 def _amendments(
     rng: Rng, ended: int, lines: Sequence[Line], taken_off: Decimal, placed: Placed
 ) -> tuple[Amendment, ...]:
@@ -275,18 +291,6 @@ def _amendments(
 
 MINUTE = 60
 HOUR = 3600
-# Every status of an unfaulted order; the last four are final.
-STATUSES = (
-    "pending",
-    "accepted",
-    "preparing",
-    "ready",
-    "on_the_way",
-    "delivered",
-    "picked_up",
-    "cancelled",
-    "rejected",
-)
 # The longest time from an order's creation to its last change.
 LONGEST = 60 * HOUR
 

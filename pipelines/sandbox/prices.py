@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipelines.sandbox.rng import Rng
-
 ZERO = Decimal(0)
 CENT = Decimal("0.01")
 _ROUNDINGS = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN}
@@ -102,19 +100,3 @@ def shortest(amount: Decimal) -> Decimal:
     """Return the amount as services write it: 12.5 for 12.50, 10 for 10.00."""
     text = format(amount, "f")
     return Decimal(text.rstrip("0").rstrip(".")) if "." in text else amount
-
-
-def draw_discount(rng: Rng, worth: Decimal) -> Decimal:
-    """Draw a discount on lines of this worth."""
-    drawn = rng.random()
-    if drawn < 0.09:
-        percent = rng.pick((10, 15, 20)) * CENT
-        return shortest((worth * percent).quantize(CENT, ROUND_HALF_UP))
-    return min(Decimal(5), worth // 3) if drawn < 0.14 else ZERO
-
-
-def draw_tip(rng: Rng, worth: Decimal) -> Decimal:
-    """Draw a tip on lines of this worth."""
-    if rng.often(0.5):
-        return Decimal(rng.pick((1, 2, 2, 3, 5)))
-    return shortest((worth * rng.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))

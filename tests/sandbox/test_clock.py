@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.sandbox.orders import STATUSES
 from pipelines.sandbox.process import Sandbox
 from pipelines.sandbox.world import Config, World
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = "/v1/partner_developers"
 FINAL = {"delivered", "picked_up", "cancelled", "rejected"}
+STATUSES = ["pending", "accepted", "preparing", "ready", "on_the_way", *sorted(FINAL)]  # of an unfaulted order
 WORLD = World(Config(orders=1500))
 
 
