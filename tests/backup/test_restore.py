@@ -16,8 +16,9 @@ from pipelines.backup import BackupError, Rows, back_up, read_manifest, restore
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ledger import ledger_of, verify
+from pipelines.ledger import LedgerError, ledger_of, verify
 from pipelines.settings import SettingsError, load_settings
+from pipelines.settlements import effective_statements, import_statements, read_mapping
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish, tables
 from tests.backup.conftest import order
@@ -243,3 +244,30 @@ def test_backup_during_a_run_restores(tmp_path: Path) -> None:
         with open_vault(place.settings()) as vault:
             (phones,) = place.all("select list(order_id) from core.orders where has_user_phone")[0]
             assert all("/user_phone" in vault.decrypt("orders", order_id) for order_id in phones)
+
+
+@pytest.mark.slow
+def test_statements_are_restored_with_the_ledger(folder: Folder) -> None:
+    """A statement and its lines are in a backup, and the same file is refused after the restore, too."""
+    mapping, file = folder.place / "m.toml", folder.place / "statement.csv"
+    mapping.write_text(
+        'platform = "p"\norders = { platform = ["web"] }\n[line]\nstatement = "ref"\norder = "order"\n'
+        'currency = "EUR"\n'
+        'date = { column = "day", form = "%Y-%m-%d" }\n[components]\ngross = "+amount"\n',
+        encoding="utf-8",
+    )
+    file.write_text("ref,order,day,amount\nS1,1,2026-11-02,13.5001\n", encoding="utf-8")
+    import_statements(ledger_of(folder.data), file, read_mapping(mapping))
+    build_and_record(folder.settings)
+    publish(folder.settings)
+    lines = "select * from mart.settlement_lines"
+    before = folder.rows(lines)
+    assert len(before) == 1
+    back_up(folder.settings, folder.backups)
+    folder.destroy()
+    folder.data.mkdir()
+    restore(folder.settings, folder.backups)
+    assert folder.rows(lines) == before
+    assert [each.ref for each in effective_statements(ledger_of(folder.data).entries())] == ["S1"]
+    with pytest.raises(LedgerError, match="imported before"):
+        import_statements(ledger_of(folder.data), file, read_mapping(mapping))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from pipelines.ledger import Ledger
@@ -52,7 +53,13 @@ class Books:
         return import_bank(self.ledger, self.folder / name, read_mapping(self.folder / f"{mapping}.toml"), **options)
 
     def build(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-        """Make the tables, each checked against its contract."""
+        """Make the tables of given orders."""
+        self.prepare(con)
+        self.make(con)
+        return con
+
+    def prepare(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Give orders, stores, and the relations of the ledger."""
         con.execute("set timezone = 'UTC'")
         for schema in ("raw", *catalogue.SCHEMAS):
             con.execute(f"create schema if not exists {schema}")
@@ -66,23 +73,23 @@ class Books:
         con.from_arrow(zones.zone_offsets()).insert_into("raw.zone_offsets")
         _given(con, "mart.orders", self.orders)
         _given(con, "core.stores", [{"store_id": s, "name": NAMES[s], "timezone": z} for s, z in ZONES.items()])
+
+    def make(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Make the tables, each checked against its contract."""
         for name in TABLES:
             table = catalogue.table(name)
             con.execute(f"create or replace table {name} as {typed(table)}")
             count = con.execute(f"select count(*) from {name}").fetchone()
             contract, unique = rows_as_declared(con, table, name, count[0] if count else 0)
             assert (name, contract.sample, unique.sample) == (name, [], [])
-        return con
 
 
 def _given(con: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]]) -> None:
     columns = {column.name: column.type for column in catalogue.table(name).columns}
     con.execute(f"create or replace table {name} ({', '.join(f'{key} {kind}' for key, kind in columns.items())})")
-    if rows:
-        names = ", ".join(rows[0])
-        con.executemany(
-            f"insert into {name} ({names}) values ({', '.join('?' * len(rows[0]))})", [[*row.values()] for row in rows]
-        )
+    given = pa.Table.from_pylist(rows)
+    con.register("given", given)
+    con.execute(f"insert into {name} by name from given")
 
 
 @pytest.fixture(scope="session")

@@ -134,6 +134,16 @@ def _dashline(rng: random.Random, made: World) -> None:
     made.files["bank.csv"] = _csv(["Booking date", "Amount", "Remittance"], bank)
 
 
+def many(rng: random.Random, count: int, folder: Path) -> list[dict[str, Any]]:
+    """Return so many orders of one platform, each on one row of a file that is written with its mapping."""
+    orders = [_order(rng, 1_000_000 + 4 * number) for number in range(count)]
+    header = world(1).files["transactions_1.csv"].splitlines()[0].split(",")
+    rows = [_dashline_row(each, f"PO-{each['created_at'].day:06d}", each["order_id"]) for each in orders]
+    (folder / "dashline.toml").write_bytes((MAPPINGS / "dashline.toml").read_bytes())
+    (folder / "transactions_1.csv").write_text(_csv(header, rows), encoding="utf-8")
+    return orders
+
+
 def _dashline_row(order: dict[str, Any], payout: str, other_id: int, **more: Any) -> list[Any]:
     kind, nothing = more.get("kind", "DELIVERY"), Decimal(0)
     gross = [order["subtotal_price"] + more.get("off", 0), order["delivery_price"], order["tip"]]
