@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -224,7 +225,7 @@ class _Backup:
         for path in paths:
             self._file(str(path.relative_to(self.data_dir)), is_final=True)
         if before is not None:
-            size, digest = write_content(before[0], self.draft / "raw" / manifest.name, before[1])
+            size, digest = write_content(BytesIO(before[0]), self.draft / "raw" / manifest.name, before[1])
             self._add(File(f"raw/{manifest.name}", size, digest, before[1]))
         return set(files.load_ids)
 
@@ -240,8 +241,7 @@ class _Backup:
             first = self.inventory.files.get(path) or (known and (known.bytes, known.sha256))
             if first and first != (size, digest):
                 raise BackupError(f"{source} changed while it was copied: run `ordermart backup` again")
-        if not self._linked_instead(path, target, digest):
-            self._add(File(path, size, digest, target.stat().st_mtime_ns))
+        self._keep(path, digest)
 
     def _database(self, path: str, change: Callable[[Path], None] | None = None) -> None:
         """Copy an SQLite file as of now, change the copy, and link the last backup's if it is the same."""
@@ -251,18 +251,18 @@ class _Backup:
         copy_database(source, target)
         if change:
             change(target)
-        digest, stat = file_hash(target), target.stat()
-        if not self._linked_instead(path, target, digest):
-            self._add(File(path, stat.st_size, digest, stat.st_mtime_ns))
+        self._keep(path, file_hash(target))
 
-    def _linked_instead(self, path: str, target: Path, digest: str) -> bool:
-        """Replace a copy by a link to the last backup's file if that is the same; return whether it was."""
-        known, same = self.known.get(path), target.with_name(target.name + UNFINISHED)
-        if known is None or known.sha256 != digest or not self._link(path, same):
-            return False
-        same.replace(target)
-        self.files[path] = known
-        return True
+    def _keep(self, path: str, digest: str) -> None:
+        """Count a copy, or replace it by a link to the last backup's file if that is the same."""
+        target, known = self.draft / path, self.known.get(path)
+        same = target.with_name(target.name + UNFINISHED)
+        if known is not None and known.sha256 == digest and self._link(path, same):
+            same.replace(target)
+            self.files[path] = known
+        else:
+            stat = target.stat()
+            self._add(File(path, stat.st_size, digest, stat.st_mtime_ns))
 
     def _link(self, path: str, target: Path) -> bool:
         if self.last is None or file_hash(self.last / path) != self.known[path].sha256:
@@ -279,9 +279,7 @@ class _Backup:
         files = {path: (file.bytes, file.sha256) for path, file in self.files.items() if path in self.inventory.files}
         path = self.draft / INVENTORY
         write_copy(path, Inventory(0, files, self.inventory.stores, self.inventory.ledger))
-        digest = file_hash(path)
-        if not self._linked_instead(INVENTORY, path, digest):
-            self._add(File(INVENTORY, path.stat().st_size, digest, path.stat().st_mtime_ns))
+        self._keep(INVENTORY, file_hash(path))
 
     def _add(self, file: File) -> None:
         self.files[file.path] = file

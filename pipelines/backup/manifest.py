@@ -13,7 +13,7 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -34,29 +34,23 @@ class BackupError(Exception):
 
 def copy_file(source: Path, target: Path) -> tuple[int, str]:
     """Copy a file as it is now, synced, with its time of modification; return its size and SHA-256."""
+    with source.open("rb") as file:
+        return write_content(file, target, os.fstat(file.fileno()).st_mtime_ns)
+
+
+def write_content(content: BinaryIO, target: Path, modified_ns: int) -> tuple[int, str]:
+    """Write a file, synced, with a time of modification; return its size and SHA-256."""
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     digest, size = hashlib.sha256(), 0
-    with source.open("rb") as file, target.open("wb") as copy:
-        modified = os.fstat(file.fileno()).st_mtime_ns
-        while block := file.read(_BLOCK):
+    with target.open("wb") as copy:
+        while block := content.read(_BLOCK):
             digest.update(block)
             size += len(block)
             copy.write(block)
         copy.flush()
         os.fsync(copy.fileno())
-    os.utime(target, ns=(modified, modified))
-    return size, digest.hexdigest()
-
-
-def write_content(content: bytes, target: Path, modified_ns: int) -> tuple[int, str]:
-    """Write a small file, synced, with a time of modification; return its size and SHA-256."""
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with target.open("wb") as copy:
-        copy.write(content)
-        copy.flush()
-        os.fsync(copy.fileno())
     os.utime(target, ns=(modified_ns, modified_ns))
-    return len(content), hashlib.sha256(content).hexdigest()
+    return size, digest.hexdigest()
 
 
 def link(earlier: Path, target: Path) -> bool:
