@@ -16,7 +16,7 @@
 | raw.formula_forms, formula_rules, formula_parts | the candidate rules: `evidence/candidates.py` |
 | raw.formula_populations, formula_divisions, formula_evidence | what `evidence/` gathers from the order tables |
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
-| raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
+| raw.service_log | what was counted of the service's behaviour, by day: `partner/answers.py` |
 | raw.assumptions | the interface's open questions, and the settings' assumptions: a source |
 | raw.question_sentences | in which words audit.questions tells the data's answers: a source, `sentences.py` |
 | raw.product_categories | product_id and category of the file of [reference] products: a source |
