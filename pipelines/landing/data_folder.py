@@ -191,15 +191,12 @@ def _counts(path: Path) -> list[Counted]:
 
 
 def _sum(one: Counted, other: Counted) -> Counted:
-    lows = [each.least for each in (one, other) if each.least is not None]
-    highs = [each.greatest for each in (one, other) if each.greatest is not None]
-    return Counted(
-        one.operation,
-        one.aspect,
-        one.name,
-        one.n + other.n,
-        min(lows, default=None),
-        max(highs, default=None),
-        min(one.first_at, other.first_at),
-        max(one.last_at, other.last_at),
+    figures = [each for each in (one.least, other.least, one.greatest, other.greatest) if each is not None]
+    return msgspec.structs.replace(
+        one,
+        n=one.n + other.n,
+        least=min(figures, default=None),
+        greatest=max(figures, default=None),
+        first_at=min(one.first_at, other.first_at),
+        last_at=max(one.last_at, other.last_at),
     )

@@ -175,7 +175,6 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 _FORMAT = "%Y%m%dT%H%M%S%f"
-_STEP = dt.timedelta(microseconds=1)
 
 
 class Clock:
@@ -184,7 +183,7 @@ class Clock:
     def __init__(self, now: dt.datetime, last_live: dt.datetime | None, last_load_id: str) -> None:
         self._last_live = last_live
         last_load = time_of_load(last_load_id)
-        self.started_at = max(filter(None, (now, last_live, last_load and last_load + _STEP)))
+        self.started_at = max(filter(None, (now, last_live, last_load and last_load + _MICROSECOND)))
 
     def in_order(self, at: dt.datetime) -> dt.datetime:
         """Return a time at which the service answered; that of the last answer before it, where the clock is behind."""

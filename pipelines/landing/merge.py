@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -35,7 +36,6 @@ from pipelines.landing.unknown_fields import without_plaintext
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Collection, Iterator
-    from pathlib import Path
 
     from pipelines.landing.raw_files import RawFile
 
@@ -58,7 +58,7 @@ def merge_days(data_dir: Path, kind: str, before: dt.date, most_bytes: int = _MO
         pairs = list(zip(files.documents, files.observations, strict=True))
         for together in _groups(pairs, before, most_bytes):
             if len(together) > 1:
-                rewrite(data_dir, kind, together, _same, _same)
+                rewrite(data_dir, kind, together)
                 gone += len(together)
         sweep(data_dir, kind)
     return gone
@@ -88,8 +88,8 @@ def rewrite(
     data_dir: Path,
     kind: str,
     pairs: list[tuple[RawFile, RawFile]],
-    of_documents: Callable[[pa.Table], pa.Table],
-    of_observations: Callable[[pa.Table], pa.Table],
+    of_documents: Callable[[pa.Table], pa.Table] = lambda rows: rows,
+    of_observations: Callable[[pa.Table], pa.Table] = lambda rows: rows,
 ) -> None:
     """Write neighbouring pairs as one, changed by these functions, and switch the manifest to it.
 
@@ -99,37 +99,21 @@ def rewrite(
     load_ids = tuple(load_id for documents, _ in pairs for load_id in documents.load_ids)
     documents, observations = pair(data_dir, kind, name)
     check_files(data_dir, [file.path for each in pairs for file in each])
-    _concatenate(documents, documents_schema(kind), [each[0].path for each in pairs], load_ids, of_documents)
-    _concatenate(observations, OBSERVATIONS, [each[1].path for each in pairs], load_ids, of_observations)
+    parts = (
+        (documents, documents_schema(kind), [each[0].path for each in pairs], of_documents),
+        (observations, OBSERVATIONS, [each[1].path for each in pairs], of_observations),
+    )
+    for target, schema, sources, changed in parts:
+        with TableWriter(target, schema, load_ids=load_ids) as writer:
+            for source in filter(Path.exists, sources):  # documents whose loss was accepted are not there
+                with pq.ParquetFile(source) as file:
+                    for group in range(file.num_row_groups):
+                        writer.add_table(changed(file.read_row_group(group)))
+            writer.finish()
     before = read_manifest(data_dir, kind).merged
     kept = [each for each in before if not set(each.load_ids) & set(load_ids)]
     write_manifest(data_dir, kind, Manifest((*kept, Merged(name, load_ids))))
     note_files(data_dir, (documents, observations))
-
-
-def _same(rows: pa.Table) -> pa.Table:
-    return rows
-
-
-def _concatenate(
-    target: Path,
-    schema: pa.Schema,
-    sources: list[Path],
-    load_ids: tuple[str, ...],
-    changed: Callable[[pa.Table], pa.Table],
-) -> None:
-    writer = TableWriter(target, schema, load_ids=load_ids)
-    try:
-        for source in sources:
-            if not source.exists():  # documents whose loss was accepted
-                continue
-            with pq.ParquetFile(source) as file:
-                for group in range(file.num_row_groups):
-                    writer.add_table(changed(file.read_row_group(group)))
-        writer.finish()
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 class RawErasure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
@@ -187,7 +187,10 @@ def documents_schema(kind: str) -> pa.Schema:
 
 
 class TableWriter:
-    """Write rows to a Parquet file under its temporary name; `finish` puts it in its place."""
+    """Write rows to a Parquet file under its temporary name; `finish` puts it in its place.
+
+    As a context manager it leaves nothing behind if the block raises.
+    """
 
     def __init__(self, path: Path, schema: pa.Schema, *, load_ids: tuple[str, ...] = ()) -> None:
         make_folder(path.parent)
@@ -199,6 +202,13 @@ class TableWriter:
         self._file = pq.ParquetWriter(unfinished(path), schema, use_dictionary=dictionary, **COMPRESSION)
         if load_ids:
             self._file.add_key_value_metadata({LOAD_IDS: ",".join(load_ids)})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.abandon()
 
     def add(self, rows: list[tuple[Any, ...]]) -> None:
         """Add rows, their values in the schema's order."""
