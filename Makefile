@@ -38,4 +38,5 @@ lock:
 	echo 'duckdb==2.0.0' | $(COMPILE) --no-deps --output-file requirements-duckdb2.lock -
 	printf 'ray==2.60.0\nmsgpack\n' | $(COMPILE) --no-deps --output-file requirements-ray.lock -
 	printf 'dbt-core<1.11\ndbt-duckdb\nduckdb<2\n' | $(COMPILE) --output-file requirements-dbt.lock -
+	echo 'beancount==3.2.3' | $(COMPILE) --output-file requirements-beancount.lock -
 	printf 'duckdb==1.4.4\npyspark==4.3.0\npy4j\n' | $(COMPILE) --no-deps --output-file requirements-readers.lock -

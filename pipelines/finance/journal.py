@@ -24,7 +24,7 @@ from pipelines.literals import literal
 from pipelines.warehouse.release.release import DATABASE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pipelines.finance.accounts import Accounts
     from pipelines.finance.periods import Period
@@ -146,7 +146,7 @@ class _Book:
         for (place, currency, measure), amount in self._uncounted.items():
             if place not in self._done.stops:
                 self._done.outside[currency, measure] += amount
-        self._done.differences = [*self._unbalanced(), *self._unlike_the_books()]
+        self._done.differences = [*unbalanced(self._done.entries), *self._unlike_the_books()]
         return self._done
 
     def _sales(self) -> None:
@@ -227,6 +227,8 @@ class _Book:
     def _amounts(self, state: _State, row: Row, place: Place) -> _Amounts:
         """Return what an order adds to each class; nothing, and a stop of its day, if it cannot be booked."""
         try:
+            if any(name in row and abs(row[name] or 0) != abs(part) for name, part in (state.parts or {}).items()):
+                raise _Unbookable("a part of its total is not the amount that it states")
             return self._lines(state, row["platform"], row["currency"], place)
         except _Unbookable as reason:
             self._done.stops.setdefault(place, Stop(*place, state.order_id, str(reason)))
@@ -285,11 +287,6 @@ class _Book:
         number = f"OM-{self._period.name}-{day:%Y%m%d}-S{_name(store_id)}-{kind}"
         self._done.entries.append(Entry(number, inside, place, currency, memo, source, lines))
 
-    def _unbalanced(self) -> Iterator[str]:
-        for each in self._done.entries:
-            if off := sum((line.amount for line in each.lines), Decimal(0)):
-                yield f"{each.number} does not balance: {off} {each.currency}"
-
     def _unlike_the_books(self) -> Iterator[str]:
         """Yield a sentence for each amount by store, currency and class that differs from mart.period_books."""
         books = {
@@ -316,6 +313,13 @@ class _Book:
                     f"{measure} of store {_name(store_id)}: {found[key]} {currency} in entries, {books.get(key, 0)} in "
                     "mart.period_books: run `ordermart build` if days were closed, reopened or posted since"
                 )
+
+
+def unbalanced(entries: Iterable[Entry]) -> Iterator[str]:
+    """Yield a sentence for each entry whose debits are not its credits."""
+    for each in entries:
+        if off := sum((line.amount for line in each.lines), Decimal(0)):
+            yield f"{each.number} does not balance: {off} {each.currency}"
 
 
 def _state(row: Row, total: Decimal | None) -> _State:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import re
+import subprocess
+from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from pipelines.finance.accounts import read_accounts
 from pipelines.finance.exporting import check, export, places
+from pipelines.finance.journal import unbalanced
 from pipelines.finance.periods import period_of
 from pipelines.finance.reconciliation import accept_breaks
 from pipelines.finance.released import FinanceError
-from pipelines.ledger import User
+from pipelines.ledger import CLOSED_ORDERS, User
 from pipelines.report.closes_and_breaks import journal_lines
 from pipelines.settings import SettingsError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 DAY, AT, NEXT = "2026-10-31", "2026-10-31T10:00:00Z", "2026-11-02T10:00:00Z"
+BEAN_CHECK = Path(__file__).parents[2] / ".venv-beancount" / "bin" / "bean-check"
 ANNE = User(1001, "Anne")
 PHONE = {"name": "phone fee", "constant": "0.50", "platform": "phone"}
 MAP = """no_tax = "Tax Exempt"
@@ -222,3 +227,111 @@ def test_what_cannot_be_booked_stops_its_day(books: Any, tmp_path: Path) -> None
     text = "\n".join(journal_lines(done))
     assert "STOPPED 2026-10-31 store 1, order 2" in text
     assert "--without" in text
+
+
+def planted(books: Any, order_id: int, **change: Any) -> None:
+    """Close the day again, by the ledger alone, with one order that has other values."""
+    entry = [*books.ledger.entries("closed")][-1]
+    rows = books.ledger.rows(entry).to_pylist()
+    books.reopen(DAY)
+    altered = [row | change if row["order_id"] == order_id else row for row in rows]
+    books.ledger.append("closed", entry.body, pa.Table.from_pylist(altered, schema=CLOSED_ORDERS))
+
+
+OFF = {"total_price": Decimal("8.26"), "total_part_amounts": [Decimal("7.26"), Decimal(2), Decimal(-1)]}
+UNLIKE = {"payload_sha256": "another document", "total_parts": None, "total_part_amounts": None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"total_price": None}, "an amount of its total is not known"),
+        (UNLIKE, "an amount of its total is not known"),
+        ({"currency": None}, "its currency is unknown"),
+        ({"total_residual": Decimal("0.01")}, "its parts do not add up to its total"),
+        (OFF, "a part of its total is not the amount that it states"),
+        ({"total_price": Decimal("8.255"), "total_residual": Decimal("0.005")}, "its total has more decimals"),
+        ({"total_price": Decimal("8.35"), "total_residual": Decimal("0.1"), "break_content": "x"}, "its break is open"),
+    ],
+)
+def test_each_planted_fault_stops_its_day(books: Any, change: dict[str, Any], reason: str) -> None:
+    """By the first order that cannot be booked; no entry of the day is left."""
+    accepted(books)
+    planted(books, 1, **change)
+    (done,) = check(books.settings, "2026-10", None)
+    (stop,) = done.journal.stops.values()
+    assert (stop.order_id, done.journal.entries) == (1, [])
+    assert stop.reason.startswith(reason)
+
+
+@pytest.mark.slow
+def test_an_older_close_is_booked_if_the_release_has_its_document(books: Any) -> None:
+    """Without platform and parts in the ledger, both come from the order's document of the same hash."""
+    accepted(books)
+    (before,) = check(books.settings, "2026-10", None)
+    planted(books, 2, platform=None, total_parts=None, total_part_amounts=None)
+    (after,) = check(books.settings, "2026-10", None)
+    assert [each.lines for each in after.journal.entries] == [each.lines for each in before.journal.entries]
+    assert after.journal.stops == {}
+
+
+@pytest.mark.slow
+def test_what_differs_from_the_books_is_never_written(books: Any, tmp_path: Path) -> None:
+    """A cent more in an entry than in mart.period_books is named and refused; an entry that is off by one, too."""
+    accepted(books)
+    more = OFF | {"subtotal_price": Decimal("7.26")}
+    (before,) = check(books.settings, "2026-10", None)
+    planted(books, 1, **more)
+    with pytest.raises(
+        FinanceError, match=r"total_price of store 1: 25.3100 EUR in entries, 25.3000 in mart.period_books"
+    ):
+        exported(books, tmp_path)
+    assert not (tmp_path / "out").exists()
+    assert len(check(books.settings, "2026-10", None)[0].journal.differences) == 2  # its subtotal, too
+    (entry,) = before.journal.entries
+    first, *others = entry.lines
+    off = replace(entry, lines=(first._replace(amount=first.amount + Decimal("0.01")), *others))
+    assert list(unbalanced([entry])) == []
+    assert [text.partition(": ")[2] for text in unbalanced([off])] == ["0.0100 EUR"]
+
+
+def test_a_tax_is_of_the_parts_that_it_names(tmp_path: Path) -> None:
+    """By class, store, platform and days, the first that fits; included, on top, or a code alone."""
+    file = tmp_path / "accounts.toml"
+    file.write_text(
+        '[[tax]]\nclass = "tip"\nrate = 0.2\nplatform = "web"\nto = 2026-10-31\nincluded = false\n'
+        '[[tax]]\nclass = "tip"\nrate = 0.2\nstore = 7\ncode = "S"\n'
+        '[[tax]]\nclass = "tip"\nrate = 0.2\nreverse_charge = true\ncode = "R"\n',
+        encoding="utf-8",
+    )
+    found, _ = read_accounts(file)
+    day = dt.date(2026, 10, 31)
+    cases = [("web", 7, day), ("web", 7, dt.date(2026, 11, 1)), ("app", 1, day)]
+    taxes = [found.tax_of("tip", *case) for case in cases]
+    assert [tax and (tax.code, tax.on(Decimal("1.00"), 2)) for tax in taxes] == [
+        ("", Decimal("0.20")),
+        ("S", Decimal("0.17")),
+        ("R", Decimal(0)),
+    ]
+    assert found.tax_of("discount", "web", 7, day) is None
+    for wrong in ('unknown = "1"', '[[tax]]\nclass = "tip"\nrate = 7', "[accounts]\nreceivable = 1200"):
+        file.write_text(wrong, encoding="utf-8")
+        with pytest.raises(SettingsError, match="--map"):
+            read_accounts(file)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not BEAN_CHECK.exists(), reason="beancount is not installed: requirements-beancount.lock")
+def test_beancount_takes_the_file(books: Any, tmp_path: Path) -> None:
+    """`bean-check` finds nothing; with an amount changed by a cent it does."""
+    accepted(books)
+    (file,) = exported(books, tmp_path, "beancount").files
+    names = sorted({*re.findall(r"^  ([A-Z]\S+)", file.read_text("utf-8"), re.MULTILINE)})
+    main = tmp_path / "main.beancount"
+    main.write_text("".join(f"2026-01-01 open {name}\n" for name in names) + f'include "{file}"\n', encoding="utf-8")
+    assert subprocess.run([BEAN_CHECK, main], check=False, capture_output=True).returncode == 0
+    file.write_text(
+        file.read_text("utf-8").replace("-6.00 EUR", "-6.01 EUR").replace("-4.00 EUR", "-4.01 EUR"), "utf-8"
+    )
+    assert b"does not balance" in subprocess.run([BEAN_CHECK, main], check=False, capture_output=True).stderr
