@@ -18,7 +18,7 @@ components as (
                 'amount': cast(round(amount, 4) as decimal(38, 4)),
             }
             order by component_no
-        ) as parts,
+        ) filter (where amount <> 0) as parts, -- a factor of prices or a step adds nothing
     from audit.order_components
     group by order_id
 ),
