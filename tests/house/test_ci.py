@@ -16,6 +16,8 @@ _INSTALL = "-m pip install -q --disable-pip-version-check --require-hashes --no-
 INSTALL_READERS = f"python-readers {_INSTALL} requirements-readers.lock"
 INSTALL_DBT = f"python-dbt {_INSTALL} requirements-dbt.lock"
 ON_DBT = "python bootstrap.py test -n 0 -m dbt tests/own/test_dbt.py"
+INSTALL_BEANCOUNT = f"python-beancount {_INSTALL} requirements-beancount.lock"
+ON_BEANCOUNT = "python bootstrap.py test -n 0 --all tests/closing/test_journal.py -k beancount"
 READERS = [
     "python-readers tests/readers.py data/published/current duckdb spark",
     "python bootstrap.py test -n 0 -m readers tests/warehouse/test_every_reader.py",
@@ -35,6 +37,9 @@ STEPS = [
     "python -m venv --clear .venv-dbt",
     INSTALL_DBT,
     ON_DBT,
+    "python -m venv --clear .venv-beancount",
+    INSTALL_BEANCOUNT,
+    ON_BEANCOUNT,
     "python -m venv --clear .venv-ray",
 ]
 INSTALL = f"python-ray {_INSTALL} requirements-ray.lock"
@@ -70,9 +75,9 @@ def clone(project: Path, tmp_path: Path) -> Path:
     lane.parent.mkdir(parents=True)
     lane.write_text("#!/bin/sh\n", encoding="utf-8")
     lane.chmod(0o755)
-    for name in (".venv", ".venv-ray", ".venv-readers", ".venv-dbt"):
+    for name in (".venv", ".venv-ray", ".venv-readers", ".venv-dbt", ".venv-beancount"):
         (root / name / "lib" / "python3" / "site-packages").mkdir(parents=True)
-    for name in ("ray", "readers", "dbt"):
+    for name in ("ray", "readers", "dbt", "beancount"):
         lane = root / f".venv-{name}" / "bin" / "python"
         lane.parent.mkdir()
         lane.write_text(STAND_IN.format(name=f"python-{name}"), encoding="utf-8")
@@ -104,12 +109,14 @@ def test_every_step_runs_in_order(clone: Path) -> None:
     code, ran, said = run(clone)
     assert (code, ran) == (0, [*STEPS, INSTALL, ON_RAY])
     assert said.count("\n== ") == len(STEPS) - len(
-        [INSTALL_READERS, *READERS, INSTALL_DBT, ON_DBT]
+        [INSTALL_READERS, *READERS, INSTALL_DBT, ON_DBT, INSTALL_BEANCOUNT, ON_BEANCOUNT]
     )  # parts of a step each
     assert said.splitlines()[-1].startswith("== all passed")
 
 
-@pytest.mark.parametrize("step", [*(step for step in STEPS if step not in (INSTALL_READERS, INSTALL_DBT)), ON_RAY])
+@pytest.mark.parametrize(
+    "step", [*(step for step in STEPS if step not in (INSTALL_READERS, INSTALL_DBT, INSTALL_BEANCOUNT)), ON_RAY]
+)
 def test_it_stops_at_the_first_failure(clone: Path, step: str) -> None:
     """A step that fails is the last one, and the exit code is not zero."""
     code, ran, said = run(clone, step, AGAIN, ON_RAY_AGAIN)
@@ -139,6 +146,13 @@ def test_dbt_is_skipped_by_name_where_it_cannot_be_had(clone: Path) -> None:
     code, ran, said = run(clone, INSTALL_DBT)
     assert (code, ran) == (0, [*(step for step in STEPS if step != ON_DBT), INSTALL, ON_RAY])
     assert "skipped: tests marked dbt" in said
+
+
+def test_bean_check_is_skipped_by_name_where_it_cannot_be_had(clone: Path) -> None:
+    """Without beancount the run goes on to its end, and says which test did not run."""
+    code, ran, said = run(clone, INSTALL_BEANCOUNT)
+    assert (code, ran) == (0, [*(step for step in STEPS if step != ON_BEANCOUNT), INSTALL, ON_RAY])
+    assert "skipped: bean-check" in said
 
 
 def test_a_test_that_fails_once_is_tried_alone(clone: Path) -> None:
