@@ -126,6 +126,11 @@ class Run(msgspec.Struct):
         return [sentence for step in self.steps for sentence in step.said]
 
     @property
+    def mended(self) -> list[str]:
+        """What was found damaged or unusual before anything else was done, and mended where it could be."""
+        return [each for step in self.steps if step.name == "heal" for each in step.said]
+
+    @property
     def damaged(self) -> list[str]:
         """Which files differ from the inventory and could not be mended, a sentence each."""
         return [each for step in self.steps if step.name == "heal" for each in step.shortfalls]

@@ -104,7 +104,7 @@ def _summary(settings: Settings, run: Run, *, is_verbose: bool) -> Iterator[str]
     for table, check, violations in run.failing:
         yield f"  check {table} {check}: {counted(violations, 'row', 'rows')}"
     is_well = run.is_published and not (run.newly_refused or run.incomplete or run.damaged or run.undone)
-    for sentence in run.said if is_verbose or not is_well else ():
+    for sentence in run.said if is_verbose or not is_well else run.mended:
         yield f"  {sentence}"
     for task in run.undone:
         yield f"  maintenance task failed: {task}"

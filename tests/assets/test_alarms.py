@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from pipelines.landing import Load
+from pipelines.record import Step
 from pipelines.report.summary import drift_and_silence, summary
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
@@ -99,3 +100,13 @@ def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> N
     # a later status of an order makes nothing else of it new
     third = [_order(2, platform="kiosk", status="eaten"), _order(5, deliveries=drones, status="new"), _order(9)]
     assert _night(settings, 4, *third) == []
+
+
+def test_a_good_night_says_what_it_mended(settings: Settings) -> None:
+    """Other notes are for --verbose; that a file was damaged is said, however well the night ended."""
+    run = recorded(NOW)
+    run.steps.append(Step("heal", NOW, NOW, said=["raw/service/2.json is damaged, and was made again."]))
+    run.steps.append(Step("orders", NOW, NOW, said=["No known orders needed re-fetching."]))
+    assert run.verdict == "good"
+    assert "  raw/service/2.json is damaged, and was made again." in summary(settings, run).splitlines()
+    assert "re-fetching" not in summary(settings, run)
