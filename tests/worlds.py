@@ -302,7 +302,8 @@ def load(world: World, *, min_orders: int = 20, noise: float = 0.05, shuffle: in
     )
     con.execute(
         "create table audit.order_components "
-        "(order_id bigint, component_no bigint, amount decimal(38, 8), price_factor decimal(9, 4), step decimal(18, 4))"
+        "(order_id bigint, component_no bigint, amount decimal(38, 8), price_factor decimal(18, 4), "
+        "step decimal(18, 4))"
     )
     con.execute(
         "create table audit.order_rule_settings (order_id bigint, subtotal_setting_no bigint, total_setting_no bigint)"

@@ -9,7 +9,7 @@
 -- component_no BIGINT >= 1: The component's place in the settings, from 1.
 -- name not null: The component's name in the settings.
 -- amount DECIMAL(38,8) null: What it adds to the total: 0 for a price_factor or a step.
--- price_factor DECIMAL(9,4) null: How many times the subtotal the lines' prices are: 1.08 where they include 8% that it leaves out, -1 where it states the negative.
+-- price_factor DECIMAL(18,4) null: How many times the subtotal the lines' prices are: 1.08 where they include 8% that it leaves out, -1 where it states the negative.
 -- step DECIMAL(18,4) null: The total is rounded to multiples of it, half up.
 
 -- A component is a constant, or a share of a base. All decimals of a share are kept: the

@@ -16,7 +16,7 @@ select
         + leaves.parameters[5] * orders.loyalty_discount
         + coalesce(components.amount, 0) as per_line,
     false as is_by_unit,
-    cast(1 as decimal(9, 4)) as factor,
+    cast(1 as decimal(18, 4)) as factor,
 from facts
 inner join leaves using (node)
 inner join wanted using (order_id)

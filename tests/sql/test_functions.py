@@ -65,7 +65,7 @@ def test_what_is_left_of_prices_equals_decimal(
 ) -> None:
     """Prices by a factor are as Python's decimal rounds them to eight decimals."""
     row = con.execute(
-        "select net_of(cast(? as decimal(38, 4)), cast(? as decimal(9, 4)))", [str(amount), str(factor)]
+        "select net_of(cast(? as decimal(38, 4)), cast(? as decimal(18, 4)))", [str(amount), str(factor)]
     ).fetchone()
     assert row == (EXACT.divide(amount, factor).quantize(Decimal("0.00000001"), ROUND_HALF_UP, EXACT),)
 
