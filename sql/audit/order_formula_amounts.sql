@@ -37,7 +37,7 @@ components as (
             arg_max(price_factor, component_no),
             null
         ) as factor,
-        arg_max(step, component_no) as step,
+        arg_max(nullif(step, 0), component_no) as step,
     from audit.order_components
     group by order_id
 ),

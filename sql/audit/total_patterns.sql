@@ -28,7 +28,7 @@ with narrow as materialized (
         components.step,
     from mart.orders as orders
     left join (
-        select order_id, sum(amount) as amount, arg_max(step, component_no) as step,
+        select order_id, sum(amount) as amount, arg_max(nullif(step, 0), component_no) as step,
         from audit.order_components
         group by order_id
     ) as components on orders.order_id = components.order_id
