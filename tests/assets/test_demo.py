@@ -84,7 +84,6 @@ def release(played: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield db
 
 
-@pytest.mark.sample
 def test_a_demo_of_an_earlier_version_is_refused(ordermart: Ordermart, tmp_path: Path) -> None:
     """Its world was another one, so its nights do not go on: a sentence says what to do."""
     (tmp_path / "data" / "sandbox").mkdir(parents=True)

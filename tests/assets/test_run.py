@@ -42,6 +42,7 @@ def _refused(place: Place) -> set[tuple[str, int]]:
     return {(fault["kind"], fault["id"]) for fault in faults if fault["fault"] in hard}
 
 
+@pytest.mark.slow
 def test_every_order_asked_for_is_published_or_listed(published: Place) -> None:
     """Each id ends in core.orders or in audit.quarantine, and never in both or in neither."""
     asked = {int(line) for line in published.ids.read_text().split()}
@@ -54,6 +55,7 @@ def test_every_order_asked_for_is_published_or_listed(published: Place) -> None:
     assert not orders & refused
 
 
+@pytest.mark.slow
 def test_every_request_is_accounted_for(published: Place) -> None:
     """audit.fetches has a row for each order asked for, with what it took: a broken body was asked for twice."""
     asked = {int(line) for line in published.ids.read_text().split()}
@@ -72,6 +74,7 @@ def test_every_request_is_accounted_for(published: Place) -> None:
     assert sorted(again) == sorted((row[0], 1, "not_json") for row in rows if row[1] == 2)
 
 
+@pytest.mark.slow
 def test_the_manifest_has_the_result_of_every_check(published: Place) -> None:
     """The manifest names every check with its violations: those of warnings are the rows of audit.findings."""
     manifest = json.loads((published.data / "published" / "current" / "manifest.json").read_text())
@@ -81,6 +84,7 @@ def test_the_manifest_has_the_result_of_every_check(published: Place) -> None:
     assert {name: count for name, count in manifest["checks"].items() if count} == found
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_what_was_planted(published: Place) -> None:
     """The gate refuses the planted bad bytes and nothing else."""
     listed = {
@@ -186,6 +190,7 @@ def _readable(file) -> bytes:  # noqa: ANN001 -- a path
     return file.read_bytes()
 
 
+@pytest.mark.slow
 def test_dagster_shows_what_a_command_did(published: Place) -> None:
     """Dagster's sensor reports the tables and the release of a run that Dagster did not execute, once."""
     settings = load_settings(environ=published.environ)
@@ -203,6 +208,7 @@ def test_dagster_shows_what_a_command_did(published: Place) -> None:
     assert rows == published.all("select count(*) from core.orders")[0][0]
 
 
+@pytest.mark.slow
 def test_what_the_summary_proposes_answers(published: Place) -> None:
     """Each query that a run proposes runs on its release and has an answer; docs/TABLES.md begins with the same."""
     for query in TRY:
@@ -212,6 +218,7 @@ def test_what_the_summary_proposes_answers(published: Place) -> None:
     assert [each.split() for each in block.split(";") if each.strip()] == [query.split() for query in TRY]
 
 
+@pytest.mark.slow
 def test_planted_warnings_are_found(published: Place) -> None:
     """What breaks the source's rules is published and listed: the planted soft faults by order id."""
     faults = [json.loads(line) for line in published.truth.read_text().splitlines()]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tests.backup.conftest import Folder
 
 
+@pytest.mark.slow
 def test_backup_holds_what_cannot_be_derived(folder: Folder) -> None:
     """Raw, vault, work list, ledger and formats are in it, each file with its hash; nothing derived, and no keys."""
     done = back_up(folder.settings, folder.backups)
@@ -44,6 +45,7 @@ def test_backup_holds_what_cannot_be_derived(folder: Folder) -> None:
     assert dt.datetime.now(dt.UTC) - noted.taken_at < dt.timedelta(minutes=5)
 
 
+@pytest.mark.slow
 def test_next_backup_copies_only_what_is_new(folder: Folder) -> None:
     """Unchanged files are links, a new load is copied, and each backup is complete without the others."""
     first = back_up(folder.settings, folder.backups)
@@ -61,6 +63,7 @@ def test_next_backup_copies_only_what_is_new(folder: Folder) -> None:
     check_backup(third.path)
 
 
+@pytest.mark.slow
 def test_killed_backup_is_cleared_and_never_taken_for_one(folder: Folder) -> None:
     """What a killed backup left has no manifest and another name; the next backup removes it."""
     done = back_up(folder.settings, folder.backups)
@@ -72,6 +75,7 @@ def test_killed_backup_is_cleared_and_never_taken_for_one(folder: Folder) -> Non
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_damaged_file_is_named_and_not_backed_up(folder: Folder) -> None:
     """A raw file or a row file of the ledger that changed is named; the earlier backup stays the last."""
     done = back_up(folder.settings, folder.backups)
@@ -87,6 +91,7 @@ def test_damaged_file_is_named_and_not_backed_up(folder: Folder) -> None:
     assert back_up(folder.settings, folder.backups).copied == 0
 
 
+@pytest.mark.slow
 def test_lost_loads_of_the_release_are_named(folder: Folder) -> None:
     """Raw files that vanished since the release are no reason for a backup without them."""
     pair = raw_files(folder.data, "orders")
@@ -96,6 +101,7 @@ def test_lost_loads_of_the_release_are_named(folder: Folder) -> None:
         back_up(folder.settings, folder.backups)
 
 
+@pytest.mark.slow
 def test_backup_is_elsewhere_and_of_something(folder: Folder, tmp_path: Path) -> None:
     """A folder within the data folder, or around it, is refused; so is a data folder without documents."""
     for target in (folder.data / "backups", folder.place):
@@ -106,6 +112,7 @@ def test_backup_is_elsewhere_and_of_something(folder: Folder, tmp_path: Path) ->
         back_up(folder.settings, tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_loads_committed_during_a_backup_are_undone_in_its_vault(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +134,7 @@ def test_loads_committed_during_a_backup_are_undone_in_its_vault(
             assert db.execute(query).fetchone() == expected
 
 
+@pytest.mark.slow
 def test_merge_during_a_backup_loses_no_load(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are merged away while they are copied: the list is read again, and every load is there once."""
     import pipelines.backup.backup as module  # noqa: PLC0415
@@ -170,6 +178,7 @@ def _names(folder: Folder) -> list[str]:
     return [*raw, *stores, f"ledger/{rows[0]}", "format.json", "raw/source.json", "inventory.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [_flip, _cut, Path.unlink])
 def test_every_file_that_is_damaged_is_named(folder: Folder, damage: Callable[[Path], None]) -> None:
     """A bit, the end, or all of it: the comparison names each, a backup is refused, and good as before it is quiet."""
@@ -199,6 +208,7 @@ def test_every_file_that_is_damaged_is_named(folder: Folder, damage: Callable[[P
     assert compare(folder.settings).damages == []
 
 
+@pytest.mark.slow
 def test_older_stores_are_named_and_later_ones_are_good(folder: Folder) -> None:
     """A vault and a work list of before the last record lack its mark; what was committed after it is no damage."""
     older = {name: (folder.data / name).read_bytes() for name in ("vault/vault.sqlite", "inbox/worklist.sqlite")}
@@ -217,6 +227,7 @@ def test_older_stores_are_named_and_later_ones_are_good(folder: Folder) -> None:
         (folder.data / name).write_bytes(now)
 
 
+@pytest.mark.slow
 def test_damaged_part_stays_damaged_until_it_is_accepted(folder: Folder) -> None:
     """What changes beside a damaged row does not make it right: the next record leaves it, a reason gives it up."""
     record_stores(folder.data)
@@ -236,6 +247,7 @@ def test_damaged_part_stays_damaged_until_it_is_accepted(folder: Folder) -> None
     assert [entry.body["reason"] for entry in ledger_of(folder.data).entries("loss_accepted")] == ["a test"]
 
 
+@pytest.mark.slow
 def test_reading_goes_on_where_it_stopped(folder: Folder) -> None:
     """Without time nothing is read, and that is said; with it a round reads everything once."""
     record_stores(folder.data)

@@ -142,6 +142,7 @@ def test_a_rule_of_some_orders_only_is_found_there(
     assert by_part.fetchall() == ([("discount", "discount")] if said == "with discount" else [])
 
 
+@pytest.mark.slow
 def test_a_small_exception_does_not_hide_in_the_noise(make_orders: Any, state: Any, gather: Any) -> None:
     """One platform with 4% of the orders prices otherwise: the rule of all stands, and that platform has its own."""
     other = "line_price/no_modifiers/all_add/before_discount/unrounded"

@@ -88,6 +88,7 @@ def test_a_change_of_another_month_leaves_october(make_orders: Any, state: Any, 
     assert con.sql(differing).fetchall()[0][0] < 20
 
 
+@pytest.mark.slow
 def test_orders_are_valued_where_candidates_agree(make_orders: Any, state: Any, gather: Any) -> None:
     """Without modifiers and discounts price by quantity fits all: many candidates remain, and all agree."""
     orders = make_orders(103, 2000)
@@ -122,6 +123,7 @@ def test_cancelled_orders_that_state_zero_are_a_population(make_orders: Any, sta
     assert sentences(con, "total")[1].endswith("no candidate holds; 150 of 150 that differ state 0")
 
 
+@pytest.mark.slow
 def test_a_refuted_total_is_not_assumed(make_orders: Any, state: Any, gather: Any) -> None:
     """None of 50 orders fits any candidate: no rule, and the residuals' pattern."""
     orders = make_orders(105, 50)

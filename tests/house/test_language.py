@@ -80,11 +80,13 @@ def places(project: Path, tracked: list[Path]) -> dict[str, list[str]]:
     return unclean(project, tracked)
 
 
+@pytest.mark.slow
 def test_files_use_the_terms_of_the_field(project: Path, places: dict[str, list[str]]) -> None:
     """No file holds a phrase that was replaced, except those listed in not_yet_plain.txt."""
     assert {name: found for name, found in places.items() if name not in allowed(project)} == {}
 
 
+@pytest.mark.slow
 def test_allow_list_only_shrinks(project: Path, places: dict[str, list[str]]) -> None:
     """A listed file that is clean, or gone, must leave the list."""
     assert sorted(allowed(project) - places.keys()) == []

@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -43,6 +45,7 @@ def private(source: str) -> Iterator[str]:
                 yield name
 
 
+@pytest.mark.slow
 def test_private_names_of_libraries_are_listed(project: Path) -> None:
     """The list in the architecture has each private name that is used, and no other."""
     files = sorted((project / "pipelines").rglob("*.py"))

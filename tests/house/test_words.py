@@ -50,6 +50,7 @@ def prose(project: Path) -> dict[str, str]:
     return {file.relative_to(project).as_posix(): prose_of(file) for file in counted}
 
 
+@pytest.mark.slow
 def test_phrases_without_a_subject_become_fewer(prose: dict[str, str]) -> None:
     """Of 1,000 words of comments and docstrings so many are such phrases at most."""
     words = sum(len(text.split()) for text in prose.values())
@@ -57,6 +58,7 @@ def test_phrases_without_a_subject_become_fewer(prose: dict[str, str]) -> None:
     assert 1000 * sum(found.values()) / words <= MOST, found
 
 
+@pytest.mark.slow
 def test_the_direction_of_imports_is_stated_once(prose: dict[str, str]) -> None:
     """No file of code says what it knows nothing of: a test of directions says it for all."""
     assert [name for name, text in prose.items() if not name.endswith(".md") and DIRECTIONS.search(text)] == []

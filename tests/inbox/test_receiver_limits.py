@@ -66,6 +66,7 @@ def test_a_chunked_body_is_refused_while_it_streams(start: Callable[..., Any]) -
     assert running.deliveries() == []
 
 
+@pytest.mark.slow
 def test_slow_headers_are_cut(start: Callable[..., Any]) -> None:
     """Headers that are not complete in time end the connection, however steadily they trickle."""
     running = start("read_timeout_seconds = 1.0")
@@ -86,6 +87,7 @@ def test_slow_headers_are_cut(start: Callable[..., Any]) -> None:
     assert 0.8 < time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_a_slow_body_is_cut(start: Callable[..., Any]) -> None:
     """A body of one byte in a while is cut in time, and nothing of it is stored."""
     running = start("read_timeout_seconds = 1.0")

@@ -156,6 +156,7 @@ def test_retry_after_is_kept_and_capped(jump: Any, partner: Any, fake: Any, clie
         assert least <= jump(main) <= most, text
 
 
+@pytest.mark.slow
 def test_the_retry_budget_bounds_what_is_asked(night: Night, answer: Any) -> None:
     """When two thirds fail for good, the run asks at most half as much again as it has ids, and a few more."""
     service, answers = night(3_000, lambda request: answer(500) if _id(request) % 3 else None)

@@ -137,6 +137,7 @@ def test_unknown_order_exits_1_with_what_is_known(world: World) -> None:
     assert "audit.quarantine has no row for it" in unknown.stderr
 
 
+@pytest.mark.slow
 def test_invalid_usage_and_settings_exit_2(world: World) -> None:
     """An invalid id, and an invalid setting."""
     assert world.command("explain", "order", "twelve").returncode == 2

@@ -21,6 +21,7 @@ def documents(config: Config) -> list[dict[str, Any]]:
     return [json.loads(body, parse_float=D) for _, _, body in World(config).orders()]
 
 
+@pytest.mark.slow
 def test_orders_add_up_exactly() -> None:
     """Without faults every subtotal is that of its lines and every total that of its parts, to the last digit."""
     for order in documents(Config(orders=2000)):

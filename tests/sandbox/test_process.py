@@ -94,6 +94,7 @@ def test_a_taken_port_is_an_error() -> None:
             Sandbox(orders=1, stores=1, port=port).start()
 
 
+@pytest.mark.slow
 def test_wrong_flags_are_one_sentence() -> None:
     """An impossible world is refused, saying why."""
     with pytest.raises(SandboxError, match="less than or equal to 1"):

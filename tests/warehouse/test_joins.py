@@ -92,6 +92,7 @@ def rows(con: duckdb.DuckDBPyConnection, join: Join) -> tuple[int, int, int]:
 EMPTY_HERE = "audit.personal_data_changes"  # no order of this world changed in personal data alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("join", KEEPING, ids=lambda join: f"{join.left} to {join.right}")
 def test_rows_stay_one_for_one(con: duckdb.DuckDBPyConnection, join: Join) -> None:
     """The join has as many rows as its left table, and finds what it looks for."""
@@ -102,6 +103,7 @@ def test_rows_stay_one_for_one(con: duckdb.DuckDBPyConnection, join: Join) -> No
     assert set(catalogue.table(join.right).key) <= set(join.on)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("join", MULTIPLYING, ids=lambda join: f"{join.left} to {join.right}")
 def test_the_dictionary_warns_of_joins_that_do_multiply(con: duckdb.DuckDBPyConnection, join: Join) -> None:
     """Each join that the dictionary warns of does multiply rows, so that the warning is no rumour."""
