@@ -60,7 +60,7 @@ def test_phrases_without_a_subject_become_fewer(prose: dict[str, str]) -> None:
 
 @pytest.mark.slow
 def test_the_direction_of_imports_is_stated_once(prose: dict[str, str]) -> None:
-    """No file of code says what it knows nothing of: a test of directions says it for all."""
+    """No file of code repeats the direction of imports, which a test of directions checks for all."""
     assert [name for name, text in prose.items() if not name.endswith(".md") and DIRECTIONS.search(text)] == []
 
 
