@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 app = Commands()
-statements = group("Import and match statements of platforms and payouts of banks.")
+statements = group("Import and match statements, payouts and bank files.")
 app.add_typer(statements, name="settlements")
 
 
