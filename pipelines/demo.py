@@ -40,7 +40,6 @@ from pipelines.report.page.morning import PAGE
 from pipelines.report.summary import summary
 from pipelines.report.text import terminal_progress
 from pipelines.resources import CHECKOUT
-from pipelines.run.exit_codes import Exit
 from pipelines.run.under_way import Asked, perform
 from pipelines.sandbox import story
 from pipelines.sandbox.process import Sandbox
@@ -49,6 +48,7 @@ from pipelines.sandbox.webhooks import events
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
+from pipelines.verdict import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

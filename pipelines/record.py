@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import signal
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, write_whole
-from pipelines.verdict import Verdict
+from pipelines.verdict import SHELL, Verdict, code_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +100,15 @@ class Run(msgspec.Struct):
         checked = {"steps": sum(bool(step.ended_at) for step in self.steps), "ids asked": asked, "checks": self.checks}
         unended = f"it {self.how}" if self.stopped_by else "" if self.ended_at else "it has no end"
         return Verdict(checked, [*wrong, *self.doubts], [unended] if unended else [])
+
+    def exit_code(self, *, is_strict: bool = False) -> int:
+        """Return the exit code of `ordermart run`; if strict, also for what was refused before."""
+        if self.error:
+            return self.error_code
+        if self.stopped_by:
+            return SHELL + getattr(signal, self.stopped_by, signal.SIGINT)
+        is_refused = self.refused if is_strict else self.newly_refused
+        return code_of(is_open=is_refused or self.verdict == "incomplete", has_failed=not self.is_published)
 
     @property
     def is_published(self) -> bool:

@@ -83,7 +83,7 @@ def main() -> None:
         app()
     except Exception as error:
         from pipelines.report.text import sentence_of
-        from pipelines.run.exit_codes import code_of_error
+        from pipelines.verdict import code_of_error
 
         sentence = sentence_of(error)
         if sentence is None:

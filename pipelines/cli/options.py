@@ -132,7 +132,7 @@ def say(lines: Iterable[str]) -> None:
 
 def leave(*, is_open: object, has_failed: object = False) -> NoReturn:
     """Exit with the code for what a command found."""
-    from pipelines.run.exit_codes import code_of
+    from pipelines.verdict import code_of
 
     raise typer.Exit(code_of(is_open=is_open, has_failed=has_failed))
 

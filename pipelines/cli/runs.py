@@ -53,7 +53,6 @@ def run(
     from pipelines.ingest.session import stoppable
     from pipelines.report.summary import kept_open, summary
     from pipelines.report.text import json_progress, line, terminal_progress
-    from pipelines.run.exit_codes import exit_code
     from pipelines.run.under_way import Asked, NotBegunError, perform
 
     def note(text: str) -> None:
@@ -65,13 +64,13 @@ def run(
             with _service(settings), json_progress(typer.echo) if as_json else terminal_progress() as progress:
                 ended, told = perform(settings, "webhooks" if due else "night", asked, progress, say=note)
         except NotBegunError as error:
-            _say_told(error.run, error.told, exit_code(error.run), as_json=as_json)
+            _say_told(error.run, error.told, error.run.exit_code(), as_json=as_json)
             raise (error.__cause__ or error) from None
         except KeyboardInterrupt:  # before it began, or once it was recorded
             name = stop.signal.name if stop.signal else "an interruption"
             typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
             raise typer.Exit(stop.exit_code) from None
-    code = exit_code(ended, is_strict=strict)
+    code = ended.exit_code(is_strict=strict)
     if not as_json:
         with kept_open(settings):
             typer.echo(summary(settings, ended, is_verbose=verbose))

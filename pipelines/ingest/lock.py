@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pipelines.clock import utc_now
 from pipelines.durable import keep_private
 from pipelines.inventory import InventoryError, record_stores
+from pipelines.verdict import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +32,8 @@ _LOOK_AGAIN_SECONDS = 0.1
 
 class RunLockedError(Exception):
     """Another run holds the lock; the message says which."""
+
+    exit_code = Exit.LOCKED
 
 
 @contextmanager

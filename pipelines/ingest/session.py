@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pipelines.landing.shape import SHAPES
 from pipelines.partner import PartnerClient
 from pipelines.partner.pointer import parse
+from pipelines.verdict import SHELL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     Handler = Callable[[int, Any], None]
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-SHELL = 128  # a shell's exit code for a process ended by a signal is this and its number
 _current: Stop | None = None
 
 

@@ -36,10 +36,9 @@ from pipelines.record import (
 )
 from pipelines.report.summary import lost_keys, refused, unused_statuses
 from pipelines.report.text import sentence_of
-from pipelines.run.exit_codes import code_of_error
-from pipelines.run.healing import check_before_run
-from pipelines.run.steps import STEPS, steps_of
+from pipelines.run.steps import STEPS, check_before_run, steps_of
 from pipelines.settings import given_keys
+from pipelines.verdict import code_of_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

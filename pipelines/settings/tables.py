@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from pipelines.settings.contradictions import read_conditions
+from pipelines.verdict import Exit
 
 PositiveInt = Annotated[int, msgspec.Meta(gt=0)]
 NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
@@ -19,6 +20,8 @@ NonNegativeFloat = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 class SettingsError(Exception):
     """A setting is missing, unknown or invalid; the message names its key."""
+
+    exit_code = Exit.USAGE
 
 
 class Secret:

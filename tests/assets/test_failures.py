@@ -15,7 +15,7 @@ from pipelines.notify import standing
 from pipelines.partner import ServiceDown
 from pipelines.record import NIGHT, WEBHOOKS, runs
 from pipelines.report.page.morning import PAGE
-from pipelines.run.healing import check_before_run
+from pipelines.run.steps import check_before_run
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
 

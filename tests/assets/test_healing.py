@@ -16,7 +16,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import write_noted
 from pipelines.landing import LandingError, RawDamageError, check_raw, raw_files
 from pipelines.record import NIGHT, WEBHOOKS
-from pipelines.run.healing import heal
+from pipelines.run.steps import heal
 from pipelines.run.under_way import begun
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pipelines.finance.restating import build_and_record
 from pipelines.record import WEBHOOKS
-from pipelines.run.healing import heal
+from pipelines.run.steps import heal
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.building.build import unreadable
 from pipelines.warehouse.release.release import DATABASE

@@ -19,7 +19,7 @@ from pipelines.ledger import ERASED, erasures, ledger_of, verify
 from pipelines.privacy import Asked, PrivacyError, apply_erasures, erase, forget_request, remove_old_releases
 from pipelines.report.outcomes import as_json
 from pipelines.report.outcomes import erased as receipt
-from pipelines.run.healing import heal
+from pipelines.run.steps import heal
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault
 from tests.privacy.conftest import ANN, BOB, CODE, EMAIL, NOTE, World, copied, person
