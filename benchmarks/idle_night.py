@@ -74,6 +74,7 @@ class Nights:
             new_key_file(folder / "keys.json")
         self.environ = {
             **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "",  # as on a machine that keeps bytecode
             "PYTHONPATH": str(ROOT),
             "ORDERMART_PARTNER__BASE_URL": base_url,
             "ORDERMART_PARTNER__CLIENT_ID": "sandbox",

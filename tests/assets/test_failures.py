@@ -83,6 +83,7 @@ def not_begun(settings: Settings, done: dg.ExecuteInProcessResult, instance: dg.
     wiring(settings).resolve_sensor_def("not_begun")(context.for_run_failure())
 
 
+@pytest.mark.slow
 def test_a_failed_run_is_told_once(settings: Settings) -> None:
     """Nothing came: the run fails by its sentence, in Dagster, in its record, by an alarm and on the page."""
     with dg.DagsterInstance.ephemeral() as instance:

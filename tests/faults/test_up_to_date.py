@@ -64,6 +64,7 @@ def ids_as_text(path: str, status: int, body: Any) -> tuple[int, Any]:
     return status, {**body, "id": str(body["id"])} if "/orders/" in path and status == 200 else body
 
 
+@pytest.mark.slow
 def test_orders_that_are_all_rejected_are_not_up_to_date_on_any_night(strange: Callable[[Change], Place]) -> None:
     """Ids sent as text: said in the night they come, in later nights that ask nothing, and no more once corrected."""
     is_corrected = False

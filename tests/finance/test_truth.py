@@ -200,9 +200,9 @@ def settled(con: Any) -> dict[str, list[dict[str, Any]]]:
 # the world, how many right orders are balanced at first and with what is proposed, and what a sentence says
 FAST = [
     (small_order_fee, 0.0, 1.0, "are off by 1.5, all of them with subtotal_price < 10"),
-    (two_tax_rates, 0.25, 1.0, "are off by 8.25% of (subtotal - discount)"),
 ]
 WORLDS = [
+    (two_tax_rates, 0.25, 1.0, "are off by 8.25% of (subtotal - discount)"),
     (rare_fee, 0.94, 0.94, "36 of 51 that differ are off by 0.4"),
     (hidden_promotion, 0.6, 0.85, "are off by -5"),
     (cancelled_zero, 0.85, 1.0, "state 0"),

@@ -60,6 +60,7 @@ def test_restore_refuses_without_the_log(lost: World) -> None:
     assert not list(lost.data.iterdir())
 
 
+@pytest.mark.slow
 def test_restore_without_the_setting_finds_the_log_that_the_backup_remembers(landed: World, tmp_path: Path) -> None:
     """A settings file is in no backup: what was erased stays erased, or nothing is restored."""
     world = copied(landed, tmp_path / "place")

@@ -144,6 +144,7 @@ def test_invalid_usage_and_settings_exit_2(world: World) -> None:
     assert world.command("explain", "order", "11", ORDERMART_LANDING__MAX_BYTES="many").returncode == 2
 
 
+@pytest.mark.slow
 def test_missing_release_exits_1(world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
     """An empty data folder: exit 1, one sentence."""
     empty = str(tmp_path_factory.mktemp("empty"))

@@ -46,6 +46,7 @@ def world(world_of: Any, makers: Any, tmp_path_factory: pytest.TempPathFactory) 
     world.con.close()
 
 
+@pytest.mark.slow
 def test_changes_are_stored_in_the_release(world: Any) -> None:
     """Rows that differ are counted by table, store and month; an order that was only seen again is not among them."""
     with connect(world.data) as con:
@@ -65,6 +66,7 @@ def test_changes_are_stored_in_the_release(world: Any) -> None:
         assert con.execute(untouched).fetchall() == [(0,)]
 
 
+@pytest.mark.slow
 def test_changed_amounts_are_sums_before_and_after(world: Any) -> None:
     """The amounts of meta.changed_amounts are what each release's own table adds up to."""
     with connect(world.data) as con:
@@ -126,6 +128,7 @@ def test_columns_that_other_code_did_not_have_are_not_compared(world: Any, tmp_p
             compare(con, old._replace(fingerprint={"code": "a"}), new._replace(fingerprint={"code": "a"}))
 
 
+@pytest.mark.slow
 def test_diff_names_the_releases_there_are(world: Any) -> None:
     """A name that is no release ends with 1, and a sentence that lists them."""
     done = CliRunner().invoke(app, ["diff", "2020", "--config", str(world.settings.file)])
