@@ -1,10 +1,10 @@
 """Judge by which formulas orders are priced: divide them into populations, and say of each what its orders show.
 
-One way: candidates, verdicts ← populations ← (residuals, wording) ← gathering; sales_sets stands beside them.
+One way: candidates, verdicts ← populations ← (residuals, wording) ← gathering.
 """
 
 from pipelines.warehouse.evidence.candidates import create_candidates
-from pipelines.warehouse.evidence.gathering import Gathered, gather_evidence, gather_target
+from pipelines.warehouse.evidence.gathering import Gathered, gather_evidence, gather_sales_sets, gather_target
 from pipelines.warehouse.evidence.populations import (
     DIMENSIONS,
     Population,
@@ -14,7 +14,6 @@ from pipelines.warehouse.evidence.populations import (
     find_populations,
 )
 from pipelines.warehouse.evidence.residuals import UNROUNDED, Rounding, judge_rounding
-from pipelines.warehouse.evidence.sales_sets import gather_sales_sets
 from pipelines.warehouse.evidence.verdicts import (
     AGREED,
     COMPATIBLE,

@@ -10,7 +10,7 @@
 | raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
-| raw.sales_sets | which sets of statuses tie to control totals: `evidence/sales_sets.py` |
+| raw.sales_sets | which sets of statuses tie to control totals: `evidence/gathering.py` |
 | raw.settings | one row: the settings' answers |
 | raw.formula_settings, formula_components | the rules and components that settings name, one row each |
 | raw.formula_forms, formula_rules, formula_parts | the candidate rules: `evidence/candidates.py` |
