@@ -37,8 +37,7 @@ from raw_world import make_orders, make_raw, seconds_apart  # noqa: E402 - besid
 
 from pipelines.record import WEBHOOKS  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
-from pipelines.warehouse import build, publish, tables, warehouse_file  # noqa: E402 - the same
-from pipelines.warehouse.increment import increment  # noqa: E402 - the same
+from pipelines.warehouse import build, increment, publish, tables, warehouse_file  # noqa: E402 - the same
 from pipelines.warehouse.rows.fresh_rows import Making  # noqa: E402 - the same
 from pipelines.warehouse.rows.views import UNDATED, key_of  # noqa: E402 - the same
 

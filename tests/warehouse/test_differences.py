@@ -6,8 +6,8 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.affected import changed_orders, note_differences, reads_change
 from pipelines.warehouse.catalogue import reads
-from pipelines.warehouse.increment.differences import changed_orders, note_differences, reads_change
 from pipelines.warehouse.rows.views import Staged
 
 MODIFIERS = "core.order_line_modifiers"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from pipelines.engines import EngineError
 from pipelines.literals import literal, literals
 from pipelines.warehouse import catalogue, storage
-from pipelines.warehouse.history.versions import RUNS, create_all_versions
+from pipelines.warehouse.history import RUNS, create_all_versions
 from pipelines.warehouse.inputs.landed import create_documents
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckResult, Making
 from pipelines.warehouse.rows.profile import DOCUMENTS, Profile, add_costs, measured, profiled

@@ -22,7 +22,7 @@ from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.full_rebuild import rebuild
-from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
+from pipelines.warehouse.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.rows.fresh_rows import BuildResult, TiesBroken, results_as_stored

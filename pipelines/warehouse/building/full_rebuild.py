@@ -22,7 +22,7 @@ from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
-from pipelines.warehouse.history.versions import create_states, create_versions, find_all_runs, fold
+from pipelines.warehouse.history import create_states, create_versions, find_all_runs, fold
 from pipelines.warehouse.inputs.landed import (
     create_documents,
     create_notes,

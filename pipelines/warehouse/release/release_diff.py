@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipelines.literals import literals
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import partition_of
-from pipelines.warehouse.increment.differences import OBSERVED
+from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.rows.session import plain_session
 

@@ -26,7 +26,7 @@ from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.catalogue import SQL, CatalogueError
 from pipelines.warehouse.evidence import create_candidates
-from pipelines.warehouse.history.versions import create_states
+from pipelines.warehouse.history import create_states
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.inputs.relations import create
 from pipelines.warehouse.storage import memory_limit, not_opened

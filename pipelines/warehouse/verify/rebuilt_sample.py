@@ -15,13 +15,7 @@ import duckdb
 from pipelines.literals import literals
 from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.history.versions import (
-    create_all_versions,
-    create_states,
-    create_versions,
-    find_all_runs,
-    fold,
-)
+from pipelines.warehouse.history import create_all_versions, create_states, create_versions, find_all_runs, fold
 from pipelines.warehouse.inputs import ENTITY
 from pipelines.warehouse.inputs.landed import create_documents, create_observations, create_observations_view, present
 from pipelines.warehouse.rows.fresh_rows import Making

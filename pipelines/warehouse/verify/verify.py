@@ -25,7 +25,7 @@ from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.building.full_rebuild import rebuild
-from pipelines.warehouse.increment.differences import OBSERVED
+from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications
 from pipelines.warehouse.own.models import read_models

@@ -6,6 +6,10 @@ order table reads rows of another scope (stores, products), those that changed i
 hold the same value in a key column of the same name; where no name is shared, all orders. Where a source changed, what
 reads it is recomputed whole.
 
+A table's fresh rows are laid over the stored ones once. Where nothing differs, nothing that reads the table is affected
+by it; where something does, only what reads one of the differing columns is. Tables by day read of orders, each other
+columns: for them, one flag a column is kept for each row that differs.
+
 Where a menu's price changes, an interval ends and another begins: two rows of the table differ, but what held before
 that moment holds still. So rows are laid over each other, old against new, and only orders created in the stretches of
 time in which the two differ are affected.
@@ -23,7 +27,7 @@ from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.contracts import SCOPE_KEYS
-from pipelines.warehouse.increment.differences import changed_orders, reads_change
+from pipelines.warehouse.rows.fresh_rows import differ
 from pipelines.warehouse.rows.views import (
     ORDERS,
     STATES,
@@ -32,6 +36,7 @@ from pipelines.warehouse.rows.views import (
     columns_read,
     days_between,
     key_of,
+    of_fresh_keys,
     projected_rows_sql,
     sides,
 )
@@ -42,6 +47,84 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Check, Table
     from pipelines.warehouse.contracts import ComparisonScope
     from pipelines.warehouse.rows.views import Staged
+
+
+_LONE = "stands on one side alone"
+_FEW = 50_000  # rows of a whole table that are laid over each other; of more, only whether any differs is known
+
+
+def note_differences(staged: Staged, table: Table, rows: int) -> None:
+    """Note in which columns a table's fresh rows, so many, differ from those they replace; drop them if in none."""
+    columns = [column.name for column in table.columns]
+    if not rows:
+        gone = staged.con.execute(f"select 1 from {_both(staged, table.name)[1]} limit 1").fetchall()
+        found = columns if gone else []
+    elif table.key and (staged.sets[table.name] is not None or rows <= _FEW):
+        others = _others(table)
+        flags = ", ".join(f'bool_or("{each}")' for each in (_LONE, *others))  # null without rows
+        ((is_lone, *differs),) = staged.con.execute(
+            f"select {flags} from ({_laid_over(staged, table, others)})"
+        ).fetchall()
+        found = columns if is_lone else [each for each, differing in zip(others, differs, strict=True) if differing]
+    else:
+        found = columns if differ(staged.con, *_both(staged, table.name)) else []
+    if found:
+        staged.differing[table.name] = frozenset(found)
+    else:
+        del staged.sets[table.name]
+
+
+def reads_change(staged: Staged, name: str, item: Table | Check) -> bool:
+    """Tell whether a table was recomputed and differs from before in what `item` reads of it."""
+    if name not in staged.sets:
+        return False
+    differing = staged.differing.get(name)  # None: not compared
+    return differing is None or not differing.isdisjoint(columns_read(staged, name, item))
+
+
+def changed_orders(staged: Staged, name: str, item: Table | Check) -> str:
+    """Return a select of the orders of which rows of a table of orders differ from before in what `item` reads."""
+    table = staged.catalogue[name]
+    if not table.key or staged.sets[name] is None:
+        return f"select distinct order_id from {changed_rows(staged, name, item)}"
+    relation, others = f'touched."differences of {name}"', _others(table)
+    if name not in staged.compared:
+        differs = " or ".join(f'"{each}"' for each in (_LONE, *others))
+        staged.con.execute(
+            f"create or replace table {relation} as from ({_laid_over(staged, table, others)}) where {differs}"
+        )
+        staged.compared.add(name)
+    read = set(columns_read(staged, name, item))
+    differing = [f'"{each}"' for each in (_LONE, *(each for each in others if each in read))]
+    return f"select distinct order_id from {relation} where {' or '.join(differing)}"
+
+
+def _others(table: Table) -> list[str]:
+    return [column.name for column in table.columns if column.name not in (*table.key, key_of(table))]
+
+
+def _laid_over(staged: Staged, table: Table, columns: list[str]) -> str:
+    """Return a select of the fresh and the stored rows of the same keys: which of these columns differ in a row."""
+    scope_key = key_of(table)
+    key = dict.fromkeys((*table.key, *([scope_key] if scope_key else [])))
+    is_null = {column.name: column.nullable for column in table.columns}
+    same = " and ".join(f'n."{part}" {"is not distinct from" if is_null[part] else "="} o."{part}"' for part in key)
+    flags = "".join(f', n."{each}" is distinct from o."{each}" as "{each}"' for each in columns)
+    fresh, stored = (f"(select *, true as is_there from {side})" for side in _both(staged, table.name))
+    shown = f'coalesce(n."{scope_key}", o."{scope_key}") as "{scope_key}",' if scope_key else ""
+    return f"""
+        select
+            {shown}
+            n.is_there is null or o.is_there is null as "{_LONE}"
+            {flags}
+        from {fresh} as n
+        full join {stored} as o on {same}
+    """
+
+
+def _both(staged: Staged, name: str) -> tuple[str, str]:
+    """Return the fresh rows of a table, and the stored ones that they replace."""
+    return f'(from fresh."{name}")', f"(from warehouse.{name} where {of_fresh_keys(staged, name)})"
 
 
 def compared_orders(staged: Staged, item: Table | Check) -> str | None:

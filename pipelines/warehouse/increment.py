@@ -1,6 +1,10 @@
 """Bring the warehouse up to date with new loads: only what they affect is recomputed, in one commit.
 
 Everything is made and checked beside the warehouse first; one transaction then deletes and inserts.
+
+A reader is concerned when a row of core or mart differs, or an open decision does (checks, quarantine, restatements,
+breaks, control totals, formula rules, schema drift, inactive stores). That an unchanged document was seen again is no
+concern; nor is evidence about runs alone, such as another load in audit.loads.
 """
 
 from __future__ import annotations
@@ -8,30 +12,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.affected import has_keys, is_stale, note_differences, touched
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
-from pipelines.warehouse.history.versions import (
-    STATE,
-    create_late,
-    create_new_versions,
-    create_states,
-    find_new_runs,
-    fold,
-)
-from pipelines.warehouse.increment.affected import has_keys, is_stale, touched
-from pipelines.warehouse.increment.differences import changed_checks, concerns_readers, findings_of, note_differences
+from pipelines.warehouse.contracts import SCOPE_KEYS
+from pipelines.warehouse.history import STATE, create_late, create_new_versions, create_states, find_new_runs, fold
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, Making, require_increment_ties
 from pipelines.warehouse.rows.session import remember
-from pipelines.warehouse.rows.views import STATES, between, within
+from pipelines.warehouse.rows.views import ENTITIES, STATES, between, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import duckdb
 
     from pipelines.landing import RawFiles
     from pipelines.warehouse.rows.fresh_rows import CheckResult
     from pipelines.warehouse.rows.session import Memory
+
 
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000
@@ -275,3 +273,61 @@ def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]
     )
     for kind, loads in new.items():
         con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [loads, kind])
+
+
+# When an unchanged document was last observed, listed or asked for.
+OBSERVED = frozenset({"last_seen_at", "previous_last_seen_at", "last_checked_at", "last_listed_at"})
+# Tables of audit that hold open decisions, and the rows and columns of them that count.
+DECISIONS = {
+    FINDINGS: "select *",
+    "audit.breaks": "select *",
+    "audit.control_totals": "select *",
+    "audit.formula_populations": "select *",
+    "audit.inactive_periods": "select *",
+    "audit.pending_restatements": "select *",
+    "audit.quarantine": "select kind, entity_id, reason, if(entity_id is null, [load_id, seq::varchar], null)",
+    "audit.schema_drift": "select *",
+}
+_ONLY = {"audit.quarantine": "where is_unresolved"}
+
+
+def changed_checks(making: Making) -> set[str]:
+    """Return the checks of which this build found other violations than are stored."""
+    if not making.looked:
+        return set()
+    columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
+    replaced = " or ".join(f"({findings_of(name, keys)})" for name, keys in making.looked.items())
+    stored = f"(select {columns} from warehouse.{FINDINGS} where {replaced})"
+    fresh = f"(select {columns} from ({catalogue.table(FINDINGS).sql}))"
+    rows = making.con.execute(f"""
+        select distinct check_name from (
+            (from {stored} except all from {fresh}) union all (from {fresh} except all from {stored})
+        )
+    """).fetchall()
+    return {str(name) for (name,) in rows}
+
+
+def findings_of(check_name: str, keys: str | None) -> str:
+    """Return the condition of the stored findings of a check that this build looked for again."""
+    scope = catalogue.check(check_name).scope
+    key = SCOPE_KEYS[scope] if scope in ENTITIES else None
+    where = "true" if keys is None or key is None else f"entity_id in (select {key} from {keys})"
+    return f"check_name = '{check_name}' and {where}"
+
+
+def concerns_readers(making: Making, changed: Iterable[str]) -> bool:
+    """Tell whether a change to one of these tables is more than another observation of the same."""
+    return any(_concerns_readers(making, name) for name in changed)
+
+
+def _concerns_readers(making: Making, name: str) -> bool:
+    table = making.staged.catalogue[name]
+    if not table.is_released:
+        return False  # what follows from it is in a table that is
+    if not name.startswith(("core.", "mart.")):
+        return name in DECISIONS and making.differs(name, DECISIONS[name], _ONLY.get(name, ""))
+    differing = making.staged.differing[name]
+    counted = [f'"{column.name}"' for column in table.columns if column.name not in OBSERVED]
+    if len(differing) == len(table.columns) > len(counted):  # perhaps noted as a whole
+        return making.differs(name, f"select {', '.join(counted)}")
+    return not differing <= OBSERVED
