@@ -18,7 +18,9 @@ ROOMS = (
 ).split()
 # The same within a package, for its modules and sub-packages.
 WITHIN = {
-    "warehouse": "contracts storage catalogue inputs history evidence rows increment building release verify".split()
+    "warehouse": (
+        "contracts storage catalogue inputs history evidence rows affected increment building own release verify"
+    ).split()
 }
 # Outside the order: what each of them may import, anywhere.
 BESIDE = {"sandbox": {"listening", "resources", "settings"}, "engines": {"settings"}}
@@ -80,6 +82,18 @@ def complaint(room: str, wanted: str, *, at_import: bool) -> str:
     return "" if ROOMS.index(wanted) < ROOMS.index(room) else "is downstream"
 
 
+def complaint_within(root: Path, room: str, part: str, wanted: str) -> str:
+    """Return why a part of a package may not import a part of the same; "" if it may, or the name is of no part."""
+    order, place = WITHIN.get(room, []), root / "pipelines" / room / wanted
+    is_part = wanted and (place.is_dir() or place.with_suffix(".py").exists())
+    if not order or not is_part or part in ("__init__", wanted):
+        return ""
+    for name in (part, wanted):
+        if name not in order:
+            return f"{name} has no place in the direction within {room}"
+    return "" if order.index(wanted) < order.index(part) else f"{wanted} is downstream"
+
+
 def violations(root: Path) -> list[str]:
     """Return every import below `root`/pipelines that breaks the direction."""
     known = {*ROOMS, *BESIDE, *ENTRANCES}
@@ -100,6 +114,9 @@ def violations(root: Path) -> list[str]:
                 said = complaint(room, wanted, at_import=at_import)
                 if said:
                     found.append(f"{place}:{line}: {wanted} {said}")
+                inner = rest.split(".")[1] if wanted == room and "." in rest else ""
+                if len(parts) > 2 and (said := complaint_within(root, room, parts[2], inner)):
+                    found.append(f"{place}:{line}: {said}")
     return found
 
 
@@ -131,6 +148,9 @@ def test_rooms_import_upstream_only(project: Path) -> None:
         ("landing/gate.py", "from pipelines.sandbox import world", "sandbox stands beside the stream"),
         ("report/page.py", "from pipelines.cli import app", "cli is an entrance"),
         ("helpers.py", "", "helpers is a package without"),
+        ("warehouse/rows/views.py", "from pipelines.warehouse import building", "building is downstream"),
+        ("warehouse/rows/views.py", "from pipelines.warehouse.building import full", "building is downstream"),
+        ("warehouse/rows/views.py", "from pipelines.warehouse.drawer import x", "drawer has no place"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, found: str) -> None:
@@ -138,6 +158,8 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
     path = tmp_path / "pipelines" / file
     path.parent.mkdir(parents=True)
     path.write_text(source, encoding="utf-8")
+    for part in ("building", "drawer"):
+        (tmp_path / "pipelines" / "warehouse" / part).mkdir(parents=True)
     (said,) = violations(tmp_path)
     assert said.startswith(f"pipelines/{file}:")
     assert found in said
@@ -154,6 +176,8 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
         ("cli.py", "if TYPE_CHECKING:\n    from pipelines.landing import LoadSummary"),
         ("sandbox/app.py", "from pipelines.settings import load_settings"),
         ("warehouse/build.py", "from pipelines.engines import here"),
+        ("warehouse/building/full.py", "from pipelines.warehouse.rows import views"),
+        ("warehouse/building/full.py", "from pipelines.warehouse import publish"),
         ("__init__.py", ""),
     ],
 )
