@@ -31,7 +31,7 @@ from pipelines.landing import raw_files  # noqa: E402
 from pipelines.settings import load_settings  # noqa: E402
 from pipelines.settings.kinds import KINDS  # noqa: E402
 from pipelines.warehouse.building.buckets import stages  # noqa: E402
-from pipelines.warehouse.building.full_rebuild import rebuild  # noqa: E402
+from pipelines.warehouse.building.build import rebuild  # noqa: E402
 from pipelines.warehouse.inputs.sources import create_sources, states  # noqa: E402
 from pipelines.warehouse.rows.profile import DOCUMENTS, profiled  # noqa: E402
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session  # noqa: E402

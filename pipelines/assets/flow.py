@@ -30,7 +30,7 @@ from pipelines.run.under_way import look_for_dead_runs, tell
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, CheckResult, Table, tables
-from pipelines.warehouse.building.order_lookup import stored_results
+from pipelines.warehouse.building.stored_warehouse import stored_results
 from pipelines.warehouse.inputs import LANDED_KINDS
 from pipelines.warehouse.own.models import Model, read_models
 from pipelines.warehouse.release.retention import deferred_until

@@ -38,7 +38,7 @@ from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError, open_vault
 from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue, publish, warehouse_file
-from pipelines.warehouse.building.full_rebuild import rebuild
+from pipelines.warehouse.building.build import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.release.manifest import read_manifest as read_release_manifest
 from pipelines.warehouse.release.release import DATABASE

@@ -33,7 +33,7 @@ from pipelines.landing.data_folder import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all
 from pipelines.partner.pointer import raw_at
 from pipelines.vault import open_spool, open_vault
-from pipelines.warehouse.building.order_lookup import known_among, known_ids, stores_of_orders
+from pipelines.warehouse.building.stored_warehouse import known_among, known_ids, stores_of_orders
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -16,7 +16,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing.raw_files import read_rows
 from pipelines.settings import SettingsError
-from pipelines.warehouse.building.order_lookup import histories, known_orders, never_found
+from pipelines.warehouse.building.stored_warehouse import histories, known_orders, never_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,7 +18,7 @@ from pipelines.ledger.signed_head import signing_ledger
 from pipelines.partner import PartnerError
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse.building.order_lookup import newest_documents
+from pipelines.warehouse.building.stored_warehouse import newest_documents
 
 if TYPE_CHECKING:
     from pipelines.ledger.decisions import User

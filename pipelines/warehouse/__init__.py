@@ -1,6 +1,7 @@
 """Run sql/ over landed documents into the warehouse, check the rows against their contracts, and publish releases."""
 
-from pipelines.warehouse.building.build import MemoryLimitError, build, warehouse_file
+from pipelines.warehouse.building.build import MemoryLimitError, build
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.catalogue.tables import Check, Table, checks, tables
 from pipelines.warehouse.contracts import CatalogueError
 from pipelines.warehouse.release.release import Release, publish

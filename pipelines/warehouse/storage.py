@@ -95,3 +95,8 @@ def not_opened(error: duckdb.Error, file: Path) -> NotOpenedError | None:
         return None
     said = str(error).partition("\n")[0].partition(". ")[0]
     return NotOpenedError(f"{file} cannot be opened, and was left as it is: {said}. {advice}")
+
+
+def short(error: Exception) -> str:
+    """Return the first line of an error of DuckDB, without what it adds of its own."""
+    return str(error).partition("\n")[0]

@@ -16,7 +16,7 @@ from pipelines.finance.restating import build_and_record
 from pipelines.record import WEBHOOKS
 from pipelines.run.steps import heal
 from pipelines.warehouse import publish, warehouse_file
-from pipelines.warehouse.building.build import unreadable
+from pipelines.warehouse.building.stored_warehouse import unreadable
 from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.storage import NotOpenedError
 from tests.warehouse.conftest import World, order

@@ -13,7 +13,7 @@ import pytest
 from pipelines.durable import DiskFullError, disk_full, naming_a_full_disk
 from pipelines.ingest.lock import lock_holder, run_lock
 from pipelines.warehouse import publish, warehouse_file
-from pipelines.warehouse.building.build import SPACE_OF_FULL, SPACE_OF_INCREMENT, needed_bytes
+from pipelines.warehouse.building.stored_warehouse import SPACE_OF_FULL, SPACE_OF_INCREMENT, needed_bytes
 from tests.warehouse.conftest import World, order
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pipelines.landing import raw_files
 from pipelines.settings import load_settings
 from pipelines.warehouse import MemoryLimitError, build
 from pipelines.warehouse.building.buckets import joined_as_written
-from pipelines.warehouse.building.full_rebuild import ORDERS_PER_BUCKET, ROW_GROUP, orders_per_bucket
+from pipelines.warehouse.building.build import ORDERS_PER_BUCKET, ROW_GROUP, orders_per_bucket
 from pipelines.warehouse.rows.session import session
 
 if TYPE_CHECKING:

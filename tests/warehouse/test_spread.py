@@ -16,7 +16,7 @@ from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, catalogue, warehouse_file
 from pipelines.warehouse.building import buckets as parts
 from pipelines.warehouse.building.buckets import spans_of_files
-from pipelines.warehouse.building.full_rebuild import rebuild
+from pipelines.warehouse.building.build import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.rows.profile import profiled
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session

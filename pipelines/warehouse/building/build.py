@@ -1,60 +1,86 @@
 """Build the warehouse: decide between nothing, an increment and everything, do it, and say why.
 
-A damaged warehouse file is told from other trouble and set aside, so that it is rebuilt from raw. Before a build, the
-disk must have room for it and for its release.
+A full build writes every table from raw into a file beside the warehouse, which takes its place at the end. Orders go
+by bucket: a range of order ids, all documents of its orders in, its rows of every table out, nothing needed from other
+buckets; memory is a bucket's. Tables that need to know what all orders say (which rule is in force) are made by going
+through the buckets again, out of the tables that there are by then. Ranges rather than remainders, because orders land
+roughly in the order of their ids: a range leaves most of the raw files unread, and rows that lie together are deleted
+and looked up faster ever after.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import shutil
+import functools
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from pipelines.clock import utc_now
-from pipelines.durable import DiskFullError, naming_a_full_disk
+from pipelines.durable import naming_a_full_disk, sync
 from pipelines.engines import engine_of
 from pipelines.landing import guard_source, raw_files
 from pipelines.landing.raw_files import check_files, check_raw
 from pipelines.ledger.signed_head import sign_missing_heads
-from pipelines.literals import literal
-from pipelines.settings.kinds import KINDS
-from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.full_rebuild import rebuild
+from pipelines.settings.kinds import KINDS, WHOLE_KINDS
+from pipelines.warehouse import catalogue, inputs, storage
+from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages
+from pipelines.warehouse.building.stored_warehouse import (
+    is_damage,
+    needed_bytes,
+    require_room,
+    set_aside,
+    unreadable,
+    warehouse_file,
+)
+from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
+from pipelines.warehouse.history import create_states, create_versions, find_all_runs, fold
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
-from pipelines.warehouse.inputs.landed import MissingDocumentError
+from pipelines.warehouse.inputs.landed import (
+    MissingDocumentError,
+    create_documents,
+    create_notes,
+    create_observations_view,
+    present,
+    rows_per_order,
+)
 from pipelines.warehouse.inputs.sources import create_sources, states
-from pipelines.warehouse.rows.fresh_rows import BuildResult, TiesBroken, results_as_stored
+from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildResult, Making, TiesBroken, results_as_stored, tie_out
+from pipelines.warehouse.rows.profile import OBSERVATIONS, measured
 from pipelines.warehouse.rows.session import (
-    READ_ONLY,
     Memory,
     attached,
+    attached_draft,
     fingerprint_of,
+    lay_out,
+    memory_bytes,
+    remember,
     remembered,
+    reopen_draft,
     session,
     use_all_threads,
     use_few_threads,
 )
-from pipelines.warehouse.storage import memory_limit, why_not_opened
+from pipelines.warehouse.rows.views import STATES
+from pipelines.warehouse.storage import memory_limit, short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
+    from pipelines.engines import RayCluster
     from pipelines.landing import RawFiles
     from pipelines.settings import Settings
+    from pipelines.warehouse.building.buckets import Spread
+    from pipelines.warehouse.rows.fresh_rows import CheckResult
 
-_SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
+
+_FINER = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
 
 
 class MemoryLimitError(Exception):
     """The memory limit is too low for a build, even in small parts."""
-
-
-def warehouse_file(data_dir: Path) -> Path:
-    """Return where the warehouse is."""
-    return data_dir / "warehouse" / "warehouse.duckdb"
 
 
 def build(
@@ -99,11 +125,11 @@ def build(
 
 def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int], None]) -> BuildResult:
     """Build, in smaller parts each time that memory does not suffice."""
-    for spread in _SPREADS:
+    for finer in _FINER:
         try:
-            return _build(settings, why, spread, show)
+            return _build(settings, why, finer, show)
         except duckdb.OutOfMemoryException as error:
-            why = f"memory did not suffice: orders go in {4 * spread} times as many parts"
+            why = f"memory did not suffice: orders go in {4 * finer} times as many parts"
             said = short(error)
     limit, configured = memory_limit(settings), settings.warehouse.memory_limit
     if engine_of(settings):
@@ -116,7 +142,7 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
     raise MemoryLimitError(f"[warehouse] memory_limit = {which} does not suffice; raise it. DuckDB says: {said}")
 
 
-def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, int], None]) -> BuildResult:
+def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, int], None]) -> BuildResult:
     """Build once; `why` is the reason for a full rebuild, "" if that is yet to be decided."""
     file = warehouse_file(settings.data_dir)
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
@@ -159,7 +185,7 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
                     use_all_threads(con, settings)
         documents = [each.path for files in raw.values() for each in files.documents]
         require_room(settings.data_dir, needed_bytes(file, documents, full=True))
-        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show, engine_of(settings))
+        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))
         with attached(con, file):
             tables = frozenset(table.name for table in catalogue.tables())
             every = Applied(checks, tables, frozenset(check.name for check in checks))
@@ -226,75 +252,161 @@ def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return {table.name: int(counts[table.name]) for table in catalogue.tables()}
 
 
-# What DuckDB raises on files that are cut, overwritten, or beside the log of another file.
-DAMAGE = (
-    duckdb.IOException,
-    duckdb.CatalogException,
-    duckdb.InternalException,
-    duckdb.FatalException,
-    duckdb.SerializationException,
-)
-_DISK_FULL = ("no space left", "disk full", "failed to offload")
+ROW_GROUP = 122_880  # rows that DuckDB writes together
+ORDERS_PER_BUCKET = 2 * ROW_GROUP  # at most: two threads write one each
+# Of DuckDB's memory, for each order, line and modifier of a bucket. Documents were typed with 290, and not with 140.
+BYTES_PER_ROW = 400
 
 
-def unreadable(file: Path) -> str:
-    """Return why DuckDB cannot read a database file; "" where it can, may not, or where there is none."""
-    if not file.exists():
-        return ""
+def rebuild(
+    con: duckdb.DuckDBPyConnection,
+    file: Path,
+    raw: Mapping[str, RawFiles],
+    memory: Memory,
+    buckets: int,
+    finer: int,
+    progress: Callable[[str, int, int], None],
+    engine: RayCluster | None = None,
+) -> list[CheckResult]:
+    """Build the warehouse file from all that is landed, and return what its checks found.
+
+    Orders go in so many `buckets`, 0 for as many as memory asks for; in `finer` times as many. They are made by
+    `engine`, in this process where there is none. Raise BuildBlocked when a blocking check found anything: `file` is
+    then as it was.
+    """
+    draft = file.with_name(file.name + ".building")
+    for each in (draft, _log_of(draft)):
+        each.unlink(missing_ok=True)
     try:
-        with duckdb.connect(":memory:") as con:
-            con.execute(f"attach {literal(file)} as damaged {READ_ONLY}")
-            con.execute("select count(*) from duckdb_tables() where database_name = 'damaged'").fetchone()
-    except duckdb.Error as error:
-        return "" if why_not_opened(error) else short(error)
-    return ""
+        draft.write_bytes(_laid_out(catalogue.tables()))
+        with spread(engine, draft) if engine else nullcontext() as elsewhere, attached_draft(con, draft):
+            making = Making(con, full=True)
+            with measured(OBSERVATIONS):
+                _fold(con, raw)
+            orders = orders_per_bucket(con, raw, buckets, engine) // finer
+            _make_all(making, draft, raw, max(1, orders), progress, elsewhere)
+            for tie in tie_out(con):
+                making.tally.add(tie)
+            making.tally.raise_if_blocked()
+            remember(con, memory, _parts(con), is_shown=True)
+            results = making.results()
+    except BaseException:
+        for each in (draft, _log_of(draft)):
+            each.unlink(missing_ok=True)
+        raise
+    # A log left beside a file that takes another's place would be replayed into it.
+    _log_of(file).unlink(missing_ok=True)
+    sync(file.parent)
+    draft.replace(file)
+    return results
 
 
-def is_damage(error: duckdb.Error, data_dir: Path) -> bool:
-    """Tell whether an error of a build is the warehouse file's: no full disk, file in use or raw file."""
-    text = str(error)
-    is_disk_full = any(words in text.lower() for words in _DISK_FULL)
-    is_other = is_disk_full or why_not_opened(error) or str(data_dir / "raw") in text
-    return isinstance(error, DAMAGE) and not is_other
+@functools.lru_cache(maxsize=1)
+def _laid_out(tables: tuple[catalogue.Table, ...]) -> bytes:  # noqa: ARG001 - whatever they are decides the layout
+    """Return a warehouse file of empty tables, once a process: their comments take a fifth of a small build."""
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect(":memory:", config=storage.SESSION) as con:
+        file = Path(folder) / "empty.duckdb"
+        with attached_draft(con, file):
+            lay_out(con)
+        return file.read_bytes()
 
 
-def set_aside(file: Path) -> Path:
-    """Rename a damaged file, and its log; one that was set aside earlier goes."""
-    for older in file.parent.glob(file.name + ".damaged-*"):
-        older.unlink()
-    target = file.with_name(f"{file.name}.damaged-{utc_now():%Y%m%dT%H%M%S}")
-    file.rename(target)
-    log = file.with_name(file.name + ".wal")
-    if log.exists():
-        log.rename(target.with_name(target.name + ".wal"))
-    return target
+def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
+    create_observations_view(con, "raw.observations", [f.path for files in raw.values() for f in files.observations])
+    loads = [load_id for files in raw.values() for load_id in files.load_ids]
+    create_notes(con, {kind: present(files.documents) for kind, files in raw.items()}, loads)
+    create_states(con, "touched.nothing")
+    fold(con, "raw.observations", "touched.nothing", "warehouse.build.states")
+    find_all_runs(con)
+    con.execute(f"create or replace view {STATES} as from warehouse.build.states")
+    columns = ", ".join(inputs.OBSERVATION)
+    con.execute(
+        f"insert into warehouse.build.refusals select {columns} from raw.observations "
+        "where verdict in ('quarantined', 'failed')"
+    )
+    con.execute("create or replace view raw.refusals as from warehouse.build.refusals")
+    for kind, files in raw.items():
+        con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [files.load_ids, kind])
 
 
-def short(error: Exception) -> str:
-    """Return the first line of an error of DuckDB, without what it adds of its own."""
-    return str(error).partition("\n")[0]
+def _make_all(
+    making: Making,
+    draft: Path,
+    raw: Mapping[str, RawFiles],
+    size: int,
+    progress: Callable[[str, int, int], None],
+    elsewhere: Spread | None,
+) -> None:
+    con = making.con
+    for kind in WHOLE_KINDS:
+        create_documents(con, kind, present(raw[kind].documents), "warehouse.build.states")
+        create_versions(con, kind, present(raw[kind].documents))
+    below = catalogue.downstream_of_orders()
+    later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
+    tables = [table for table in catalogue.tables() if table.name != FINDINGS and table not in later]
+    _make_whole(making, [table for table in tables if table.name not in below])
+    number_of = catalogue.stages()
+    split = buckets_of(con, size)
+    paths = present(raw["orders"].documents)
+    for stage in stages():
+        show = functools.partial(progress, stage.label)
+        if elsewhere:
+            elsewhere.make(making, stage, split, paths, show)
+        else:
+            for bucket in split:  # straight into the draft
+                show(bucket.number, len(split))
+                make_bucket(making, stage, bucket, paths)
+                if bucket.number < len(split):
+                    reopen_draft(con, draft)
+            making.staged.bucket = "true"
+            con.execute("drop table if exists raw.latest_orders")
+        whole = [table for table in tables if table.name in below and table.scope != "order"]
+        _make_whole(making, [table for table in whole if number_of[table.name] == stage.number])
+    for check in catalogue.checks():
+        if check.scope != "order":
+            making.look(check, None)
+    _make_whole(making, [catalogue.table(FINDINGS), *later])
 
 
-SPACE_OF_INCREMENT = 2  # times the warehouse file: the release's copy of it, and the pages written before the commit
-SPACE_OF_FULL = 3  # times the warehouse file: the new one beside the old one, the release's copy, and its Parquet
-SPACE_OF_FIRST = 12  # times the documents in data/raw, which are compressed: for a full build without a warehouse file
-_MIB = 1 << 20
+def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
+    for table in tables:
+        making.make(table, None)
 
 
-def needed_bytes(file: Path, documents: Iterable[Path], *, full: bool) -> int:
-    """Return how much room a build and its release take; `file` is the warehouse, which may not be there yet."""
-    if file.exists():
-        return file.stat().st_size * (SPACE_OF_FULL if full else SPACE_OF_INCREMENT)
-    return SPACE_OF_FIRST * sum(path.stat().st_size for path in documents)
+def orders_per_bucket(
+    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int, engine: RayCluster | None = None
+) -> int:
+    """Return how many orders go at once: in so many buckets, or, for 0, as many as fit into memory.
+
+    Where an engine makes them, memory is that of its tasks, and no more go at once than leave work for all of it.
+    """
+    if buckets:
+        return -(-_orders(con) // buckets)
+    bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
+    fit = int((engine.memory_bytes if engine else memory_bytes(con)) / bytes_per_order)
+    size = ORDERS_PER_BUCKET if fit >= ORDERS_PER_BUCKET else min(ROW_GROUP, fit)
+    return min(size, -(-_orders(con) // engine.width())) if engine else size
 
 
-def require_room(data_dir: Path, needed: int) -> None:
-    """Raise DiskFullError if less than that is free below the data folder."""
-    free = shutil.disk_usage(data_dir).free
-    if free < needed:
-        raise DiskFullError(
-            f"This build and its release need about {needed // _MIB + 1:,} MiB below {data_dir}, and "
-            f"{free // _MIB:,} MiB are free: nothing was built. Free some, as {data_dir}/warehouse/*.damaged-*, or "
-            "lower [warehouse] keep_releases and [release] keep_nights, and run again: what was landed stays, and so "
-            "does the last release"
-        )
+def _orders(con: duckdb.DuckDBPyConnection) -> int:
+    """Return how many orders have a document."""
+    return storage.count_of(con.execute(f"select count(*) from warehouse.build.states where {LANDED_ORDERS}"))
+
+
+def _parts(con: duckdb.DuckDBPyConnection) -> str:
+    """Return a relation of every part of every table."""
+    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
+    con.execute(
+        f"create or replace table touched.created as select distinct {month_of('created_at')} as month "
+        "from warehouse.core.orders"
+    )
+    months = {CREATED: "from touched.created", WHOLE: f"select '{WHOLE}' as month"}
+    for table in catalogue.tables():
+        partition = partition_of(table)
+        select = months_of_days(f"warehouse.{table.name}") if partition == BUSINESS else months[partition]
+        con.execute(f"insert into touched.parts select '{table.name}', month from ({select})")
+    return "touched.parts"
+
+
+def _log_of(file: Path) -> Path:
+    return file.with_name(file.name + ".wal")

@@ -22,7 +22,7 @@ from pipelines.literals import literal
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.build import warehouse_file
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.catalogue.meta_tables import (
     ALWAYS,
     CHANGED_AMOUNTS,

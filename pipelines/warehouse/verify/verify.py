@@ -23,8 +23,8 @@ from pipelines.record import current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.build import warehouse_file
-from pipelines.warehouse.building.full_rebuild import rebuild
+from pipelines.warehouse.building.build import rebuild
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications

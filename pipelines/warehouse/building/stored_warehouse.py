@@ -1,22 +1,27 @@
-"""The stored warehouse's facts about orders, as plain values for the planner, and findings of the last build's checks.
+"""The stored warehouse: its file, and its facts about orders, as plain values for the planner.
 
-Reads only.
+A damaged file is told from other trouble and set aside, so that it is rebuilt from raw. Before a build, the disk must
+have room for it and for its release.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.clock import utc_now
+from pipelines.durable import DiskFullError
 from pipelines.inbox.planner import KnownOrder
 from pipelines.landing import raw_files
 from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.inputs import ENTITY
 from pipelines.warehouse.rows.fresh_rows import results_as_stored
+from pipelines.warehouse.rows.session import READ_ONLY
+from pipelines.warehouse.storage import short, why_not_opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,6 +29,81 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.rows.fresh_rows import CheckResult
+
+
+def warehouse_file(data_dir: Path) -> Path:
+    """Return where the warehouse is."""
+    return data_dir / "warehouse" / "warehouse.duckdb"
+
+
+# What DuckDB raises on files that are cut, overwritten, or beside the log of another file.
+DAMAGE = (
+    duckdb.IOException,
+    duckdb.CatalogException,
+    duckdb.InternalException,
+    duckdb.FatalException,
+    duckdb.SerializationException,
+)
+_DISK_FULL = ("no space left", "disk full", "failed to offload")
+
+
+def unreadable(file: Path) -> str:
+    """Return why DuckDB cannot read a database file; "" where it can, may not, or where there is none."""
+    if not file.exists():
+        return ""
+    try:
+        with duckdb.connect(":memory:") as con:
+            con.execute(f"attach {literal(file)} as damaged {READ_ONLY}")
+            con.execute("select count(*) from duckdb_tables() where database_name = 'damaged'").fetchone()
+    except duckdb.Error as error:
+        return "" if why_not_opened(error) else short(error)
+    return ""
+
+
+def is_damage(error: duckdb.Error, data_dir: Path) -> bool:
+    """Tell whether an error of a build is the warehouse file's: no full disk, file in use or raw file."""
+    text = str(error)
+    is_disk_full = any(words in text.lower() for words in _DISK_FULL)
+    is_other = is_disk_full or why_not_opened(error) or str(data_dir / "raw") in text
+    return isinstance(error, DAMAGE) and not is_other
+
+
+def set_aside(file: Path) -> Path:
+    """Rename a damaged file, and its log; one that was set aside earlier goes."""
+    for older in file.parent.glob(file.name + ".damaged-*"):
+        older.unlink()
+    target = file.with_name(f"{file.name}.damaged-{utc_now():%Y%m%dT%H%M%S}")
+    file.rename(target)
+    log = file.with_name(file.name + ".wal")
+    if log.exists():
+        log.rename(target.with_name(target.name + ".wal"))
+    return target
+
+
+SPACE_OF_INCREMENT = 2  # times the warehouse file: the release's copy of it, and the pages written before the commit
+SPACE_OF_FULL = 3  # times the warehouse file: the new one beside the old one, the release's copy, and its Parquet
+SPACE_OF_FIRST = 12  # times the documents in data/raw, which are compressed: for a full build without a warehouse file
+_MIB = 1 << 20
+
+
+def needed_bytes(file: Path, documents: Iterable[Path], *, full: bool) -> int:
+    """Return how much room a build and its release take; `file` is the warehouse, which may not be there yet."""
+    if file.exists():
+        return file.stat().st_size * (SPACE_OF_FULL if full else SPACE_OF_INCREMENT)
+    return SPACE_OF_FIRST * sum(path.stat().st_size for path in documents)
+
+
+def require_room(data_dir: Path, needed: int) -> None:
+    """Raise DiskFullError if less than that is free below the data folder."""
+    free = shutil.disk_usage(data_dir).free
+    if free < needed:
+        raise DiskFullError(
+            f"This build and its release need about {needed // _MIB + 1:,} MiB below {data_dir}, and "
+            f"{free // _MIB:,} MiB are free: nothing was built. Free some, as {data_dir}/warehouse/*.damaged-*, or "
+            "lower [warehouse] keep_releases and [release] keep_nights, and run again: what was landed stays, and so "
+            "does the last release"
+        )
+
 
 _BATCH = 10_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
