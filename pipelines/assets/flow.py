@@ -33,7 +33,7 @@ from pipelines.warehouse import BuildBlocked, CheckResult, Table, tables
 from pipelines.warehouse.building.stored_warehouse import stored_results
 from pipelines.warehouse.inputs import LANDED_KINDS
 from pipelines.warehouse.own.models import Model, read_models
-from pipelines.warehouse.release.retention import deferred_until
+from pipelines.warehouse.release.manifest import deferred_until
 
 WARNINGS = "warnings"
 

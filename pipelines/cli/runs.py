@@ -138,7 +138,7 @@ def build(
     from pipelines.report.summary import built
     from pipelines.run.under_way import tell_of_dead_runs
     from pipelines.warehouse import publish
-    from pipelines.warehouse.release.retention import make_room
+    from pipelines.warehouse.release.manifest import make_room
     from pipelines.warehouse.rows.profile import profiled
 
     settings = _on_engine(settings, engine, address)

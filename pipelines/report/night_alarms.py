@@ -48,7 +48,7 @@ from pipelines.record import NIGHT, current_release, release_before, save
 from pipelines.report.text import counted
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import verifications
-from pipelines.warehouse.release.retention import deferred_until
+from pipelines.warehouse.release.manifest import deferred_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

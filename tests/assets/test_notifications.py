@@ -15,7 +15,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import run_lock
 from pipelines.record import WEBHOOKS
 from pipelines.settings import load_settings
-from pipelines.warehouse.release.retention import defer
+from pipelines.warehouse.release.manifest import defer
 
 if TYPE_CHECKING:
     from pathlib import Path

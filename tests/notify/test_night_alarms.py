@@ -16,7 +16,7 @@ from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
 from pipelines.settings import Secret, load_settings
 from pipelines.warehouse.inputs.sources import Verified, append_verification
-from pipelines.warehouse.release.retention import defer
+from pipelines.warehouse.release.manifest import defer
 from tests.recorded import recorded
 
 if TYPE_CHECKING:

@@ -1,23 +1,30 @@
-"""The manifest of a release: rows per table, SHA-256 per file, what code and settings made it.
+"""The manifest of a release: rows per table, SHA-256 per file, what code and settings made it; and which are kept.
 
-`damaged_files` compares the files of a release with it.
+`damaged_files` compares the files of a release with it. The runs that manifests name decide which releases are removed.
+Here is also noted when changes are due for publication.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import hashlib
 import importlib.metadata
+import shutil
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from pipelines.durable import file_hash
+from pipelines.record import NIGHT
 from pipelines.resources import PACKAGE, resource
 from pipelines.warehouse.own.making import OwnTable  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipelines.settings import Settings
+
 
 MANIFEST = "manifest.json"
 
@@ -128,3 +135,76 @@ def damaged_files(release: Path, *, by_times: bool = False) -> list[str]:
 @functools.lru_cache(maxsize=20_000)
 def _sha256(path: Path, _size: int, _mtime_ns: int, _inode: int) -> str:
     return file_hash(path)
+
+
+def deferred_until(published: Path) -> dt.datetime | None:
+    """Return when changes that a run for webhooks left unpublished are due, None if there are none."""
+    try:
+        return dt.datetime.fromisoformat(_deferred(published).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def defer(published: Path, until: dt.datetime) -> None:
+    """Record that changes wait for publication until then."""
+    _deferred(published).write_text(until.isoformat(), encoding="utf-8")
+
+
+def is_published(published: Path) -> None:
+    """Record that nothing waits for publication."""
+    _deferred(published).unlink(missing_ok=True)
+
+
+def superfluous(releases: Path, settings: Settings) -> list[Path]:
+    """Return the releases to remove, oldest first: neither of the newest nor among the last nights' own.
+
+    The newest [warehouse] keep_releases of any run are kept, and besides them [release] keep_nights of nightly runs.
+    """
+    found = sorted((each for each in releases.iterdir() if not each.name.startswith(".")), reverse=True)
+    older = found[settings.warehouse.keep_releases :]
+    newer_nights = sum(_is_of_a_night(each) for each in found[: settings.warehouse.keep_releases])
+    nights = [each for each in older if _is_of_a_night(each)]
+    kept = nights[: max(settings.release.keep_nights - newer_nights, 0)]
+    return sorted(each for each in older if each not in kept)
+
+
+def _is_of_a_night(release: Path) -> bool:
+    manifest = read_manifest(release)
+    return manifest is not None and manifest.run == NIGHT
+
+
+def _deferred(published: Path) -> Path:
+    return published / "publication_due"
+
+
+UNFINISHED = ".unfinished-"
+
+
+def make_room(settings: Settings) -> None:
+    """Remove what no release needs before a build looks how much room there is. The caller holds the run lock."""
+    published = settings.data_dir / "published"
+    if (published / "releases").exists():
+        sweep(published)
+        prune(published, settings)
+
+
+def sweep(published: Path) -> None:
+    """Remove what a killed or failed publication left."""
+    for each in (published / "releases").glob(UNFINISHED + "*"):
+        shutil.rmtree(each)
+    (published / f"{UNFINISHED}current").unlink(missing_ok=True)
+
+
+def prune(published: Path, settings: Settings) -> None:
+    """Remove the releases that settings do not keep, never the current one."""
+    current = (published / "current").resolve()
+    for old in superfluous(published / "releases", settings):
+        if old.resolve() != current:
+            remove_release(old)
+
+
+def remove_release(release: Path) -> None:
+    """Remove a release, never the current one; what a kill leaves of it goes with the next publication."""
+    gone = release.with_name(UNFINISHED + release.name)
+    release.rename(gone)
+    shutil.rmtree(gone)

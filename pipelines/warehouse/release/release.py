@@ -42,11 +42,17 @@ from pipelines.warehouse.inputs.reference_files import read_reference
 from pipelines.warehouse.own.making import Parts, make_own
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import (
+    UNFINISHED,
     Manifest,
     code_version,
     damaged_files,
+    defer,
     described,
+    is_published,
+    prune,
     read_manifest,
+    remove_release,
+    sweep,
     write_manifest,
 )
 from pipelines.warehouse.release.release_diff import Side, are_comparable, compare, differing_bytes
@@ -62,7 +68,6 @@ from pipelines.warehouse.release.released_tables import (
     write_parquet,
     write_reference,
 )
-from pipelines.warehouse.release.retention import UNFINISHED, defer, is_published, prune, remove_release, sweep
 from pipelines.warehouse.rows.fresh_rows import results_as_stored
 from pipelines.warehouse.rows.session import READ_ONLY, attached, plain_session, remembered, use_few_threads
 from pipelines.warehouse.storage import count_of
