@@ -4,7 +4,7 @@
 --
 -- Source: audit.service_behaviour, audit.field_profile, audit.vocabulary, audit.status_transitions, core.store_menus,
 -- audit.formula_populations.
--- Caveats: what a figure counts follows from the code: pipelines/warehouse/inputs/sentences.py.
+-- Caveats: what a figure counts follows from the code: pipelines/warehouse/inputs/sources.py.
 --
 -- key: question, code, place, word, next_word
 --

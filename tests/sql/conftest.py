@@ -14,7 +14,7 @@ from pipelines.warehouse.catalogue import examples
 from pipelines.warehouse.evidence import GATHERED, create_candidates
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
-from pipelines.warehouse.inputs.sentences import sentences
+from pipelines.warehouse.inputs.sources import sentences
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed
 from pipelines.warehouse.rows.session import create_functions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.inputs.sentences import SENTENCES
+from pipelines.warehouse.inputs.sources import SENTENCES
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Run

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.settings import SettingsError, load_settings
 from pipelines.warehouse import publish
-from pipelines.warehouse.inputs.reference_files import read_reference
+from pipelines.warehouse.inputs.sources import read_reference
 
 if TYPE_CHECKING:
     from pathlib import Path

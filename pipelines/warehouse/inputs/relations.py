@@ -18,7 +18,7 @@
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/answers.py` |
 | raw.assumptions | the interface's open questions, and the settings' assumptions: a source |
-| raw.question_sentences | in which words audit.questions tells the data's answers: a source, `sentences.py` |
+| raw.question_sentences | in which words audit.questions tells the data's answers: a source, `sources.py` |
 | raw.product_categories | product_id and category of the file of [reference] products: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |

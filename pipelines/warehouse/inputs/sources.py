@@ -5,16 +5,22 @@ that it read; a table is recomputed when a source that it reads has another one.
 that reads a source is then recomputed whole: such a source may change its values, never which rows it has.
 
 The log of verifications says which part of the warehouse was proven when, as lines of JSON beside the warehouse. A
-rebuild does not restore it.
+rebuild does not restore it. The files of [reference] are the user's own stores, products and platforms, as CSV.
+
+All English of audit.questions is here, by code; `sql/audit/question_figures.sql` and `sql/audit/questions.sql` name the
+codes and the figures.
 """
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import hashlib
+import io
 import json
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -24,20 +30,22 @@ from pipelines.inventory import write_noted
 from pipelines.landing.data_folder import service_log, service_log_state
 from pipelines.ledger import Closes, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
+from pipelines.settings import SettingsError
 from pipelines.settings.assumptions import assumptions
 from pipelines.settlements import BANK, STATEMENT
+from pipelines.warehouse.catalogue.meta_tables import FILES
 from pipelines.warehouse.inputs import ledger_entries as entries
-from pipelines.warehouse.inputs.reference_files import categories
 from pipelines.warehouse.inputs.relations import create, fill
-from pipelines.warehouse.inputs.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import duckdb
 
     from pipelines.settings import Settings
+    from pipelines.warehouse.catalogue.meta_tables import MetaTable
+
 
 KEPT = 2_000  # entries: a rotation of 64 nights, several parts a night
 
@@ -97,6 +105,179 @@ def verifications_state(data_dir: Path) -> str:
 
 def _file(data_dir: Path) -> Path:
     return data_dir / "warehouse" / "verifications.jsonl"
+
+
+_MAX_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The rows of each configured file by its table, and a hash of all files."""
+
+    rows: Mapping[str, list[dict[str, Any]]]
+    digest: str
+
+
+def read_reference(settings: Settings, *only: str) -> Reference:
+    """Read the files that [reference] names, or `only` those.
+
+    Raise SettingsError, with line and column, for a value to correct.
+    """
+    digest = hashlib.sha256()
+    rows = {}
+    for name in only or FILES:
+        table = FILES[name]
+        if file := str(getattr(settings.reference, name)):
+            path = settings.file.parent / file
+            content = _bytes(path, f"[reference] {name}: {path}")
+            digest.update(f"{name} {len(content)}\n".encode() + content)
+            rows[table.name] = _rows(content, table, f"[reference] {name}: {path.name}")
+    return Reference(rows, digest.hexdigest() if rows else "")
+
+
+def categories(settings: Settings) -> list[tuple[int, str | None]]:
+    """Return product_id and category of each row of the file of [reference] products; nothing without a file."""
+    rows = read_reference(settings, "products").rows.get(FILES["products"].name, [])
+    return [(row["product_id"], row["category"]) for row in rows]
+
+
+def _bytes(path: Path, where: str) -> bytes:
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise SettingsError(f"{where} is larger than 32 MiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise SettingsError(f"{where} cannot be read: {error.strerror}") from None
+
+
+def _rows(content: bytes, table: MetaTable, where: str) -> list[dict[str, Any]]:
+    """Return the rows of a file; columns that it leaves out are null."""
+    columns = {name: kind for name, kind, _ in table.columns}
+    (key,) = table.key
+    try:
+        lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        head = next(lines, [])
+        if key not in head or len(set(head)) < len(head) or set(head) - columns.keys():
+            raise SettingsError(
+                f"{where}: the first line must name {key}, and of {', '.join(columns)} each at most once"
+            )
+        rows: dict[Any, dict[str, Any]] = {}
+        for line in filter(None, lines):
+            number = lines.line_num
+            if len(line) != len(head):
+                raise SettingsError(f"{where}, line {number}: has {len(line)} values, the first line has {len(head)}")
+            texts = dict(zip(head, line, strict=True))
+            row = {
+                name: _value(texts.get(name, ""), columns[name], f"{where}, line {number}, {name}") for name in columns
+            }
+            if row[key] is None or row[key] in rows:
+                problem = "is empty" if row[key] is None else "is listed twice"
+                raise SettingsError(f"{where}, line {number}: {key} {problem}")
+            rows[row[key]] = row
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SettingsError(f"{where} is not a CSV file in UTF-8: {type(error).__name__}") from None
+    return list(rows.values())
+
+
+def _value(text: str, kind: str, where: str) -> Any:
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        return _READ[kind](text)
+    except (ValueError, KeyError):
+        raise SettingsError(f"{where}: is not {_WORDS[kind]}") from None
+
+
+def _integer(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError
+    return number
+
+
+_READ: dict[str, Callable[[str], Any]] = {
+    "VARCHAR": str,
+    "BIGINT": _integer,
+    "DATE": dt.date.fromisoformat,
+    "BOOLEAN": lambda text: {"true": True, "false": False}[text.lower()],
+}
+_WORDS = {"BIGINT": "a whole number", "DATE": "a date such as 2026-10-31", "BOOLEAN": "true or false"}
+
+
+# What a sentence may name, in the order in which questions.sql gives it: word by word, and once a place.
+_OF_PARTS = ("word", "next_word", "figure", "other", "whole", "metric", "least", "greatest")
+_OF_LINES = ("place", "parts")
+
+
+class Sentence(NamedTuple):
+    """The sentence of a code: `part` of each word that is found at a place, and `line` of all of them."""
+
+    code: str
+    part: str
+    line: str = "{parts}"
+
+
+_AT_PLACE = "{place}: {parts}"
+SENTENCES = (
+    # how many orders are against an assumption (figure), and how many for it (other)
+    Sentence(
+        "orders.sales",
+        "{figure:,} orders have a status that no list in [sales] names; {other:,} have one that is named.",
+    ),
+    Sentence("orders.currency", "{figure:,} orders are of stores without a currency; {other:,} of stores with one."),
+    Sentence(
+        "orders.timezone",
+        "{figure:,} orders are of stores without a timezone that exists; {other:,} of stores with one.",
+    ),
+    Sentence("orders.deleted", "{figure:,} orders that were seen are not found any more; {other:,} still are."),
+    Sentence(
+        "orders.business_day",
+        "{figure:,} orders were asked for on another local day than they were created; {other:,} for the same.",
+    ),
+    Sentence(
+        "orders.total_formula",
+        "{figure:,} totals differ from what their parts make, or have no rule in force; {other:,} are equal to it.",
+    ),
+    Sentence(
+        "orders.subtotal_formula",
+        "{figure:,} subtotals differ from what their lines make, or have no rule in force; {other:,} are equal to it.",
+    ),
+    Sentence("orders.nulls", "{figure:,} orders lack an amount; {other:,} have all."),
+    Sentence("orders.decimals", "{figure:,} orders have an amount of more than two decimals; {other:,} have none."),
+    # how the service behaves
+    Sentence("service", "{figure:,} times", _AT_PLACE),
+    Sentence("service.metric", "{figure:,} times, {metric:.6g}", _AT_PLACE),
+    Sentence("service.range", "{figure:,} times, from {least:.6g} to {greatest:.6g}", _AT_PLACE),
+    Sentence("service.metric.range", "{figure:,} times, {metric:.6g}, from {least:.6g} to {greatest:.6g}", _AT_PLACE),
+    # what fields hold
+    Sentence("fields.nulls", "null in {figure:,}, absent from {other:,} of {whole:,}", _AT_PLACE),
+    Sentence("fields.new_fields", "{word} in {figure:,} documents", _AT_PLACE),
+    Sentence("fields.store_record", "{word} in {figure:,} of {whole:,} records", _AT_PLACE),
+    Sentence("fields.store_personal", "kept encrypted in {figure:,} records", _AT_PLACE),
+    Sentence("fields.decimals", "up to {figure} decimals", _AT_PLACE),
+    Sentence("fields.free_texts", "not empty in {figure:,} of {whole:,} places", _AT_PLACE),
+    Sentence("fields.ids", "{other} to {whole}", _AT_PLACE),
+    # which values occur, and how they follow each other
+    Sentence("values.values", "{word} ({figure})", _AT_PLACE),
+    Sentence("values.final_statuses", "{word} ({figure})", "Orders stand at {parts}"),
+    Sentence("values.followed", "{word} to {next_word} ({figure:,})", "seen to follow each other: {parts}"),
+    # what populations of orders show of a rule, each with its scope
+    Sentence("populations", "{word} for {figure:,} of {whole:,}"),
+    Sentence("populations.scope", "{word} ({figure:,})", _AT_PLACE),
+    # what tables show
+    Sentence("stores.menus", "{figure:,} stores name {whole:,} menus between them, one store up to {other:,}."),
+    Sentence("findings.products", "Product ids that name different products in different menus: {figure:,}."),
+)
+
+
+def sentences() -> list[tuple[str, str, str]]:
+    """Return the rows of raw.question_sentences: names are replaced by the positions that DuckDB's format() knows."""
+    return [(each.code, _numbered(each.part, _OF_PARTS), _numbered(each.line, _OF_LINES)) for each in SENTENCES]
+
+
+def _numbered(text: str, names: tuple[str, ...]) -> str:
+    return re.sub(r"\{(\w+)", lambda found: f"{{{names.index(found[1])}", text)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from pipelines.warehouse.catalogue.meta_tables import (
     of_meta_and_ref,
 )
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
-from pipelines.warehouse.inputs.reference_files import read_reference
+from pipelines.warehouse.inputs.sources import read_reference
 from pipelines.warehouse.own.making import Parts, make_own
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import (
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.meta_tables import MetaTable
-    from pipelines.warehouse.inputs.reference_files import Reference
+    from pipelines.warehouse.inputs.sources import Reference
     from pipelines.warehouse.own.making import Made
     from pipelines.warehouse.own.models import Models
     from pipelines.warehouse.release.manifest import File

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.meta_tables import MetaTable
     from pipelines.warehouse.catalogue.tables import Table
-    from pipelines.warehouse.inputs.reference_files import Reference
+    from pipelines.warehouse.inputs.sources import Reference
     from pipelines.warehouse.own.making import Made
     from pipelines.warehouse.own.models import Models
 
