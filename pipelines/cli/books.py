@@ -87,7 +87,7 @@ def close_day(
     invalid usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
-    from pipelines.report.closes_and_breaks import closed, format_blockers, span
+    from pipelines.report.finance_views import closed, format_blockers, span
 
     exceptions = given("--with-exceptions", with_exceptions) if with_exceptions else ""
     days = _days(settings, day, period)
@@ -120,7 +120,7 @@ def close_approve(
     3 not closed because of blockers; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
-    from pipelines.report.closes_and_breaks import closed
+    from pipelines.report.finance_views import closed
 
     days = _days(settings, day, period)
     with locked("ordermart close approve"):
@@ -171,7 +171,7 @@ def close_reopen(
     """
     from pipelines.finance import closing
     from pipelines.finance.periods import one_day
-    from pipelines.report.closes_and_breaks import reopened
+    from pipelines.report.finance_views import reopened
 
     why = given("--reason", reason)
     with locked("ordermart close reopen"):
@@ -196,7 +196,7 @@ def audit_pack(
     """
     from pipelines.finance.periods import period_or_day
     from pipelines.report.audit_pack import make_pack
-    from pipelines.report.closes_and_breaks import packed
+    from pipelines.report.finance_views import packed
 
     typer.echo(packed(make_pack(settings, period_or_day(settings, period), out, sample=sample, seed=seed)))
 
@@ -211,7 +211,7 @@ def restatements_list(
 ) -> None:
     """List the unposted restatements."""
     from pipelines.finance import restating
-    from pipelines.report.closes_and_breaks import restatements as listed
+    from pipelines.report.finance_views import restatements as listed
 
     typer.echo(listed(restating.recorded(settings, everything=everything)))
 
@@ -230,7 +230,7 @@ def restatements_post(
     lock.
     """
     from pipelines.finance import restating
-    from pipelines.report.closes_and_breaks import posted
+    from pipelines.report.finance_views import posted
 
     with locked("ordermart restatements post"):
         typer.echo(posted(restating.post(settings, period, user)))
@@ -262,7 +262,7 @@ def reconcile(
     from pipelines.finance.periods import Selection
     from pipelines.finance.reconciliation import reconciliation
     from pipelines.finance.released import released
-    from pipelines.report.reconciliation_views import reconciliation_lines, write_page
+    from pipelines.report.finance_views import reconciliation_lines, write_page
     from pipelines.report.text import terminal_progress
     from pipelines.report.workbook import write_workbook
 
@@ -294,7 +294,7 @@ def breaks_list(
     """List the open breaks of the current release by currency, the largest first, with assignee and comment."""
     from pipelines.finance.periods import Selection
     from pipelines.finance.reconciliation import list_breaks
-    from pipelines.report.closes_and_breaks import break_lines
+    from pipelines.report.finance_views import break_lines
 
     say(break_lines(list_breaks(settings, Selection.between(since, until, store)), everything=everything))
 
@@ -318,7 +318,7 @@ def breaks_accept(
     Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 invalid usage.
     """
     from pipelines.finance.reconciliation import accept_breaks
-    from pipelines.report.closes_and_breaks import accepted_breaks
+    from pipelines.report.finance_views import accepted_breaks
 
     say(
         accepted_breaks(accept_breaks(settings, orders, given("--reason", reason, "text"), user, account_class.strip()))
@@ -402,7 +402,7 @@ def ledger_verify(
     """
     from pipelines.ledger import ledger_of, verify
     from pipelines.ledger.signed_head import checked_heads
-    from pipelines.report.closes_and_breaks import verified
+    from pipelines.report.finance_views import verified
 
     chain = ledger_of(settings.data_dir)
     done = verify(chain, expect_head)

@@ -136,7 +136,7 @@ def journal(
     from pipelines.finance.exporting import export, places
     from pipelines.finance.journal_formats import FORMS
     from pipelines.finance.periods import period_of
-    from pipelines.report.closes_and_breaks import journal_lines
+    from pipelines.report.finance_views import journal_lines
 
     if check:
         found = checked(settings, period, accounts)

@@ -17,7 +17,7 @@ from xlsxwriter.utility import xl_col_to_name
 from pipelines.finance.reconciliation import AMOUNTS, COUNTS
 from pipelines.finance.released import digits, query
 from pipelines.landing.charges import PRICES
-from pipelines.report.reconciliation_views import draft_of, undated, verdict
+from pipelines.report.finance_views import draft_of, undated, verdict
 from pipelines.report.sheets import (
     BEYOND,
     EXACT,

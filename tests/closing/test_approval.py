@@ -19,7 +19,7 @@ from pipelines.finance.released import FinanceError
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, User, verify
-from pipelines.report.closes_and_breaks import closed
+from pipelines.report.finance_views import closed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

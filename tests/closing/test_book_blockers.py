@@ -14,8 +14,7 @@ from pipelines.finance.periods import Selection, one_day, period_of
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
 from pipelines.ledger import User, import_totals
-from pipelines.report.closes_and_breaks import closed
-from pipelines.report.reconciliation_views import reconciliation_lines
+from pipelines.report.finance_views import closed, reconciliation_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import Closes, verify
 from pipelines.report.audit_pack import make_pack
-from pipelines.report.closes_and_breaks import reopened, restatements
+from pipelines.report.finance_views import reopened, restatements
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,9 +22,8 @@ from pipelines.finance.reconciliation import (
 )
 from pipelines.finance.released import FinanceError, released
 from pipelines.ledger import User, verify
-from pipelines.report.closes_and_breaks import break_lines
 from pipelines.report.explain import explain_order
-from pipelines.report.reconciliation_views import reconciliation_lines, verdict
+from pipelines.report.finance_views import break_lines, reconciliation_lines, verdict
 from pipelines.report.sheets import amount_look
 from tests.forked import ordermart
 

@@ -10,7 +10,7 @@ import pytest
 from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.report.reconciliation_views import verdict
+from pipelines.report.finance_views import verdict
 
 DAY, AT = "2026-10-31", "2026-10-31T10:00:00Z"
 AMOUNTS = "currency, closed_amount, posted_amount, unposted_amount, current_amount"

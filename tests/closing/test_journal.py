@@ -21,7 +21,7 @@ from pipelines.finance.periods import period_of
 from pipelines.finance.reconciliation import accept_breaks
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import CLOSED_ORDERS, User
-from pipelines.report.closes_and_breaks import journal_lines
+from pipelines.report.finance_views import journal_lines
 from pipelines.settings import SettingsError
 
 DAY, AT, NEXT = "2026-10-31", "2026-10-31T10:00:00Z", "2026-11-02T10:00:00Z"

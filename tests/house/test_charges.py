@@ -36,7 +36,7 @@ from pipelines.landing.validate import Validator
 from pipelines.ledger import ledger_of
 from pipelines.report.audit_pack import make_pack
 from pipelines.report.explain import explain_order
-from pipelines.report.reconciliation_views import page_text
+from pipelines.report.finance_views import page_text
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish

@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.clock import shift_clock
 from pipelines.ledger import Ledger, LedgerError, verify
-from pipelines.report.closes_and_breaks import verified
+from pipelines.report.finance_views import verified
 
 if TYPE_CHECKING:
     from pathlib import Path

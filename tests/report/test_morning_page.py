@@ -17,8 +17,8 @@ from pipelines.ledger import User
 from pipelines.notify import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
 from pipelines.report.explain import money
+from pipelines.report.page import scale
 from pipelines.report.page.morning import Books, headline, write_morning_page
-from pipelines.report.page.template import scale
 from pipelines.settings import load_settings
 from tests.recorded import recorded
 from tests.report.conftest import MARKUP, World, order

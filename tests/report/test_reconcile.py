@@ -13,7 +13,7 @@ from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
 from pipelines.report.explain import receipt
-from pipelines.report.reconciliation_views import reconciliation_lines
+from pipelines.report.finance_views import reconciliation_lines
 from pipelines.report.text import width
 from pipelines.report.workbook import write_workbook
 

@@ -10,7 +10,7 @@ import pytest
 from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.report.reconciliation_views import page_text
+from pipelines.report.finance_views import page_text
 from tests.report.pages import Page, offences
 
 if TYPE_CHECKING:

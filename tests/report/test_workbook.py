@@ -15,7 +15,7 @@ from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
 from pipelines.ledger import HEADER, import_totals, ledger_of
-from pipelines.report.reconciliation_views import ReportFileError
+from pipelines.report.finance_views import ReportFileError
 from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
 from pipelines.report.workbook import write_workbook
 

@@ -17,8 +17,8 @@ from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
+from pipelines.report.page import render
 from pipelines.report.page.facts import largest_breaks, reconciled_facts, released_facts
-from pipelines.report.page.template import render
 from pipelines.report.status import status
 from pipelines.report.text import counted
 
