@@ -228,7 +228,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
                 )
             if len(nights) > 1 and state.night == _CLOSING:
                 close_the_books(settings, now)
-    typer.echo(summary(settings, run))
+    typer.echo("\n".join(summary(settings, run)))
     typer.echo(
         f"\nTook {time.monotonic() - started:.1f} s. Faults were planted: {settings.data_dir}/sandbox/truth.json"
     )

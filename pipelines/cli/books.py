@@ -87,20 +87,20 @@ def close_day(
     invalid usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
-    from pipelines.report.finance_views import closed, format_blockers, span
+    from pipelines.report.finance_views import blockers, closed, span
 
     exceptions = given("--with-exceptions", with_exceptions) if with_exceptions else ""
     days = _days(settings, day, period)
     if check:
         if closing.is_period_closed(settings, days, store):
-            typer.echo(f"Already closed: {span(days)}.")
+            say([f"Already closed: {span(days)}."])
             return
         judged = closing.check(settings, days, store)
-        typer.echo(format_blockers(days, judged))
+        say(blockers(days, judged))
         leave(is_open=judged.against)
     with locked("ordermart close"):
         done = closing.close(settings, days, store, exceptions=exceptions, user=user)
-    typer.echo(closed(days, done))
+    say(closed(days, done))
     leave(is_open=not done.entry)
 
 
@@ -125,7 +125,7 @@ def close_approve(
     days = _days(settings, day, period)
     with locked("ordermart close approve"):
         done = closing.approve(settings, days, store, user=user)
-    typer.echo(closed(days, done))
+    say(closed(days, done))
     leave(is_open=not done.entry)
 
 
@@ -176,7 +176,7 @@ def close_reopen(
     why = given("--reason", reason)
     with locked("ordermart close reopen"):
         done = closing.reopen(settings, one_day(day).first_day, store, why, user)
-    typer.echo(reopened(done))
+    say(reopened(done))
 
 
 @app.command("audit-pack", short_help="Write the evidence of a period for auditors.")
@@ -198,7 +198,7 @@ def audit_pack(
     from pipelines.report.audit_pack import make_pack
     from pipelines.report.finance_views import packed
 
-    typer.echo(packed(make_pack(settings, period_or_day(settings, period), out, sample=sample, seed=seed)))
+    say(packed(make_pack(settings, period_or_day(settings, period), out, sample=sample, seed=seed)))
 
 
 @restatements.command("list")
@@ -213,7 +213,7 @@ def restatements_list(
     from pipelines.finance import restating
     from pipelines.report.finance_views import restatements as listed
 
-    typer.echo(listed(restating.recorded(settings, everything=everything)))
+    say(listed(restating.recorded(settings, everything=everything)))
 
 
 @restatements.command("post")
@@ -233,7 +233,7 @@ def restatements_post(
     from pipelines.report.finance_views import posted
 
     with locked("ordermart restatements post"):
-        typer.echo(posted(restating.post(settings, period, user)))
+        say([posted(restating.post(settings, period, user))])
 
 
 @app.command(short_help="Reconcile totals, lines and closed days.")
@@ -406,4 +406,4 @@ def ledger_verify(
 
     chain = ledger_of(settings.data_dir)
     done = verify(chain, expect_head)
-    say([verified(done), *checked_heads(settings, chain)])
+    say([*verified(done), *checked_heads(settings, chain)])

@@ -73,7 +73,7 @@ def run(
     code = ended.exit_code(is_strict=strict)
     if not as_json:
         with kept_open(settings):
-            typer.echo(summary(settings, ended, is_verbose=verbose))
+            say(summary(settings, ended, is_verbose=verbose))
     _say_told(ended, told, code, as_json=as_json)
     if not as_json and not told.unwritten:
         from pipelines.report.page.morning import PAGE
@@ -149,9 +149,9 @@ def build(
         with profiled() if profile else nullcontext() as measured:
             result = build_and_record(settings, full=full, progress=progress)
         release = publish(settings, result)
-    typer.echo(built(result, release))
+    say(built(result, release))
     if measured:
-        typer.echo(costs(measured))
+        say(costs(measured))
 
 
 def _on_engine(settings: Settings, name: str, address: str) -> Settings:
@@ -203,7 +203,7 @@ def retry(
     if kind and known is None:
         raise usage_error(f"--kind: {kind!r} is not a kind of document; use one of {', '.join(KINDS)}")
     with WorkList(inbox_path(settings.data_dir)) as work:
-        typer.echo(retried(work.retry(known)))
+        say(retried(work.retry(known)))
 
 
 @app.command(short_help="Serve Dagster's web pages and run the nightly schedule.")

@@ -80,11 +80,11 @@ def _add_command(kind: str, documents: str) -> None:
         with locked(f"ordermart land {kind}") as progress, open_vault(settings) as vault:
             if backfill:
                 done = land_in_parts(settings, vault, kind, asked, progress=progress)
-                typer.echo(backfilled(done))
+                say(backfilled(done))
                 verdicts: Mapping[str, int] = done.verdicts
             else:
                 summary = land_files(settings, vault, kind, **asked._asdict(), progress=progress)
-                typer.echo(landed(summary))
+                say(landed(summary))
                 verdicts = summary.counts
         # What was landed before, and skipped now, has no verdict.
         good = verdicts.get("accepted") or verdicts.get("unchanged")
@@ -107,7 +107,7 @@ def land_reprocess(*, settings: Settings, locked: Locked) -> None:
     if not summaries:
         typer.echo("There is nothing to reprocess.")
     for summary in summaries:
-        typer.echo(landed(summary))
+        say(landed(summary))
 
 
 @source_app.command("move", short_help="Accept another address of the same service.")
@@ -163,7 +163,7 @@ def webhooks_undecodable(*, settings: Settings) -> None:
     from pipelines.inbox.store import inbox_path
     from pipelines.report.outcomes import undecodable_list
 
-    typer.echo(undecodable_list(undecodable(inbox_path(settings.data_dir))))
+    say(undecodable_list(undecodable(inbox_path(settings.data_dir))))
 
 
 @webhooks_app.command("reprocess", short_help="Decode undecodable deliveries again.")

@@ -42,43 +42,35 @@ _PRICE_FIELDS = {**{charge.label: charge.name for charge in CHARGES}, "total": T
 MOST_ROWS = 60  # of a table; the workbook has all
 
 
-def format_blockers(period: Period, judged: Verdict) -> str:
-    """Return the blockers for closing a period, a line each, or that there is none."""
+def blockers(period: Period, judged: Verdict) -> Iterator[str]:
+    """Yield the blockers for closing a period, a line each, or that there is none."""
     if judged.is_good:
-        return f"No blockers for closing {span(period)}: looked at {judged.counts()}."
-    return "\n".join([f"Blockers for closing {span(period)}:", *_listed(judged.against)])
+        yield f"No blockers for closing {span(period)}: looked at {judged.counts()}."
+    else:
+        yield f"Blockers for closing {span(period)}:"
+        yield from _listed(judged.against)
 
 
-def closed(period: Period, done: Closed) -> str:
-    """Return the result of a close: totals and exceptions, or its blockers."""
-    return "\n".join(_closed(period, done))
-
-
-def verified(done: Verified) -> str:
-    """Return the number of entries, the times that cannot be right, and the head."""
-    lines = [f"The chain of the ledger is intact: {done.entries:,} entries."]
+def verified(done: Verified) -> Iterator[str]:
+    """Yield the number of entries, the times that cannot be right, and the head."""
+    yield f"The chain of the ledger is intact: {done.entries:,} entries."
     if done.time_doubts:
-        lines += ["Times that cannot be right (the clock was wrong; the entries hold):", *_listed(done.time_doubts)]
-    return "\n".join([*lines, f"Head (keep a copy elsewhere): {done.head}"])
+        yield "Times that cannot be right (the clock was wrong; the entries hold):"
+        yield from _listed(done.time_doubts)
+    yield f"Head (keep a copy elsewhere): {done.head}"
 
 
-def reopened(done: Reopened) -> str:
-    """Return which day was reopened, and what was reversed."""
+def reopened(done: Reopened) -> Iterator[str]:
+    """Yield which day was reopened, and what was reversed."""
     body = done.entry.body
     store = "" if body["store_id"] is None else f" of store {body['store_id']}"
-    text = f"Reopened {body['day']}{store} as ledger entry {done.entry.no}."
+    yield f"Reopened {body['day']}{store} as ledger entry {done.entry.no}."
     for each in done.reversals:
+        again = " Closed again, the day contains them." if each is done.reversals[-1] else ""
         count = counted(each.restatement_count, "posted restatement", "posted restatements")
         closed = "" if each.period == each.posted_period else f" ({each.posted_period}, which holds them, is closed)"
-        text += f"\nReversed in {each.period}{closed}: {count} of this day, {_sums(each.amounts)}."
-    if done.reversals:
-        text += " Closed again, the day contains them."
-    return f"{text}\n{_head(done.entry)}"
-
-
-def restatements(rows: Sequence[dict[str, Any]]) -> str:
-    """Return restatements as lines: booked and current amount, and cause."""
-    return "\n".join(_restatements(rows))
+        yield f"Reversed in {each.period}{closed}: {count} of this day, {_sums(each.amounts)}.{again}"
+    yield _head(done.entry)
 
 
 def posted(done: Posting) -> str:
@@ -88,13 +80,12 @@ def posted(done: Posting) -> str:
     return f"Posted {done.restatement_count:,} restatements to {done.period}: {_sums(done.amounts)}."
 
 
-def packed(pack: Pack) -> str:
-    """Return what an audit pack contains, and how to verify it."""
-    return (
-        f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts.\n"
-        f"Head of the ledger: {pack.head}\nHash of SHA256SUMS: {pack.sums}\n"
-        "Keep copies of both elsewhere. To verify the pack: python3 -I verify.py --head HASH --sums HASH"
-    )
+def packed(pack: Pack) -> Iterator[str]:
+    """Yield what an audit pack contains, and how to verify it."""
+    yield f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts."
+    yield f"Head of the ledger: {pack.head}"
+    yield f"Hash of SHA256SUMS: {pack.sums}"
+    yield "Keep copies of both elsewhere. To verify the pack: python3 -I verify.py --head HASH --sums HASH"
 
 
 def span(period: Period) -> str:
@@ -110,7 +101,8 @@ def _sums(amounts: Sequence[tuple[str, Decimal]]) -> str:
     return sums or "no change of total_price"
 
 
-def _closed(period: Period, done: Closed) -> Iterator[str]:
+def closed(period: Period, done: Closed) -> Iterator[str]:
+    """Yield the result of a close: totals and exceptions, or its blockers."""
     if done.entry is None:
         yield f"NOT CLOSED: {span(period)}. Blockers:"
         yield from _listed(done.blockers)
@@ -141,15 +133,16 @@ def _totals(totals: Totals) -> Iterator[str]:
         yield f"  {sale_class:9} {order_count:8,} orders   total_price {money_of(total, currency)}"
 
 
-def _listed(blockers: Sequence[str]) -> Iterator[str]:
-    yield from (f"  - {blocker}" for blocker in blockers)
+def _listed(sentences: Sequence[str]) -> Iterator[str]:
+    yield from (f"  - {sentence}" for sentence in sentences)
 
 
 def _head(entry: Entry) -> str:
     return f"Head of the ledger (keep a copy elsewhere): {entry.sha256}"
 
 
-def _restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+def restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield restatements as lines: booked and current amount, and cause."""
     if not rows:
         yield "No unposted restatements."
         return

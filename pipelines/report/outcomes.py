@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.report.text import counted
+from pipelines.report.text import counted, moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -143,53 +142,42 @@ def rotated(done: Rotated, file: Path) -> Iterator[str]:
 
 def as_json(value: Any) -> str:
     """Return plain values as indented JSON in ASCII; exact decimals are texts."""
-    return json.dumps(value, indent=2, sort_keys=True, default=_decimal_text)
+    return json.dumps(value, indent=2, sort_keys=True, default=str)
 
 
-def _decimal_text(value: Any) -> str:
-    if isinstance(value, Decimal):
-        return str(value)
-    raise TypeError(type(value).__name__)
-
-
-def costs(profile: Profile) -> str:
-    """Return a table of the steps that took most processor time, and where the process used most memory."""
+def costs(profile: Profile) -> Iterator[str]:
+    """Yield a table of the steps that took most processor time, and where the process used most memory."""
     ordered = sorted(profile.items(), key=lambda item: -item[1].cpu_ns)
     whole = sum(cost.cpu_ns for _, cost in ordered) or 1
-    lines = [f"{'seconds':>9}{'CPU':>9}{'share':>7}{'peak MiB':>10}  table, or check of a table"]
-    lines += [
-        f"{cost.clock_ns / _SECOND:9.2f}{cost.cpu_ns / _SECOND:9.2f}{cost.cpu_ns / whole:7.1%}"
-        f"{cost.peak / _MIB:10,.0f}  {name}"
-        for name, cost in ordered[:_COSTLIEST]
-    ]
-    if rest := ordered[_COSTLIEST:]:
-        clock, cpu = (sum(getattr(cost, each) for _, cost in rest) for each in ("clock_ns", "cpu_ns"))
-        peak = max(cost.peak for _, cost in rest)
-        lines.append(
-            f"{clock / _SECOND:9.2f}{cpu / _SECOND:9.2f}{cpu / whole:7.1%}{peak / _MIB:10,.0f}  {len(rest)} others"
-        )
+    yield f"{'seconds':>9}{'CPU':>9}{'share':>7}{'peak MiB':>10}  table, or check of a table"
+    rest = [cost for _, cost in ordered[_COSTLIEST:]]
+    rows = [(name, cost.clock_ns, cost.cpu_ns, cost.peak) for name, cost in ordered[:_COSTLIEST]]
+    if rest:
+        clock, cpu = sum(cost.clock_ns for cost in rest), sum(cost.cpu_ns for cost in rest)
+        rows.append((f"{len(rest)} others", clock, cpu, max(cost.peak for cost in rest)))
+    for name, clock, cpu, peak in rows:
+        yield f"{clock / _SECOND:9.2f}{cpu / _SECOND:9.2f}{cpu / whole:7.1%}{peak / _MIB:10,.0f}  {name}"
     if ordered:
-        name, cost = max(ordered, key=lambda item: item[1].peak)
-        lines.append(f"Most memory: {cost.peak / _MIB:,.0f} MiB, in {name}")
-    return "\n".join(lines)
+        name, most = max(ordered, key=lambda item: item[1].peak)
+        yield f"Most memory: {most.peak / _MIB:,.0f} MiB, in {name}"
 
 
-def undecodable_list(deliveries: Iterable[StoredDelivery]) -> str:
-    """Return a line for each undecodable delivery, and what to do about them."""
-    lines = [
-        f"{delivery.seq}  {delivery.received_at:%Y-%m-%d %H:%M:%S}Z  {delivery.undecodable}; "
-        f"topic {delivery.topic or 'unknown'}, delivery {delivery.delivery_id or 'without an id'}, "
-        f"{delivery.size:,} bytes, " + ("body kept in the vault" if delivery.vault_ref else "body not kept")
-        for delivery in deliveries
-    ]
-    if not lines:
-        return "There are no undecodable deliveries."
-    what = "undecodable delivery" if len(lines) == 1 else "undecodable deliveries"
-    lines.append(
-        f"{len(lines):,} {what}. Correct [webhooks] topic_locations and id_locations, "
-        "then run `ordermart webhooks reprocess`."
-    )
-    return "\n".join(lines)
+def undecodable_list(deliveries: Iterable[StoredDelivery]) -> Iterator[str]:
+    """Yield a line for each undecodable delivery, and what to do about them."""
+    found = list(deliveries)
+    for delivery in found:
+        kept = "body kept in the vault" if delivery.vault_ref else "body not kept"
+        yield (
+            f"{delivery.seq}  {moment(delivery.received_at)}  {delivery.undecodable}; "
+            f"topic {delivery.topic or 'unknown'}, delivery {delivery.delivery_id or 'without an id'}, "
+            f"{delivery.size:,} bytes, {kept}"
+        )
+    if found:
+        what = counted(len(found), "undecodable delivery", "undecodable deliveries")
+        fix = "Correct [webhooks] topic_locations and id_locations, then run `ordermart webhooks reprocess`."
+        yield f"{what}. {fix}"
+    else:
+        yield "There are no undecodable deliveries."
 
 
 def reprocessed(decoded: int, undecoded: int) -> str:
@@ -199,20 +187,18 @@ def reprocessed(decoded: int, undecoded: int) -> str:
     return f"{decoded:,} decoded and put on the work list; {undecoded:,} still undecodable."
 
 
-def retried(letters: list[Entry]) -> str:
-    """Return lines on retried entries of the dead-letter queue: how many of each kind and reason."""
+def retried(letters: list[Entry]) -> Iterator[str]:
+    """Yield lines on retried entries of the dead-letter queue: how many of each kind and reason."""
     if not letters:
-        return "Nothing to retry."
+        yield "Nothing to retry."
+        return
     ids = defaultdict(list)
     for letter in letters:
         ids[letter.kind, letter.reason or "no reason recorded"].append(letter.id)
-    lines = [
-        f"  {kind}: {len(failed):,}, such as {failed[0]}, failed: {reason}"
-        for (kind, reason), failed in sorted(ids.items())
-    ]
-    what = "id is" if len(letters) == 1 else "ids are"
-    lines.append(f"{len(letters):,} {what} due again: the next `ordermart run` requests what was in the queue.")
-    return "\n".join(lines)
+    for (kind, reason), failed in sorted(ids.items()):
+        yield f"  {kind}: {len(failed):,}, such as {failed[0]}, failed: {reason}"
+    due = counted(len(letters), "id is", "ids are")
+    yield f"{due} due again: the next `ordermart run` requests what was in the queue."
 
 
 def waiting(data_dir: Path) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pipelines.report.text import counted
 from pipelines.settings import given_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipelines.landing import Backfilled, LoadSummary, Refusal
@@ -78,12 +78,8 @@ def refused(settings: Settings) -> set[tuple[Any, ...]]:
         )
 
 
-def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> str:
-    """Return the summary of a run: fifteen lines at most when all is well, unless verbose; else also its notes."""
-    return "\n".join(_summary(settings, run, is_verbose=is_verbose))
-
-
-def _summary(settings: Settings, run: Run, *, is_verbose: bool) -> Iterator[str]:
+def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterator[str]:
+    """Yield the summary of a run: fifteen lines at most when all is well, unless verbose; else also its notes."""
     release = current_release(settings.data_dir / "published")
     yield ""
     if run.is_published:
@@ -95,8 +91,7 @@ def _summary(settings: Settings, run: Run, *, is_verbose: bool) -> Iterator[str]
         for error in run.errors:
             yield f"  {error}"
     for kind, verdicts in run.landed.items():
-        counts = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.items() if number)
-        yield f"  {kind + ':':8} {counts or 'nothing was due'}"
+        yield f"  {kind + ':':8} {_verdicts(verdicts) or 'nothing was due'}"
     for kind, sentences in run.incomplete.items():
         yield from (f"  {kind} are not up to date: {sentence}" for sentence in sentences)
     yield from (f"  Settings look wrong: {sentence}" for sentence in run.doubts)
@@ -176,11 +171,14 @@ def _unnamed(db: duckdb.DuckDBPyConnection, sales: Sales) -> Iterator[str]:
         yield f"{orders} no currency: set [partner.store] currency_pointer, or [finance] currency"
 
 
-def landed(summary: LoadSummary) -> str:
-    """Return the summary of a load from files."""
-    counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(summary.counts.items()) if number)
-    lines = [f"{summary.kind}: {counts or 'nothing found'} (load {summary.load_id})"]
-    return "\n".join([*lines, *_rejections(summary.quarantined)])
+def landed(summary: LoadSummary) -> Iterator[str]:
+    """Yield the summary of a load from files."""
+    yield f"{summary.kind}: {_verdicts(summary.counts) or 'nothing found'} (load {summary.load_id})"
+    yield from _rejections(summary.quarantined)
+
+
+def _verdicts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(counts.items()) if number)
 
 
 def _rejections(rejections: list[Refusal]) -> Iterator[str]:
@@ -194,33 +192,30 @@ def _rejections(rejections: list[Refusal]) -> Iterator[str]:
         yield f"  and {len(rejections) - _SHOWN:,} more; audit.quarantine lists all after the next build"
 
 
-def backfilled(done: Backfilled) -> str:
-    """Return the summary of a backfill."""
-    counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(done.verdicts.items()) if number)
-    lines = [f"{done.kind}: {counts or 'nothing found'}, files: {done.files:,}, loads: {done.loads:,}"]
+def backfilled(done: Backfilled) -> Iterator[str]:
+    """Yield the summary of a backfill."""
+    counts = _verdicts(done.verdicts) or "nothing found"
+    yield f"{done.kind}: {counts}, files: {done.files:,}, loads: {done.loads:,}"
     if done.loads_before:
-        lines.append(f"  already landed, skipped: {done.loads_before:,} of the loads")
+        yield f"  already landed, skipped: {done.loads_before:,} of the loads"
     if done.without_menu:
-        lines.append(
-            f"  placed before any menu of their store was observed: {done.without_menu:,} orders; "
-            "their menu prices are unknown"
-        )
-    lines += _rejections(done.refusals)
-    lines.append("  nothing was queued for fetching; run `ordermart build` to build the tables")
-    return "\n".join(lines)
+        orders = f"{done.without_menu:,} orders; their menu prices are unknown"
+        yield f"  placed before any menu of their store was observed: {orders}"
+    yield from _rejections(done.refusals)
+    yield "  nothing was queued for fetching; run `ordermart build` to build the tables"
 
 
-def built(result: BuildResult, release: Release) -> str:
-    """Return the summary of a build: the tables that changed, checks and the release."""
+def built(result: BuildResult, release: Release) -> Iterator[str]:
+    """Yield the summary of a build: the tables that changed, checks and the release."""
     changed = result.changed_tables
     largest = sorted((table for table in changed if result.rows.get(table)), key=lambda name: -result.rows[name])
     names = ", ".join(f"{table} {result.rows[table]:,}" for table in largest[:_CHANGED])
-    rows = f"{len(changed):,} of {len(result.rows):,} tables changed" + (f", such as {names}" if names else "")
+    yield result.why
+    yield f"{len(changed):,} of {len(result.rows):,} tables changed" + (f", such as {names}" if names else "")
     failing = [check for check in result.checks if check.violations]
-    lines = [result.why, rows, f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} with warnings"]
-    lines += [f"  {check.table} {check.name}: {counted(check.violations, 'row', 'rows')}" for check in failing]
-    lines.append(f"Release: {release.path}")
-    return "\n".join(lines)
+    yield f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} with warnings"
+    yield from (f"  {check.table} {check.name}: {counted(check.violations, 'row', 'rows')}" for check in failing)
+    yield f"Release: {release.path}"
 
 
 def drift_and_silence(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: bool) -> Iterator[str]:

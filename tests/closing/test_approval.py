@@ -38,7 +38,7 @@ def prepared(books: Any, rules: dict[str, str], balanced: dict[str, Any]) -> Any
     books.publish()
     done = closing.close(books.settings, one_day(DAY), now=LATER, user=ANNE)
     assert done.is_prepared
-    assert "NOT CLOSED yet: another system user must run" in closed(one_day(DAY), done)
+    assert "NOT CLOSED yet: another system user must run" in "\n".join(closed(one_day(DAY), done))
     assert not Closes(books.ledger.entries()).is_closed(D31)
     return books
 
@@ -101,7 +101,7 @@ def test_a_refused_approval_lists_what_was_not_accepted(prepared: Any) -> None:
     done = approve(books, BEN)
     assert done.entry is None
     assert [blocker.partition(":")[0] for blocker in done.blockers] == ["due and not fetched yet"]
-    text = closed(one_day(DAY), done)
+    text = "\n".join(closed(one_day(DAY), done))
     assert "unmapped" not in text
     assert text.endswith('accept them and prepare it again: `ordermart close … --with-exceptions "REASON"`.')
 

@@ -157,10 +157,10 @@ def test_a_period_after_single_days_shows_its_whole_amount(fresh: Any) -> None:
     fresh.close("2026-10-03")
     fresh.close("2026-10-10", 2)
     october = period_of(fresh.settings, "2026-10")
-    text = closed(october, closing.close(fresh.settings, october, exceptions="a test"))
+    text = "\n".join(closed(october, closing.close(fresh.settings, october, exceptions="a test")))
     assert "counted          7 orders   total_price 57.750 KWD" in text
     assert "All closed orders of 2026-10 (2026-10-01 to 2026-10-31): 11.\n" in text
     assert "counted         11 orders   total_price 90.750 KWD" in text
     fresh.reopen("2026-10-31")
     again = closing.close(fresh.settings, one_day(DAY), exceptions="a test")
-    assert "All closed orders" not in closed(one_day(DAY), again)
+    assert "All closed orders" not in "\n".join(closed(one_day(DAY), again))

@@ -71,7 +71,7 @@ def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
     books = posted
     assert by_period(books) == {"2026-10": 150, "2026-11": CHANGE}
     done = closing.reopen(books.settings, D31, None, "a test")
-    assert "Reversed in 2026-11: 1 posted restatement of this day, total_price -21.83" in reopened(done)
+    assert "Reversed in 2026-11: 1 posted restatement of this day, total_price -21.83" in "\n".join(reopened(done))
     books.publish()
     assert by_period(books) == {"2026-10": 50, "2026-11": 0}
     assert sum(by_period(books).values()) == there(books)
@@ -80,8 +80,8 @@ def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
     assert by_period(books) == {"2026-10": Decimal("171.83"), "2026-11": 0}
     assert sum(by_period(books).values()) == there(books)
     assert books.off() == []
-    assert "(posted to 2026-11)  (reversed in 2026-11)" in restatements(
-        restating.recorded(books.settings, everything=True)
+    assert "(posted to 2026-11)  (reversed in 2026-11)" in "\n".join(
+        restatements(restating.recorded(books.settings, everything=True))
     )
     assert closing.reopen(books.settings, D31, None, "a test").reversals == (), "a posting is reversed once"
     books.publish()
@@ -203,7 +203,7 @@ def test_a_posting_is_reversed_in_the_period_that_holds_it(books: Any, hours: tu
     books.publish()
     books.post("2026-12")
     books.close("2026-11")
-    text = reopened(closing.reopen(books.settings, D31, None, "a test"))
+    text = "\n".join(reopened(closing.reopen(books.settings, D31, None, "a test")))
     assert "Reversed in 2026-12 (2026-11, which holds them, is closed): 1 posted restatement of this day" in text
     assert "Reversed in 2026-12: 1 posted restatement of this day, total_price -4.00" in text
     books.publish()

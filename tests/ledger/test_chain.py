@@ -124,7 +124,7 @@ def test_times_that_cannot_be_right_are_named(tmp_path: Path) -> None:
     assert third.time_doubt == "ahead of the clock"
     fourth = ledger.append("note", {})
     assert fourth.time_doubt == f"before the time of entry 3, {third.at}"
-    shown = verified(verify(ledger))
+    shown = "\n".join(verified(verify(ledger)))
     assert "intact: 4 entries." in shown
     assert f"  - entry 2 (note) of {second.at}: before the time of entry 1, {first.at}\n" in shown
     assert f"  - entry 3 (note) of {third.at}: ahead of the clock\n" in shown

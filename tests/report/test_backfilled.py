@@ -11,7 +11,7 @@ from pipelines.report.summary import backfilled
 def test_backfill_summary_lists_counts_and_rejections() -> None:
     """The summary has counts, skipped loads, orders without an observed menu, and rejections."""
     done = Backfilled("orders", 3, Counter(accepted=48_000, quarantined=1), 3, 1, 31_000, [Refusal(7, "no_id", "/id")])
-    lines = backfilled(done).splitlines()
+    lines = list(backfilled(done))
     assert lines[0] == "orders: 48,000 accepted, 1 quarantined, files: 3, loads: 3"
     assert lines[1] == "  already landed, skipped: 1 of the loads"
     assert "before any menu of their store was observed: 31,000 orders" in lines[2]
