@@ -91,8 +91,10 @@ def run_maintenance(settings: Settings, now: datetime | None = None) -> list[Tas
         try:
             results.append(TaskResult(task, run(settings, now)))
         except Exception as error:  # noqa: BLE001 -- report and continue: maintenance must not fail the run
-            is_own = type(error).__module__.startswith("pipelines.")  # a library may quote a value of a document
-            results.append(TaskResult(task, 0, f"{type(error).__name__}: {error}" if is_own else type(error).__name__))
+            # another library may quote a value of a document
+            is_plain = type(error).__module__.startswith("pipelines.") or isinstance(error, OSError | sqlite3.Error)
+            why = f"{type(error).__name__}: {error}" if is_plain else type(error).__name__
+            results.append(TaskResult(task, 0, why))
     return results
 
 
@@ -137,6 +139,9 @@ _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
         merge_days(settings.data_dir, kind, now.date()) for kind in KINDS
     ),
     "orders rebuilt from raw and compared": _verify,
+    "old Dagster runs removed": lambda settings, now: prune_records(
+        settings.data_dir / "dagster", settings.dagster.keep_days, now
+    ),
 }
 
 
@@ -347,10 +352,9 @@ def _build(way: UnderWay, step: Step) -> None:
     try:
         result = build_and_record(way.settings, progress=way.progress)
     except BuildBlocked as blocked:
-        way.checks = blocked.checks
         _note_checks(way, blocked.checks)
         raise
-    way.result, way.checks = result, result.checks
+    way.result = result
     _note_checks(way, result.checks)
     way.run.rows = {name: rows for name, rows in result.rows.items() if name in result.changed_tables}
     step.counts = {"changed tables": len(result.changed_tables)}
@@ -370,7 +374,7 @@ def fail_if_nothing_came(settings: Settings, session: PartnerSession) -> None:
 
 
 def _note_checks(way: UnderWay, checks: list[CheckResult]) -> None:
-    way.run.checks = len(checks)
+    way.checks, way.run.checks = checks, len(checks)
     way.run.failing = [(each.table, each.name, each.violations) for each in checks if each.violations]
 
 
@@ -383,19 +387,11 @@ def _publish(way: UnderWay, step: Step) -> None:
 
 
 def _maintenance(way: UnderWay, step: Step) -> None:
-    for result in [*run_maintenance(way.settings), _prune_dagster(way.settings)]:
+    for result in run_maintenance(way.settings):
         if result.error:
             step.shortfalls.append(f"{result.task}: {result.error}")
         else:
             step.counts[result.task] = result.items
-
-
-def _prune_dagster(settings: Settings) -> TaskResult:
-    task = "old Dagster runs removed"
-    try:
-        return TaskResult(task, prune_records(settings.data_dir / "dagster", settings.dagster.keep_days, utc_now()))
-    except (OSError, sqlite3.Error) as error:
-        return TaskResult(task, 0, f"{type(error).__name__}: {error}")
 
 
 STEPS: dict[str, Callable[[UnderWay, Step], None]] = {
