@@ -45,15 +45,11 @@ closes = Commands(
     help="Close business days: `ordermart close 2026-10-31`, `ordermart close --period 2026-10`; "
     "`ordermart close day --help` lists the options.",
 )
-restatements = group("List and post changes to closed days.")
-breaks = group("List, accept, assign and comment on breaks.")
-totals = group("Import control totals.")
-ledger = group("Check the hash-chained ledger.")
+restatements = group(app, "restatements", "List and post changes to closed days.")
+breaks = group(app, "breaks", "List, accept, assign and comment on breaks.")
+totals = group(app, "totals", "Import control totals.")
+ledger = group(app, "ledger", "Check the hash-chained ledger.")
 app.add_typer(closes, name="close")
-app.add_typer(restatements, name="restatements")
-app.add_typer(breaks, name="breaks")
-app.add_typer(totals, name="totals")
-app.add_typer(ledger, name="ledger")
 
 
 def _days(settings: Settings, day: str, period: str) -> Period:

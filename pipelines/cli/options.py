@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import io
 import sys
 import unicodedata
 from collections.abc import Callable
@@ -101,10 +100,11 @@ def load_settings(config: Path | None) -> Settings:
     return settings
 
 
-def group(help_text: str) -> Commands:
-    """Return a group of commands; its callback keeps a single command from replacing the group."""
+def group(app: Commands, name: str, help_text: str) -> Commands:
+    """Add a group of commands, and return it; its callback keeps a single command from replacing the group."""
     made = Commands(help=help_text, no_args_is_help=True)
     made.callback()(lambda: None)
+    app.add_typer(made, name=name)
     return made
 
 
@@ -143,8 +143,11 @@ def end(sentence: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-class PlainText(io.TextIOBase):
-    """A stream that replaces control characters; `terminal` is the one beneath, for our own progress."""
+class PlainText:
+    """A stream that replaces control characters; `terminal` is the one beneath, for our own progress.
+
+    All but writing is the other one's; that has no `buffer` here, which would take characters past this.
+    """
 
     def __init__(self, terminal: TextIO) -> None:
         self.terminal = terminal
@@ -154,31 +157,15 @@ class PlainText(io.TextIOBase):
         self.terminal.write(plain_lines(text))
         return len(text)
 
-    def flush(self) -> None:
-        """Write the buffer."""
-        self.terminal.flush()
+    def writelines(self, texts: Iterable[str]) -> None:
+        """Write texts one by one."""
+        for text in texts:
+            self.write(text)
 
-    def isatty(self) -> bool:
-        """Return whether this is a terminal."""
-        return self.terminal.isatty()
-
-    def fileno(self) -> int:
-        """Return the file that is written to."""
-        return self.terminal.fileno()
-
-    def writable(self) -> bool:
-        """Return whether it can be written to."""
-        return True
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """Its encoding."""
-        return self.terminal.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override]
-        """What becomes of characters that the encoding lacks."""
-        return self.terminal.errors
+    def __getattr__(self, name: str) -> Any:
+        if name == "buffer":
+            raise AttributeError(name)
+        return getattr(self.terminal, name)
 
 
 def plain_lines(text: str) -> str:
@@ -195,4 +182,4 @@ def plain_lines(text: str) -> str:
 
 def write_plain_text() -> None:
     """Let this process write plain text only: output, logs and tracebacks."""
-    sys.stdout, sys.stderr = PlainText(sys.stdout), PlainText(sys.stderr)
+    sys.stdout, sys.stderr = (cast("TextIO", PlainText(stream)) for stream in (sys.stdout, sys.stderr))

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 app = Commands()
-statements = group("Import and match statements, payouts and bank files.")
-app.add_typer(statements, name="settlements")
+statements = group(app, "settlements", "Import and match statements, payouts and bank files.")
 
 
 @statements.command("keys", short_help="Count which columns of a file have ids of our orders.")

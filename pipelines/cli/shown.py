@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from pipelines.warehouse.own.trying import Tried
 
 app = Commands()
-figures = group("Explain figures of the current release.")
-models = group("Write and try tables of your own: own.<name>.")
-app.add_typer(figures, name="explain")
-app.add_typer(models, name="models")
+figures = group(app, "explain", "Explain figures of the current release.")
+models = group(app, "models", "Write and try tables of your own: own.<name>.")
 
 
 @app.command(short_help="Show last run, release, queue, alarms, lock and disk.")

@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 app = Commands()
-files_app = group("Land documents from files, validated like fetched ones.")
-source_app = group("Follow a partner service to another address.")
-webhooks_app = group("Receive webhooks; list and reprocess undecodable ones.")
-sandbox_app = group("Run the sandbox, a stand-in partner service.")
-app.add_typer(files_app, name="land")
-app.add_typer(source_app, name="source")
-app.add_typer(webhooks_app, name="webhooks")
-app.add_typer(sandbox_app, name="sandbox")
+files_app = group(app, "land", "Land documents from files, validated like fetched ones.")
+source_app = group(app, "source", "Follow a partner service to another address.")
+webhooks_app = group(app, "webhooks", "Receive webhooks; list and reprocess undecodable ones.")
+sandbox_app = group(app, "sandbox", "Run the sandbox, a stand-in partner service.")
 sandbox_app.command("serve", short_help="Serve a generated partner service on loopback.")(serve)
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 app = Commands()
-vault = group("Manage the encrypted personal-data vault.")
-app.add_typer(vault, name="vault")
+vault = group(app, "vault", "Manage the encrypted personal-data vault.")
 
 
 @app.command(short_help="Back up what cannot be rebuilt.")

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from pipelines.kept import fingerprint, keep, read_kept
 from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
-from pipelines.resources import resource
+from pipelines.resources import fingerprint, keep, read_kept, resource
 from pipelines.warehouse.contracts import CatalogueError
 
 if TYPE_CHECKING:

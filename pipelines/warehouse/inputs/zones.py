@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pipelines.kept import fingerprint, keep, read_kept
+from pipelines.resources import fingerprint, keep, read_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
