@@ -19,7 +19,7 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import duckdb
 import msgspec
@@ -54,21 +54,34 @@ _SECONDS = 10.0
 _SKEW = dt.timedelta(seconds=60)
 _EACH, _ORDERS = 5, 30
 _OK, _NOT_FOUND = 200, 404
-Noted = tuple[str, Any, str, str]  # part, level, what was found, what to do
+Level = Literal["ok", "warning", "failure"]
+
+
+class Finding(NamedTuple):
+    """What was found about one part: `fix` says what to do, unless the level is ok."""
+
+    part: str
+    level: Level
+    text: str
+    fix: str = ""
+
+    def line(self) -> str:
+        """Return the finding for a terminal."""
+        return f"{self.level:8} {self.part}: {self.text}" + (f" Fix: {self.fix}" if self.fix else "")
 
 
 @dataclass
 class Examined:
     """What was found, in the order in which a run needs it, and the tables of [partner] that work or are wrong."""
 
-    findings: list[Noted] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     works: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
     statuses: list[str] = field(default_factory=list)  # of the orders, one each
 
-    def add(self, part: str, level: str, text: str, fix: str = "", table: str = "") -> None:
+    def add(self, part: str, level: Level, text: str, fix: str = "", table: str = "") -> None:
         """Note one finding, and which table of settings it is about."""
-        self.findings.append((part, level, text, fix))
+        self.findings.append(Finding(part, level, text, fix))
         if table and level != "warning":
             (self.failed if level == "failure" else self.works).add(table)
 
@@ -166,7 +179,7 @@ async def _documents(
         first = first or fetched
         look(fetched.body)
         if fetched.status == _NOT_FOUND:
-            level = "warning" if kind == "orders" else "failure"
+            level: Level = "warning" if kind == "orders" else "failure"
             found.add(part, level, f"{id_} is not found (404).", f"check [partner.{part}] path and base_url", table)
             break
         try:
@@ -308,8 +321,7 @@ def _said(file: Path, made: Made, environ: dict[str, str], *, is_changed: bool) 
         table, _, name = key.rpartition(".")
         tables.setdefault(table, []).append(f"{name} {json.dumps(value)}")
     yield from (f"  [{table}] {', '.join(answers)}" for table, answers in tables.items())
-    for part, level, text, fix in made.examined.findings:
-        yield f"{level:8} {part}: {text}" + (f" Fix: {fix}" if fix else "")
+    yield from (finding.line() for finding in made.examined.findings)
     yield from (f"open     {sentence}." for sentence in made.open)
     yield made.sent
     yield "Keep a copy of the keys elsewhere: without them encrypted personal data cannot be recovered. Next:"

@@ -14,10 +14,11 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from pipelines.backup.comparing import compare
 from pipelines.clock import utc_now
+from pipelines.examining.first import Finding
 from pipelines.examining.first import examine as examine_service
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import channels_of, last_backup, standing
@@ -38,23 +39,9 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-Level = Literal["ok", "warning", "failure"]
 _ALIVE = dt.timedelta(minutes=2)  # a daemon that works says so every 30 seconds
 _SECONDS = 3.0
 _GIB = 1 << 30
-
-
-class Finding(NamedTuple):
-    """What was found about one part: `fix` says what to do, unless the level is ok."""
-
-    part: str
-    level: Level
-    text: str
-    fix: str = ""
-
-    def line(self) -> str:
-        """Return the finding for a terminal."""
-        return f"{self.level:8} {self.part}: {self.text}" + (f" Fix: {self.fix}" if self.fix else "")
 
 
 def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Finding]:
@@ -80,7 +67,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
         except PermissionError as error:
             text = f"cannot be looked at by this user: {error.filename or settings.data_dir}."
             yield Finding(part, "failure", text, "see access")
-    yield from (Finding(*each) for each in asyncio.run(examine_service(settings)).findings)
+    yield from asyncio.run(examine_service(settings)).findings
 
 
 def judge(findings: Iterable[Finding]) -> Verdict:

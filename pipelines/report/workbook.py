@@ -10,7 +10,7 @@ import datetime as dt
 import zoneinfo
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from xlsxwriter.utility import xl_col_to_name
 
@@ -43,7 +43,18 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 _ABOVE = 4  # rows above a listing's first one: description, blank, totals, column names
-_BREAKS = "breaks by day less breaks listed"
+# Checks that must be zero: what is added or taken off, each a column of a listing; "count" is its number of rows.
+_TIES = (
+    (
+        "line amounts plus unallocated less subtotals",
+        (("+", "days", "line_amount"), ("+", "days", "unallocated_amount"), ("-", "days", "subtotal_price")),
+    ),
+    ("breaks by day less breaks listed", (("+", "days", "break_count"), ("-", "breaks", "count"))),
+    *(
+        (f"{part} residuals by day less those of breaks", (("+", "days", column), ("-", "breaks", column)))
+        for part, column in (("total", "total_residual"), ("subtotal", "subtotal_residual"))
+    ),
+)
 _AT_ONCE = 2_000
 
 
@@ -99,14 +110,19 @@ def _write_summary(
     sheet.row += 1
     _write_line(sheet, "Checks: must be zero", "strong")
     listed = _with_listed(reconciled.db, lines, chosen["breaks"])
-    for what, difference, value in _ties(chosen, pages):
+    for what, terms in _TIES:
         sheet.text(0, what, "label")
         for number, line in enumerate(listed, 1):
+            difference, value = "", Decimal(0)
+            for sign, name, field in terms:
+                cell = f"{xl_col_to_name(number)}${key}"
+                difference += f"{sign}({_by_line(chosen[name], pages[name], field, cell)})"
+                amount = line.get(f"listed_{field}" if name == "breaks" else field) or 0
+                value += amount if sign == "+" else -amount
             # sums of doubles are exact to the cent, or to the digits of a currency that has more
             decimals = max(digits(line["currency"]), 2)
-            look = "count" if what == _BREAKS else amount_look(value(line), line["currency"])
-            formula = f"=ROUND({difference(f'{xl_col_to_name(number)}${key}')},{decimals})"
-            sheet.formula(number, formula, round(Decimal(value(line)), decimals), look)
+            look = "count" if terms[-1][-1] == "count" else amount_look(value, line["currency"])
+            sheet.formula(number, f"=ROUND({difference[1:]},{decimals})", round(value, decimals), look)
         sheet.row += 1
     sheet.row += 1
     _unposted(sheet, reconciled, chosen["restatements"], pages["restatements"])
@@ -134,9 +150,9 @@ def _measure(
     sheet.text(0, column.name.replace("_", " "), "label")
     values = [line[column.name] if line[column.name] is not None else Decimal(0) for line in lines]
     for number, value in enumerate(values, 1):
-        condition = f"{xl_col_to_name(number)}${key}"
+        cell = f"{xl_col_to_name(number)}${key}"
         look = amount_look(value, lines[number - 1]["currency"]) if column.kind == "amount" else column.kind
-        sheet.formula(number, f"={sum_where(pages, _place(days, column.name), condition)}", value, look)
+        sheet.formula(number, f"={_by_line(days, pages, column.name, cell)}", value, look)
     sheet.row += 1
     if any(is_long(value) for value in values):
         sheet.text(0, f"{column.name.replace('_', ' ')}: {EXACT}", "note")
@@ -144,40 +160,6 @@ def _measure(
             if is_long(value):
                 sheet.text(number, f"{value:,f}", "exact")
         sheet.row += 1
-
-
-def _ties(
-    chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
-) -> list[tuple[str, Callable[[str], str], Callable[[Record], Any]]]:
-    """Return the checks that must be zero: label, the difference as a formula by the line's cell, and from its sums."""
-
-    def added(name: Literal["days", "breaks"], column: str, key: str) -> str:
-        return sum_where(pages[name], _place(chosen[name], column), key)
-
-    def rest(key: str) -> str:
-        parts = (added("days", name, key) for name in ("line_amount", "unallocated_amount", "subtotal_price"))
-        return "{}+{}-({})".format(*parts)
-
-    def residuals(column: str) -> tuple[Callable[[str], str], Callable[[Record], Any]]:
-        return (
-            lambda key: f"{added('days', column, key)}-({added('breaks', column, key)})",
-            lambda line: _sum(line, column) - _sum(line, f"listed_{column}"),
-        )
-
-    return [
-        (
-            "line amounts plus unallocated less subtotals",
-            rest,
-            lambda line: _sum(line, "line_amount") + _sum(line, "unallocated_amount") - _sum(line, "subtotal_price"),
-        ),
-        (
-            _BREAKS,
-            lambda key: f"{added('days', 'break_count', key)}-({count_where(pages['breaks'], key)})",
-            lambda line: _sum(line, "break_count") - _sum(line, "listed_count"),
-        ),
-        ("total residuals by day less those of breaks", *residuals("total_residual")),
-        ("subtotal residuals by day less those of breaks", *residuals("subtotal_residual")),
-    ]
 
 
 def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks: Listing) -> list[Record]:
@@ -190,10 +172,6 @@ def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks:
     names = [column[0] for column in sums.description or ()]
     listed = {row[0]: dict(zip(names, row, strict=True)) for row in sums.fetchall()}
     return [line | listed.get(line["line"], {}) for line in lines]
-
-
-def _sum(line: Record, name: str) -> Any:
-    return line.get(name) or 0
 
 
 def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, pages: Sequence[Page]) -> None:
@@ -210,8 +188,8 @@ def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, p
         sheet.text(0, row["measure"].replace("_", " "), "label")
         sheet.text(1, row["currency"] or "not stated")
         sheet.cell(2, row["line"], "count")
-        sheet.formula(3, f"={count_where(pages, key)}", row["restatement_count"], "count")
-        amount = sum_where(pages, _place(restatements, "restatement_amount"), key)
+        sheet.formula(3, f"={_by_line(restatements, pages, 'count', key)}", row["restatement_count"], "count")
+        amount = _by_line(restatements, pages, "restatement_amount", key)
         value = row["restatement_amount"]
         sheet.formula(4, f"={amount}", value, amount_look(value, row["currency"], row["measure"]))
         sheet.row += 1
@@ -267,8 +245,11 @@ def _write_line(sheet: Sheet, text: str, look: str) -> None:
     sheet.row += 1
 
 
-def _place(listing: Listing, name: str) -> int:
-    return next(number for number, column in enumerate(listing.columns) if column.name == name)
+def _by_line(listing: Listing, pages: Sequence[Page], name: str, cell: str) -> str:
+    """Return the formula for the sum of a column, or of "count" the number, of the rows of the line in a cell."""
+    if name == "count":
+        return count_where(pages, cell)
+    return sum_where(pages, next(place for place, each in enumerate(listing.columns) if each.name == name), cell)
 
 
 @dataclass(frozen=True)
