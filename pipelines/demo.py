@@ -36,8 +36,8 @@ from pipelines.ingest.lock import run_lock
 from pipelines.ledger import Ledger, import_totals
 from pipelines.ledger.decisions import current_user
 from pipelines.record import NIGHT
+from pipelines.report.outcomes import summary
 from pipelines.report.page.morning import PAGE
-from pipelines.report.summary import summary
 from pipelines.report.text import terminal_progress
 from pipelines.resources import CHECKOUT
 from pipelines.run.under_way import Asked, perform

@@ -32,7 +32,7 @@ _MESSAGE = 1 << 20  # of arguments and environment; a socket takes more at once 
 # Modules that commands import when they need them, and that start no threads.
 _IMPORTED = (
     *("aiohttp", "dagster", "duckdb", "httpx", "pandas", "pandera.pandas", "pyarrow.parquet"),
-    *("pipelines.cli.runs", "pipelines.definitions", "pipelines.run.under_way", "pipelines.report.summary"),
+    *("pipelines.cli.runs", "pipelines.definitions", "pipelines.run.under_way", "pipelines.report.outcomes"),
 )
 
 

@@ -51,7 +51,7 @@ def run(
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
     from pipelines.ingest.session import stoppable
-    from pipelines.report.summary import kept_open, summary
+    from pipelines.report.outcomes import kept_open, summary
     from pipelines.report.text import json_progress, line, terminal_progress
     from pipelines.run.under_way import Asked, NotBegunError, perform
 
@@ -134,8 +134,7 @@ def build(
     """
     from pipelines.finance.restating import build_and_record
     from pipelines.landing.data_folder import migrate
-    from pipelines.report.outcomes import costs
-    from pipelines.report.summary import built
+    from pipelines.report.outcomes import built, costs
     from pipelines.run.under_way import tell_of_dead_runs
     from pipelines.warehouse import publish
     from pipelines.warehouse.release.manifest import make_room

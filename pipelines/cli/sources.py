@@ -67,7 +67,7 @@ def _add_command(kind: str, documents: str) -> None:
     ) -> None:
         from pipelines.landing import Asked, land_files
         from pipelines.landing import backfill as land_in_parts
-        from pipelines.report.summary import backfilled, landed
+        from pipelines.report.outcomes import backfilled, landed
         from pipelines.vault import open_vault
 
         asked = Asked(files, observed_at, observed_at_pointer, documents_pointer)
@@ -95,7 +95,7 @@ for _kind, _documents in {"orders": "orders", "menus": "menus", "stores": "store
 def land_reprocess(*, settings: Settings, locked: Locked) -> None:
     """Validate quarantined documents again, and restore fields that settings have since allowed in plain text."""
     from pipelines.landing import reprocess_quarantine
-    from pipelines.report.summary import landed
+    from pipelines.report.outcomes import landed
     from pipelines.vault import open_vault
 
     with locked("ordermart land reprocess"), open_vault(settings) as vault:

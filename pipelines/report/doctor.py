@@ -25,8 +25,7 @@ from pipelines.notify import channels_of, last_backup, standing
 from pipelines.partner.token import missing_credentials
 from pipelines.privacy import PrivacyError, erasure_log, read_log
 from pipelines.record import runs
-from pipelines.report.status import last_runs
-from pipelines.report.summary import lost_keys, unused_statuses
+from pipelines.report.status import last_runs, lost_keys, unused_statuses
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys

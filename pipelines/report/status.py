@@ -1,5 +1,7 @@
 """Show in one look how things stand: the last run, the release, what waits, alarms, the lock, the disk.
 
+Settings that look wrong are named, too: a file that lost keys, and statuses of sales that no order has.
+
 Reads small files, the work list and the current release; requests nothing from the service or Dagster, so that it
 answers at once, whatever else is broken. It imports neither Dagster nor the warehouse, which take seconds.
 """
@@ -19,12 +21,14 @@ from pipelines.clock import utc_now
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList, due_by_reason
 from pipelines.ingest.lock import lock_holder
+from pipelines.literals import one_line as plain
 from pipelines.notify import last_backup, standing
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs, runs
-from pipelines.report.text import moment
+from pipelines.report.text import counted, moment
+from pipelines.settings import given_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipelines.record import Run
@@ -52,7 +56,7 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
     data_dir, hours, schedule = settings.data_dir, settings.notify.max_age_hours, settings.schedule
     holder = lock_holder(data_dir)
     last = last_runs(data_dir, is_any_alive=holder is not None)
-    work_list = _work_list(data_dir)
+    work_list, backup = _work_list(data_dir), last_backup(data_dir)
     return {
         "is_stale": last.is_stale(now, hours),
         "max_age_hours": hours,
@@ -76,7 +80,7 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
         "release": _release(current_release(settings.data_dir / "published"), now),
         "publication_due": _deferred(data_dir),
         "verification": _verification(data_dir),
-        "last_backup": _backup(data_dir),
+        "last_backup": {"taken_at": _text(backup.taken_at), "path": backup.path} if backup else None,
         "work_list": work_list or {},
         "work_list_error": None if work_list is not None else "missing, or it cannot be read: `ordermart inventory`",
         "alarms": [{"cause": a.cause, "since": _text(a.since), "text": a.text} for a in standing(data_dir)],
@@ -197,11 +201,6 @@ def _verification(data_dir: Path) -> dict[str, Any] | None:
         return {"verified_at": None, "orders": 0, "tables": 0, "differing": 0}
 
 
-def _backup(data_dir: Path) -> dict[str, Any] | None:
-    last = last_backup(data_dir)
-    return {"taken_at": _text(last.taken_at), "path": last.path} if last else None
-
-
 def _work_list(data_dir: Path) -> dict[str, dict[str, int]] | None:
     """Return by kind how many ids are due, also by reason, and how many are waiting, started or given up.
 
@@ -283,3 +282,57 @@ def _release_lines(release: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"Quarantined or failed: {total:,}" + "".join(
         f"; {row['kind']} {row['reason']} {row['count']:,}" for row in quarantine
     )
+
+
+_FEWEST_ORDERS = 20  # that show which statuses there are
+_MOST_KEYS = 8
+
+
+def lost_keys(settings: Settings, earlier: Iterable[Run]) -> Iterator[str]:
+    """Yield a sentence if the settings file lost keys since the last good run that is remembered."""
+    good = [run.keys for run in earlier if run.verdict == "good"]
+    lost = sorted(set(good[-1]) - given_keys(settings.file)) if good else []
+    if lost := [_shown(key) for key in lost if _is_known(settings, key)]:
+        keys = ", ".join(lost[:_MOST_KEYS]) + (", …" if len(lost) > _MOST_KEYS else "")
+        yield (
+            f"{settings.file.name} lacks {counted(len(lost), 'key', 'keys')} of the last good run: {keys}. Was it cut "
+            "off? Write them again, with their defaults of ordermart.toml if they are meant to go"
+        )
+
+
+def _is_known(settings: Settings, key: str) -> bool:
+    """Tell whether there is such a setting: a release may have given it up."""
+    found: Any = settings
+    for part in key.split("."):
+        found = getattr(found, part, None)
+    return found is not None
+
+
+def _shown(key: str) -> str:
+    *tables, name = key.split(".")
+    return f"[{'.'.join(tables)}] {name}"
+
+
+def unused_statuses(settings: Settings) -> Iterator[str]:
+    """Yield a sentence if no order of the release has a status that counts as a sale, though some are named."""
+    release = current_release(settings.data_dir / "published")
+    if release is None or not settings.sales.counted_statuses:
+        return
+    try:
+        with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
+            seen = statuses(db)
+    except duckdb.Error:
+        return  # its reader names the fault
+    is_enough = sum(number for _, number in seen) >= _FEWEST_ORDERS
+    if is_enough and {status for status, _ in seen}.isdisjoint(settings.sales.counted_statuses):
+        yield f"no order has a status of [sales] counted_statuses; orders have {named(seen)}"
+
+
+def statuses(db: duckdb.DuckDBPyConnection) -> list[tuple[str | None, int]]:
+    """Return the statuses of orders, the most frequent first, with their numbers of orders."""
+    return db.execute("select status, count(*) as n from mart.orders group by 1 order by n desc, 1").fetchall()
+
+
+def named(seen: Sequence[tuple[str | None, int]]) -> str:
+    """Return the first statuses with their numbers of orders, for a sentence."""
+    return ", ".join(f"{plain(status or 'none')} {number:,}" for status, number in seen[:_MOST_KEYS])

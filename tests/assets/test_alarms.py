@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.landing import Load
 from pipelines.record import Step
-from pipelines.report.summary import drift_and_silence, summary
+from pipelines.report.outcomes import drift_and_silence, summary
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 from pipelines.warehouse import build, publish

@@ -16,7 +16,7 @@ import pytest
 
 from pipelines.definitions import wiring
 from pipelines.ingest.lock import run_lock
-from pipelines.report.summary import TRY
+from pipelines.report.outcomes import TRY
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import tables

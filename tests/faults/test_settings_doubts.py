@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.notify import standing
 from pipelines.record import NIGHT, new_run
-from pipelines.report.summary import lost_keys
+from pipelines.report.status import lost_keys
 from pipelines.settings import given_keys, load_settings
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pipelines.landing import Backfilled, Refusal
-from pipelines.report.summary import backfilled
+from pipelines.report.outcomes import backfilled
 
 
 def test_backfill_summary_lists_counts_and_rejections() -> None:

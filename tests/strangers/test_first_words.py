@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipelines.cli import app
-from pipelines.report.summary import _unnamed
+from pipelines.report.outcomes import _unnamed
 from pipelines.settings import load_settings
 from pipelines.vault import VaultError, read_keys
 
