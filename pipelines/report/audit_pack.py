@@ -6,6 +6,7 @@ under another name and renamed when complete.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import hashlib
 import importlib.metadata
@@ -62,15 +63,16 @@ _DAYS = ("business_date", "closed_business_date")
 _FORMULA = r"^[=+@\t\r-]"
 _NUMBER = r"^[+-]?[0-9]+([.][0-9]+)?$"  # harmless, and amounts that a column holds as text stay amounts
 _PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")
-_READ_ME = """Audit pack for {period}: {first} to {last}
-made {made} from release {release}, published {published}
+_READ_ME = """Audit pack for {name}: {period.first_day} to {period.last_day}
+made {made} from release {manifest.id}, published {manifest.published_at}
 
 Ledger entries newer than the release are in ledger/ and closes.csv, but not in tables/.
 
 ledger/          every entry of the ledger, and the rows (Parquet) of the entries about this period
 closes.csv       the orders of the period as they were at close, under the active closes
 tables/          tables of the release, by name; tables with a business date only for the period
-receipts/        {receipts} orders, sampled at random (seed {seed}) from {population}, with their arithmetic
+receipts/        {receipts} orders, sampled at random (seed {seed}) from the {population:,} orders of the period, with \
+their arithmetic
 settings.json    the settings, without secrets
 versions.json    the release, the hashes of its files, and the versions of the software
 period.json      the first and the last day of the period
@@ -114,9 +116,21 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
         with released(settings) as release:
             _tables(release, period, draft)
             population = _closes(release, period, Closes(entries), closed, draft)
-            drawn = _receipts(release, population, sample, seed, draft)
-            _versions(release, draft)
-            _read_me(release, period, draft, drawn, seed, len(population))
+            drawn = sorted(random.Random(seed).sample(population, min(sample, len(population))))  # noqa: S311 - repeatable
+            for order_id in drawn:
+                _write(draft / "receipts" / f"{order_id}.txt", "\n".join(receipt(release.con, order_id)) + "\n")
+            manifest = release.manifest
+        read_me = _READ_ME.format(
+            period=period,
+            name=period.name or period.first_day,
+            made=utc_now().isoformat(timespec="seconds"),
+            manifest=manifest,
+            receipts=len(drawn),
+            seed=seed,
+            population=len(population),
+        )
+        _write(draft / "README.txt", read_me)
+        _write(draft / "versions.json", _json({"release": msgspec.to_builtins(manifest), "packages": _packages()}))
         _write(draft / "settings.json", _json(_shown(settings)))
         _write(draft / "head.txt", verified.head + "\n")
         _write(draft / "period.json", _json({"first_day": period.first_day, "last_day": period.last_day}))
@@ -128,7 +142,7 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    return Pack(out, len(files) + 1, drawn, verified.head, hashlib.sha256(sums.encode()).hexdigest())
+    return Pack(out, len(files) + 1, len(drawn), verified.head, hashlib.sha256(sums.encode()).hexdigest())
 
 
 def _ledger(ledger: Ledger, entries: list[Entry], period: Period, draft: Path) -> list[Path]:
@@ -186,36 +200,13 @@ def _closes(release: Released, period: Period, closes: Closes, files: list[Path]
     return [row[0] for row in found]
 
 
-def _receipts(release: Released, population: list[int], sample: int, seed: int, draft: Path) -> int:
-    drawn = sorted(random.Random(seed).sample(population, min(sample, len(population))))  # noqa: S311 - repeatable
-    for order_id in drawn:
-        _write(draft / "receipts" / f"{order_id}.txt", "\n".join(receipt(release.con, order_id)) + "\n")
-    return len(drawn)
-
-
-def _versions(release: Released, draft: Path) -> None:
-    packages = {}
+def _packages() -> dict[str, str]:
+    """Return the versions of the software that a figure may depend on."""
+    found = dict.fromkeys(_PACKAGES, "not installed")
     for name in _PACKAGES:
-        try:
-            packages[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            packages[name] = "not installed"
-    _write(draft / "versions.json", _json({"release": msgspec.to_builtins(release.manifest), "packages": packages}))
-
-
-def _read_me(release: Released, period: Period, draft: Path, drawn: int, seed: int, population: int) -> None:
-    text = _READ_ME.format(
-        period=period.name or period.first_day,
-        first=period.first_day,
-        last=period.last_day,
-        made=utc_now().isoformat(timespec="seconds"),
-        release=release.manifest.id,
-        published=release.manifest.published_at,
-        receipts=drawn,
-        seed=seed,
-        population=f"the {population:,} orders of the period",
-    )
-    _write(draft / "README.txt", text)
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def _shown(settings: Settings) -> dict[str, Any]:

@@ -74,6 +74,19 @@ class MissingPackageError(Exception):
     """The package mcp is not installed; the message says how to install it."""
 
 
+class QueryError(Exception):
+    """A query has no answer; the message says why, in the database's words or as the limit that it exceeded."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one query may use."""
+
+    seconds: float = 30.0
+    memory_mib: int = 1024
+    max_rows: int = 1000
+
+
 def server(settings: Settings, limits: Limits) -> MCPServer[Any]:
     """Return the server with its tools; raise MissingPackageError without the package mcp."""
     try:
@@ -93,9 +106,9 @@ class Tools:
     """The tools of one data folder; their docstrings are what an assistant reads of them."""
 
     def __init__(self, settings: Settings, limits: Limits) -> None:
-        self._settings = settings
-        self._queries = LimitedQueries(settings.data_dir, limits)
-        self._limits = ReadLimits(dt.timedelta(seconds=limits.seconds), limits.memory_mib)
+        self._settings, self._limits = settings, limits
+        self._in_process = ReadLimits(dt.timedelta(seconds=limits.seconds), limits.memory_mib)
+        self._turn = threading.Lock()
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Return every tool."""
@@ -141,11 +154,11 @@ class Tools:
         """
         if max_rows < 1:
             raise QueryError(f"max_rows is {max_rows}; it must be at least 1")
-        return self._queries.select(sql, max_rows=max_rows)
+        return self._select(sql, max_rows=max_rows)
 
     def explain_order(self, order_id: int) -> str:
         """Write an order's receipt: each amount with its JSON pointer, each sum written out, and its history."""
-        lines = explain_order(self._settings, order_id, self._limits)
+        lines = explain_order(self._settings, order_id, self._in_process)
         left = len(lines) - MAX_LINES
         return _cut("\n".join(lines[:MAX_LINES]) + (f"\n… {left:,} more lines" if left > 0 else ""))
 
@@ -161,14 +174,57 @@ class Tools:
             *([f"business_date >= {_date(first_date)}"] if first_date else []),
             *([f"business_date <= {_date(last_date)}"] if last_date else []),
         ]
-        return self._queries.select(_COVERAGE.format(where=" and ".join(where) or "true"))
+        return self._select(_COVERAGE.format(where=" and ".join(where) or "true"))
 
     def open_questions(self) -> str:
         """List what the partner's interface leaves open: the assumption made, the evidence, the orders affected."""
-        return _cut(questions(self._settings, limits=self._limits))
+        return _cut(questions(self._settings, limits=self._in_process))
+
+    def _select(self, sql: str, max_rows: int | None = None) -> dict[str, Any]:
+        """Return the release's id, columns, rows as JSON has them, and whether there are more rows.
+
+        Amounts, times and integers above 2^53 are texts. One query runs at a time. Raise QueryError, or NoReleaseError
+        before the first release.
+        """
+        published = self._settings.data_dir / "published"
+        release = current_release(published)
+        if release is None:
+            raise NoReleaseError(f"there is no release in {published}: run `ordermart run` first")
+        request = {
+            "database": str(release / DATABASE),
+            "sql": sql,
+            "max_rows": min(self._limits.max_rows, max_rows or self._limits.max_rows),
+            "memory_bytes": self._limits.memory_mib * MIB,
+        }
+        with self._turn:
+            return {"release_id": release.name, **self._answer(request)}
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            # -I and an empty environment: no setting, secret or path of this process reaches the query
+            done = subprocess.run(  # noqa: S603 -- a program of this package
+                [sys.executable, "-I", str(PROCESS)],
+                input=json.dumps(request),
+                env={},
+                capture_output=True,
+                encoding="utf-8",
+                timeout=self._limits.seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise QueryError(
+                f"the query took longer than {self._limits.seconds:g} seconds: read fewer rows or group them"
+            ) from None
+        if done.returncode != 0:
+            why = (done.stderr.splitlines() or [f"most likely at its limit of {self._limits.memory_mib} MiB"])[-1]
+            raise QueryError(f"the query's process ended with code {done.returncode}: {why}")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        if "error" in answer:
+            raise QueryError(answer["error"])
+        return answer
 
     def _records(self, sql: str) -> list[dict[str, Any]]:
-        answer = self._queries.select(sql)
+        answer = self._select(sql)
         names = [column["name"] for column in answer["columns"]]
         return [dict(zip(names, row, strict=True)) for row in answer["rows"]]
 
@@ -196,66 +252,3 @@ def _date(text: str) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text):,} characters)"
-
-
-class QueryError(Exception):
-    """A query has no answer; the message says why, in the database's words or as the limit that it exceeded."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one query may use."""
-
-    seconds: float = 30.0
-    memory_mib: int = 1024
-    max_rows: int = 1000
-
-
-class LimitedQueries:
-    """Selects on whatever release of a data folder is current, one at a time."""
-
-    def __init__(self, data: Path, limits: Limits) -> None:
-        self._published = data / "published"
-        self.limits = limits
-        self._turn = threading.Lock()
-
-    def select(self, sql: str, max_rows: int | None = None) -> dict[str, Any]:
-        """Return the release's id, columns, rows as JSON has them, and whether there are more rows.
-
-        Amounts, times and integers above 2^53 are texts. Raise QueryError, or NoReleaseError before the first release.
-        """
-        release = current_release(self._published)
-        if release is None:
-            raise NoReleaseError(f"there is no release in {self._published}: run `ordermart run` first")
-        request = {
-            "database": str(release / DATABASE),
-            "sql": sql,
-            "max_rows": min(self.limits.max_rows, max_rows or self.limits.max_rows),
-            "memory_bytes": self.limits.memory_mib * MIB,
-        }
-        with self._turn:
-            return {"release_id": release.name, **self._answer(request)}
-
-    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            # -I and an empty environment: no setting, secret or path of this process reaches the query
-            done = subprocess.run(  # noqa: S603 -- a program of this package
-                [sys.executable, "-I", str(PROCESS)],
-                input=json.dumps(request),
-                env={},
-                capture_output=True,
-                encoding="utf-8",
-                timeout=self.limits.seconds,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise QueryError(
-                f"the query took longer than {self.limits.seconds:g} seconds: read fewer rows or group them"
-            ) from None
-        if done.returncode != 0:
-            why = (done.stderr.splitlines() or [f"most likely at its limit of {self.limits.memory_mib} MiB"])[-1]
-            raise QueryError(f"the query's process ended with code {done.returncode}: {why}")
-        answer: dict[str, Any] = json.loads(done.stdout)
-        if "error" in answer:
-            raise QueryError(answer["error"])
-        return answer

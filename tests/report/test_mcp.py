@@ -16,8 +16,9 @@ from pipelines import cli
 from pipelines.finance.released import FinanceError, ReadLimits, released
 from pipelines.read import NoReleaseError
 from pipelines.report.explain import explain_order
-from pipelines.report.mcp_server import MIB, LimitedQueries, Limits, QueryError
+from pipelines.report.mcp_server import MIB, Limits, QueryError, Tools
 from pipelines.report.query_process import MAX_ANSWER, open_release
+from pipelines.settings import load_settings
 from tests.canaries import Marks
 
 if TYPE_CHECKING:
@@ -126,9 +127,9 @@ def test_duckdb_refuses_all_but_reading_the_release(world: World) -> None:
 )
 def test_query_beyond_a_limit_is_an_error(world: World, sql: str, limits: Limits, message: str) -> None:
     """A query ends at its limit of time or memory with a sentence, and the next one works."""
-    queries = LimitedQueries(world.settings.data_dir, limits)
+    queries = Tools(world.settings, limits)
     with pytest.raises(QueryError, match=message):
-        queries.select(sql)
+        queries.query(sql)
 
 
 @pytest.mark.parametrize(
@@ -178,42 +179,41 @@ def test_other_tools_read_within_the_same_limits(world: World, sql: str, limits:
 def test_query_about_the_engine_is_refused(world: World, sql: str) -> None:
     """Neither settings nor the path of the file are shown, whichever way they are asked for."""
     with pytest.raises(QueryError, match=r"only one SELECT|is refused"):
-        LimitedQueries(world.settings.data_dir, Limits(seconds=240)).select(sql)
+        Tools(world.settings, Limits(seconds=240)).query(sql)
 
 
 @pytest.mark.slow
 def test_limit_of_answers_counts_names(world: World) -> None:
     """A column name of 200 KB, and types and errors as long, are no way past the limit."""
-    queries = LimitedQueries(world.settings.data_dir, Limits(seconds=240))
+    queries = Tools(world.settings, Limits(seconds=240))
     with pytest.raises(QueryError, match="names and types of the columns have"):
-        queries.select(f'select 1 as "{"n" * 200_000}"')
+        queries.query(f'select 1 as "{"n" * 200_000}"')
     fields = ", ".join(f"'field_{n}': 1" for n in range(5_000))
-    assert len(json.dumps(queries.select(f"select {{{fields}}} as s"))) < MAX_ANSWER + 20_000
+    assert len(json.dumps(queries.query(f"select {{{fields}}} as s"))) < MAX_ANSWER + 20_000
     with pytest.raises(QueryError) as error:
-        queries.select(f'select "{"n" * 200_000}" from core.orders')
+        queries.query(f'select "{"n" * 200_000}" from core.orders')
     assert len(str(error.value)) < 20_000
 
 
 @pytest.mark.slow
 def test_query_answer_is_limited_in_size(world: World) -> None:
     """Rows, characters of a value and of the answer are limited; the server's limit of rows wins."""
-    queries = LimitedQueries(world.settings.data_dir, Limits(seconds=240, max_rows=5))
-    answer = queries.select("select range as n, 2::hugeint ** 100 as big from range(9)", max_rows=100)
+    queries = Tools(world.settings, Limits(seconds=240, max_rows=5))
+    answer = queries.query("select range as n, 2::hugeint ** 100 as big from range(9)", max_rows=100)
     assert [row[0] for row in answer["rows"]] == [0, 1, 2, 3, 4]
     assert answer["is_truncated"] is True
-    long = queries.select("select repeat('x', 50000) as text from range(3)")
+    long = queries.query("select repeat('x', 50000) as text from range(3)")
     assert long["rows"][0][0].endswith("… (50,000 characters)")
-    wide = LimitedQueries(world.settings.data_dir, Limits(seconds=240)).select(
-        "select repeat('x', 9000) as text from range(90)"
-    )
+    wide = Tools(world.settings, Limits(seconds=240)).query("select repeat('x', 9000) as text from range(90)")
     assert len(json.dumps(wide["rows"])) <= MAX_ANSWER + 1_000
     assert wide["is_truncated"] is True
 
 
 def test_mcp_without_a_release_says_what_to_run(tmp_path: Path) -> None:
     """Before the first release a query is an error that names the command."""
+    (tmp_path / "ordermart.toml").touch()
     with pytest.raises(NoReleaseError, match="run `ordermart run` first"):
-        LimitedQueries(tmp_path, Limits()).select("select 1")
+        Tools(load_settings(tmp_path / "ordermart.toml", {}), Limits()).query("select 1")
 
 
 def test_mcp_without_the_extra_says_how_to_install_it(
