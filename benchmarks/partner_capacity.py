@@ -21,9 +21,11 @@ from typing import Any
 
 import msgspec
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from pipelines.partner import Fetched, PartnerClient, fetch_all
-from pipelines.sandbox.process import Sandbox
 from pipelines.settings import Secret, load_settings
+from tests.service.process import StandIn
 
 SETTLED_SECONDS, WITHIN, MEAN_SECONDS = 30, 0.25, 10
 MOST_REFUSED = 0.02
@@ -69,7 +71,7 @@ def main() -> int:
     trouble = {"capacity": capacities, "capacity_seconds": chosen.seconds, "latency_seconds": chosen.latency}
     with tempfile.TemporaryDirectory() as folder:
         ids = Path(folder) / "ids"
-        with Sandbox(ids=ids, orders=500, stores=4, days=5) as sandbox:
+        with StandIn(ids=ids, orders=500, stores=4, days=5) as sandbox:
             asked = [int(line) for line in ids.read_text().split()]
             sandbox.set_faults(**trouble)
             sandbox.clear_record()

@@ -44,7 +44,6 @@ from pipelines.run.under_way import Asked, perform
 from pipelines.sandbox import story
 from pipelines.sandbox.process import Sandbox
 from pipelines.sandbox.story import FEE
-from pipelines.sandbox.webhooks import events
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
@@ -300,7 +299,7 @@ def _changed(world: World, state: State, now: dt.datetime) -> list[int]:
         return [order_id for order_id, at in placed.items() if at <= now]
     last = dt.datetime.fromisoformat(state.now)
     recent = [order_id for order_id, at in placed.items() if last - _CHANGING <= at <= now]
-    found = events(world, int(last.timestamp()), int(now.timestamp()), recent)
+    found = world.events(int(last.timestamp()), int(now.timestamp()), recent)
     return sorted({event.id for event in found if event.topic.startswith("orders.")})
 
 
@@ -330,18 +329,17 @@ def advance_with_webhooks(settings: Settings, sandbox: Sandbox, now: dt.datetime
     """Move the world's clock to `now` while the receiver listens; return how many webhooks were acknowledged."""
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
     with _receiver(settings, secret) as address:
-        sandbox.clear_record()
-        sandbox.set_webhooks(to=address, signature="standard_webhooks", secret=secret, lost=_LOST, at_once=4)
+        sandbox.set_webhooks(to=address, secret=secret, lost=_LOST)
         try:
             sandbox.set_clock(now)
             deadline = time.monotonic() + _PATIENCE_SECONDS
-            while (sent := sandbox.served()["webhooks"])["pending"]:
+            while (sent := sandbox.sent())["pending"]:
                 if time.monotonic() > deadline:
                     raise DeliveryError(f"{sent['pending']} webhooks were not answered in {_PATIENCE_SECONDS:g} s")
                 time.sleep(0.1)
         finally:
             sandbox.set_webhooks()
-    return len(sent["acknowledged"])
+    return sent["acknowledged"]
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.server.embed import Server
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
 _BACKLOG = 1024
 
@@ -34,7 +34,7 @@ def claimed(host: str, port: int = 0) -> int:
 
 
 async def serve_until_stopped(
-    app: Starlette, host: str, port: int, path: str, *, patience_seconds: float, **options: Any
+    app: ASGIApp, host: str, port: int, path: str, *, patience_seconds: float, **options: Any
 ) -> None:
     """Serve until told to stop, and print where, with this path, once the first connection is accepted.
 

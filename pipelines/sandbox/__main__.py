@@ -1,6 +1,6 @@
 """The command `ordermart sandbox serve`, and `python -m pipelines.sandbox`: the one list of the sandbox's flags.
 
-Serves a world over HTTP on loopback until told to stop. Flags for tests and the demo are hidden from help.
+Serves a world over HTTP on loopback until told to stop. Flags for the demo are hidden from help.
 """
 
 from __future__ import annotations
@@ -11,16 +11,21 @@ import sys
 import threading
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-_LAST_DAY = datetime(2026, 10, 31)  # noqa: DTZ001 -- a day, not a moment
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp
+
+    from pipelines.sandbox.world import Config, World
+
+_HOST = "127.0.0.1"
 _PATIENCE_SECONDS = 1  # how long to wait at the end for clients that keep their connection open
 
-
-def _hidden(help: str) -> Any:  # noqa: A002 -- typer's name for it
-    return typer.Option(hidden=True, help=help)
+_LAST_DAY = datetime(2026, 10, 31)  # noqa: DTZ001 -- a day, not a moment
 
 
 def serve(
@@ -36,67 +41,61 @@ def serve(
     until: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="Last day with orders.")] = _LAST_DAY,
     client_id: Annotated[str, typer.Option(help="The client_id to accept.")] = "sandbox",
     client_secret: Annotated[str, typer.Option(help="The client_secret to accept.")] = "sandbox",  # noqa: S107
-    host: Annotated[str, _hidden("Address to listen on.")] = "127.0.0.1",
-    menu_faults: Annotated[float | None, _hidden("Share of menus, where it is another one.")] = None,
-    fault_kind: Annotated[list[str] | None, _hidden("Only these kinds.")] = None,
-    token_life_seconds: Annotated[int, _hidden("Of each token.")] = 3600,
-    dialect: Annotated[str, _hidden("How it answers.")] = "standard",
-    trouble: Annotated[list[str] | None, _hidden("NAME=VALUE, such as rate_500=0.1.")] = None,
-    webhooks: Annotated[list[str] | None, _hidden("NAME=VALUE, such as to=URL.")] = None,
     story: Annotated[bool, typer.Option("--story", hidden=True, help="The demo's world.")] = False,
     watch_stdin: Annotated[bool, typer.Option("--watch-stdin", hidden=True, help="Stop when input ends.")] = False,
 ) -> None:
     """Serve a generated partner service on loopback until stopped: a seeded world with known faults."""
+    from pipelines.sandbox.app import Service, make_app
+    from pipelines.sandbox.world import Config
+
+    serve_world(
+        Config(seed=seed, stores=stores, orders=orders, days=days, until=until.date(), faults=faults, story=story),
+        lambda world: make_app(Service(world, (client_id, client_secret))),
+        port=port,
+        truth=truth,
+        ids=ids,
+        watch_stdin=watch_stdin,
+    )
+
+
+def serve_world(
+    config: Config,
+    application: Callable[[World], ASGIApp],
+    *,
+    port: int,
+    path: str = "",
+    truth: Path | None = None,
+    ids: Path | None = None,
+    watch_stdin: bool = False,
+) -> NoReturn:
+    """Make a world, serve its application on loopback until told to stop, and exit: 2 if it cannot be served.
+
+    `path` ends the address that is printed; `watch_stdin` stops it when its input ends.
+    """
     import asyncio
 
     import msgspec
 
     from pipelines.listening import ListenError, claimed, serve_until_stopped
-    from pipelines.sandbox.app import Service, make_app
-    from pipelines.sandbox.dialects import DIALECTS
-    from pipelines.sandbox.fault_injection import pairs
-    from pipelines.sandbox.fault_injection import trouble as trouble_of
-    from pipelines.sandbox.webhooks import webhooks as webhooks_of
-    from pipelines.sandbox.world import Config, World
+    from pipelines.sandbox.world import World
 
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: sys.exit(0))  # while the world is made; the server has its own
     if watch_stdin:  # a parent with the other end of the pipe cannot leave this process behind, however it ends
         threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
     try:
-        claimed(host, port)
-        config = Config(
-            seed=seed,
-            stores=stores,
-            orders=orders,
-            days=days,
-            until=until.date(),
-            faults=faults,
-            menu_faults=menu_faults,
-            fault_kinds=tuple(fault_kind or ()),
-            story=story,
-        )
-        service_faults, sending = trouble_of(pairs(trouble or ())), webhooks_of(pairs(webhooks or ()))
+        claimed(_HOST, port)
         world = World(config)
-    except (ListenError, ValueError) as error:
-        typer.echo(f"ordermart: {error}", err=True)
+    except (ListenError, ValueError) as wrong:
+        sys.stderr.write(f"ordermart: {wrong}\n")
         sys.exit(2)
-    service = Service(
-        world,
-        client_id=client_id,
-        client_secret=client_secret,
-        token_life_seconds=token_life_seconds,
-        dialect=DIALECTS[dialect](),
-    )
-    service.set_faults(service_faults)
-    service.sender.webhooks = sending
+    app = application(world)
     if truth is not None:
         truth.write_bytes(b"".join(msgspec.json.encode(fault) + b"\n" for fault in world.truth()))
     if ids is not None:
         ids.write_text("".join(f"{order_id}\n" for order_id in world.order_ids), encoding="ascii")
-    app, prefix = make_app(service), service.dialect.prefix
-    port = port or claimed(host)
-    asyncio.run(serve_until_stopped(app, host, port, prefix, patience_seconds=_PATIENCE_SECONDS))
+    port = port or claimed(_HOST)
+    asyncio.run(serve_until_stopped(app, _HOST, port, path, patience_seconds=_PATIENCE_SECONDS))
     # Granian's threads may still be closing connections, and crash when Python is taken down under them.
     sys.stdout.flush()
     sys.stderr.flush()

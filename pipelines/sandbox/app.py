@@ -1,80 +1,67 @@
-"""The HTTP application of the sandbox: interface sections 4 and 5 over a world, in a dialect; access tokens; control.
+"""The HTTP application of the sandbox: interface sections 4 and 5 over a world; tokens; webhooks; control.
 
-Details that the interface leaves open (paths of authenticate and stores, bodies of errors) are those of a dialect.
-Service faults are injected by `fault_injection`. Tests control the sandbox below /_sandbox, which needs no token and is
-not part of the interface:
+Details that the interface leaves open (paths of authenticate and stores, bodies of errors) are as ordermart.toml has
+them. The clock and the webhooks are controlled below /_sandbox, which needs no token and is not part of the interface:
 
     GET, POST /_sandbox/clock      {"now": …}; moving it forward sends webhooks for the events in between
-    GET, POST /_sandbox/faults     the flags of Trouble; omitted ones are off
-    GET, POST /_sandbox/webhooks   the flags of Webhooks
-    GET, DELETE /_sandbox/served   requests, responses, injected faults and webhooks; DELETE clears them
-    POST /_sandbox/revoke          invalidate every token issued so far
+    GET, POST /_sandbox/webhooks   what became of those sent; POST: the fields of Webhooks, for those to come
+
+Webhooks are signed, tried again, and at times lost, as seed decides.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import datetime as dt
 import hashlib
 import hmac
+import ipaddress
 import time
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
+import aiohttp
 import msgspec
+from standardwebhooks import Webhook
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
+from starlette.responses import Response
 from starlette.routing import Route
 
-from pipelines.sandbox.dialects import Dialect, json
-from pipelines.sandbox.fault_injection import FaultInjector, TroubleError, trouble
-from pipelines.sandbox.webhooks import Sender, events, webhooks
+from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
-    from pipelines.sandbox.fault_injection import Trouble
-    from pipelines.sandbox.webhooks import Event
-    from pipelines.sandbox.world import World
+    from pipelines.sandbox.world import Event, World
 
+    Shape = Callable[[str, int, str, str], tuple[dict[str, str], bytes]]
+
+ROOT = "/v1/partner_developers"
+_AT_ONCE = 4  # webhooks
+_TRIES = 3  # of one that is not answered with 2xx
+_TIMEOUT = aiohttp.ClientTimeout(total=10)
 # The longest text that can be a 64-bit id.
 _ID_DIGITS = 19
 
 
 class Service:
-    """A world at a moment: the documents as they are then, with encoded orders cached."""
+    """A world at a moment: the documents as they are then, with encoded orders cached. `shape` makes its webhooks."""
 
     def __init__(
-        self,
-        world: World,
-        *,
-        client_id: str,
-        client_secret: str,
-        token_life_seconds: int = 3600,
-        dialect: Dialect | None = None,
+        self, world: World, credentials: tuple[str, str] = ("sandbox", "sandbox"), shape: Shape | None = None
     ) -> None:
-        secret = hashlib.sha256(f"sandbox/{world.config.seed}/{client_secret}".encode()).digest()
         self.world = world
-        self.dialect = dialect or Dialect()
-        self.tokens = Tokens(secret, token_life_seconds)
-        self.injector = FaultInjector(world.config.seed, self.dialect.error, self.tokens.revoke)
+        self.tokens = Tokens(hashlib.sha256(f"sandbox/{world.config.seed}/{credentials[1]}".encode()).digest())
         self.now = world.end
-        self.sender = Sender(world.config.seed, self.dialect.hint, self._sent)
-        self._token_life_seconds = token_life_seconds
-        self.credentials = (client_id, client_secret)
+        self.sender = Sender(world.config.seed, shape or _webhook)
+        self.credentials = credentials
         self._settled: dict[int, tuple[int, bytes]] = {
             order_id: (settled, body) for order_id, settled, body in world.orders()
         }
         self._menus: dict[tuple[int, dt.datetime], bytes | None] = {}
-
-    def accepts(self, token: str) -> bool:
-        """Return whether a request with this token is answered."""
-        if self.dialect.is_secret_the_token:
-            return token == self.credentials[1]
-        return self.tokens.valid(token)
 
     def order(self, order_id: int) -> bytes | None:
         """Return the order as it is now."""
@@ -83,10 +70,6 @@ class Service:
             return None
         return kept[1] if kept[0] <= self.now.timestamp() else self.world.order(order_id, self.now)
 
-    def unsettled(self, since: int) -> list[int]:
-        """Return the ids of orders that are placed or change after this moment."""
-        return [order_id for order_id, (settled, _) in self._settled.items() if settled > since]
-
     def menu(self, menu_id: int) -> bytes | None:
         """Return the menu as it is now."""
         key = (menu_id, self.now)
@@ -94,60 +77,47 @@ class Service:
             self._menus[key] = self.world.menu(menu_id, self.now)
         return self._menus[key]
 
-    def store(self, store_id: int) -> bytes | None:
-        """Return the store record as it is now."""
-        record = self.world.store(store_id, self.now)
-        return None if record is None else self.dialect.details(self.dialect.store_record(record))
-
-    def stores(self) -> list[bytes]:
-        """Return all stores' records as they are now."""
-        found = (self.world.store(store_id, self.now) for store_id in self.world.store_ids)
-        return [record for record in found if record is not None]
-
-    def move(self, now: dt.datetime) -> None:
-        """Set the clock."""
-        self.now = now
+    def move(self, now: dt.datetime) -> int:
+        """Set the clock, and tell of the events in between; return how many webhooks this sends."""
+        before, self.now = int(self.now.timestamp()), now
         self._menus.clear()
-
-    def set_faults(self, trouble: Trouble) -> None:
-        """Replace the service faults."""
-        life = trouble.token_life_seconds
-        self.tokens.life_seconds = self._token_life_seconds if life is None else life
-        self.injector.set(trouble)
-
-    def _sent(self, event: Event) -> None:
-        if event.topic == "orders.create":
-            self.injector.announced(event.id)
+        if not self.sender.webhooks.to:
+            return 0
+        unsettled = [order_id for order_id, (settled, _) in self._settled.items() if settled > before]
+        return self.sender.send(self.world.events(before, int(now.timestamp()), unsettled))
 
 
-def make_app(service: Service, middleware: Sequence[Middleware] = ()) -> Starlette:
-    """Return the ASGI application, with the control API; `middleware` wraps it, outermost first."""
-    dialect = service.dialect
-    operations = [
-        ("authenticate", dialect.authenticate, _authenticate(service)),
-        ("orders", dialect.order, _reader(service, service.order)),
-        ("menus", dialect.menu, _reader(service, service.menu)),
-        ("stores", dialect.store, _reader(service, service.store)),
-        ("store_list", dialect.store_list, _guarded(service, partial(_store_list, service))),
-    ]
+def make_app(service: Service) -> Starlette:
+    """Return the ASGI application, with the control API."""
     routes = [
-        Route(
-            dialect.prefix + path,
-            endpoint,
-            methods=["POST" if name == "authenticate" else "GET"],
-            middleware=[Middleware(partial(service.injector.around, name))],
-        )
-        for name, path, endpoint in operations
+        Route(f"{ROOT}/authenticate", _authenticate(service), methods=["POST"]),
+        Route(f"{ROOT}/orders/{{id}}", _reader(service, service.order)),
+        Route(f"{ROOT}/menus/{{id}}", _reader(service, service.menu)),
+        Route(f"{ROOT}/stores/{{id}}", _reader(service, lambda id_: service.world.store(id_, service.now))),
+        Route(f"{ROOT}/stores", _guarded(service, lambda _: _json(service.world.store_list(service.now)))),
+        Route("/_sandbox/clock", _clock(service), methods=["GET", "POST"]),
+        Route("/_sandbox/webhooks", _webhooks(service), methods=["GET", "POST"]),
     ]
-    return Starlette(routes=[*routes, *_control_api(service)], middleware=middleware)
+    return Starlette(routes=routes)
+
+
+def _json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(body, status, headers, media_type="application/json")
+
+
+def error(status: int, text: str) -> Response:
+    """Return the answer of a status that is no success."""
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    return _json(msgspec.json.encode({"error": text}), status, headers)
 
 
 def _guarded(service: Service, answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that answers requests with a valid token."""
 
     async def endpoint(request: Request) -> Response:
-        if not service.accepts(service.dialect.token(request.headers.get("authorization", ""))):
-            return service.dialect.error(401, "invalid or missing token")
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not service.tokens.valid(token):
+            return error(401, "invalid or missing token")
         return answer(request)
 
     return endpoint
@@ -158,26 +128,22 @@ def _reader(service: Service, read: Callable[[int], bytes | None]) -> Callable[[
         text = request.path_params["id"]
         number = int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS else None
         body = None if number is None else read(number)
-        return service.dialect.error(404, "record not found") if body is None else json(body)
+        return error(404, "record not found") if body is None else _json(body)
 
     return _guarded(service, answer)
 
 
-def _store_list(service: Service, request: Request) -> Response:
-    try:
-        return service.dialect.stores(service.stores(), request.query_params)
-    except ValueError:
-        return service.dialect.error(404, "no such page")
-
-
 def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        credentials = service.dialect.credentials(await request.body(), request.headers)
-        if credentials is None:
-            return service.dialect.error(400, f"{service.dialect.credential_names} are needed")
+        try:
+            read = msgspec.json.decode(await request.body())
+            credentials = read["client_id"], read["client_secret"]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            return error(400, "client_id and client_secret are needed")
         if credentials != service.credentials:
-            return service.dialect.error(401, "unknown client")
-        return service.dialect.grant(service.tokens.issue(credentials[0]), service.tokens.life_seconds)
+            return error(401, "unknown client")
+        token = service.tokens.issue(credentials[0])
+        return _json(msgspec.json.encode({"access_token": token, "expires_in": service.tokens.life_seconds}))
 
     return endpoint
 
@@ -215,57 +181,126 @@ def _base64(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def _control_api(service: Service) -> list[Route]:
-    """Return the routes below /_sandbox."""
-    world, sender, record = service.world, service.sender, service.injector.record
-
-    async def clock(request: Request) -> Response:
+def _clock(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
         told = 0
         if request.method == "POST":
             try:
                 now = dt.datetime.fromisoformat(msgspec.json.decode(await request.body())["now"])
             except (msgspec.DecodeError, KeyError, TypeError, ValueError):
-                return json(b'{"error":"now must be an ISO 8601 time"}', 400)
-            now = now if now.tzinfo else now.replace(tzinfo=dt.UTC)
-            before = int(service.now.timestamp())
-            service.move(now)
-            if sender.webhooks.to:
-                told = sender.send(events(world, before, int(now.timestamp()), service.unsettled(before)))
+                return error(400, "now must be an ISO 8601 time")
+            told = service.move(now if now.tzinfo else now.replace(tzinfo=dt.UTC))
+        world = service.world
         shown = {"now": service.now, "start": world.start, "end": world.end, "webhooks": told}
-        return json(msgspec.json.encode(shown))
+        return _json(msgspec.json.encode(shown))
 
-    async def served(request: Request) -> Response:
-        if request.method == "DELETE":
-            record.clear()
-            sender.clear()
-        return json(msgspec.json.encode({**record.shown(), "webhooks": sender.shown()}))
-
-    async def revoke(_request: Request) -> Response:
-        service.tokens.revoke()
-        return json(b"{}")
-
-    def send_with(flags: dict[str, Any]) -> None:
-        sender.webhooks = webhooks(flags)
-
-    faults = _flags(lambda flags: service.set_faults(trouble(flags)), lambda: service.injector.trouble)
-    return [
-        Route("/_sandbox/clock", clock, methods=["GET", "POST"]),
-        Route("/_sandbox/faults", faults, methods=["GET", "POST"]),
-        Route("/_sandbox/webhooks", _flags(send_with, lambda: sender.webhooks), methods=["GET", "POST"]),
-        Route("/_sandbox/served", served, methods=["GET", "DELETE"]),
-        Route("/_sandbox/revoke", revoke, methods=["POST"]),
-    ]
+    return endpoint
 
 
-def _flags(post: Callable[[dict[str, Any]], None], get: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that replaces flags, and shows those in force."""
-
+def _webhooks(service: Service) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         if request.method == "POST":
             try:
-                post(msgspec.json.decode(await request.body(), type=dict[str, Any]))
-            except (msgspec.DecodeError, TroubleError) as error:
-                return json(msgspec.json.encode({"error": str(error)}), 400)
-        return json(msgspec.json.encode(get()))
+                service.sender.replace(msgspec.json.decode(await request.body(), type=Webhooks))
+            except msgspec.DecodeError as wrong:
+                return error(400, str(wrong))
+        return _json(msgspec.json.encode(service.sender.shown()))
 
     return endpoint
+
+
+class Webhooks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where webhooks go, the share of them that is never sent, and the secret that signs them, by Standard Webhooks."""
+
+    to: str = ""  # "": nobody is told
+    lost: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    secret: str = ""  # "": none is signed
+
+    def __post_init__(self) -> None:
+        if self.to and not _on_loopback(self.to):
+            raise ValueError("webhooks go to an http:// address on loopback and to no other")
+
+
+def _webhook(topic: str, id_: int, event: str, sent: str) -> tuple[dict[str, str], bytes]:
+    """Return headers and body of a webhook."""
+    headers = {"X-Webhook-Topic": topic, "X-Webhook-Id": event}
+    return headers, msgspec.json.encode({"topic": topic, "sent_at": sent, "data": {"id": id_}})
+
+
+class Sender:
+    """Sends `webhooks` in the background, and counts what became of them."""
+
+    def __init__(self, seed: int, shape: Shape) -> None:
+        self._seed = seed
+        self._shape = shape
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pending = 0
+        self.replace(Webhooks())
+
+    def replace(self, webhooks: Webhooks) -> None:
+        """Send by these from now on, and count from 0."""
+        self.webhooks = webhooks
+        self._acknowledged = self._refused = 0
+
+    def shown(self) -> dict[str, int]:
+        """Return how many are pending (until it is 0 nothing is final), were acknowledged and were refused."""
+        return {"pending": self._pending, "acknowledged": self._acknowledged, "refused": self._refused}
+
+    def send(self, happened: Sequence[Event]) -> int:
+        """Begin to tell of these; return how many webhooks that makes."""
+        how = self.webhooks
+        plan = [each for each in happened if not Rng(self._seed, "webhook", *each).often(how.lost)]
+        self._pending += len(plan)
+        task = asyncio.create_task(self._send(how, plan))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return len(plan)
+
+    async def _send(self, how: Webhooks, plan: list[Event]) -> None:
+        waiting = iter(plan)
+        async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
+
+            async def tell_on() -> None:
+                for each in waiting:
+                    if await self._tell(session, how, each):
+                        self._acknowledged += 1
+                    else:
+                        self._refused += 1
+                    self._pending -= 1
+
+            await asyncio.gather(*(tell_on() for _ in range(_AT_ONCE)))
+
+    async def _tell(self, session: aiohttp.ClientSession, how: Webhooks, each: Event) -> bool:
+        """Send a webhook until it is acknowledged; return whether it was."""
+        event = f"evt_{each.topic.replace('.', '_')}_{each.id}_{each.moment}"
+        sent = dt.datetime.fromtimestamp(each.moment, dt.UTC)
+        headers, body = self._shape(each.topic, each.id, event, sent.isoformat().replace("+00:00", "Z"))
+        for no in range(_TRIES):
+            await asyncio.sleep(0.25 * no)
+            try:
+                signed = {**headers, **_signature(how, event, body), "Content-Type": "application/json"}
+                async with session.post(how.to, data=body, headers=signed) as answer:
+                    if answer.ok:
+                        return True
+            except (aiohttp.ClientError, TimeoutError):
+                continue
+        return False
+
+
+def _signature(how: Webhooks, event: str, body: bytes) -> dict[str, str]:
+    if not how.secret:
+        return {}
+    now = dt.datetime.now(dt.UTC)
+    return {
+        "webhook-id": event,
+        "webhook-timestamp": str(int(now.timestamp())),
+        "webhook-signature": Webhook(how.secret).sign(event, now, body.decode()),
+    }
+
+
+def _on_loopback(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        return parts.scheme == "http" and ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return parts.scheme == "http" and parts.hostname == "localhost"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipelines.sandbox.prices import shortest
+from pipelines.sandbox.menus import shortest
 from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
@@ -45,24 +45,16 @@ class Fault:
     pointer: str
 
 
-def plan_faults(seed: int, kind: str, ids: Sequence[int], share: float, faults: Sequence[str]) -> dict[int, str]:
+def plan_faults(seed: int, kind: str, ids: Sequence[int], share: float) -> dict[int, str]:
     """Return which of the documents get which fault: this share of them, but one at least unless it is 0.
 
     The kinds of faults take turns, so that each one is there as soon as there are as many faults as kinds.
-    Raise ValueError for a share outside 0 to 1 or an unknown fault.
     """
-    if not 0 <= share <= 1:
-        raise ValueError(f"the share of faults in {kind} is a number from 0 to 1")
-    known = ORDER_FAULTS + MENU_FAULTS
-    for fault in faults:
-        if fault not in known:
-            raise ValueError(f"no such fault: {fault}; there are {', '.join(dict.fromkeys(known))}")
-    mine = [fault for fault in _PLANTERS[kind] if not faults or fault in faults]
-    if not share or not ids or not mine:
+    if not share or not ids:
         return {}
     rng = Rng(seed, "faults", kind)
     count = max(1, int(share * len(ids) + 0.5))
-    turns = itertools.cycle(rng.shuffled(mine))
+    turns = itertools.cycle(rng.shuffled(list(_PLANTERS[kind])))
     return dict(zip(rng.shuffled(ids)[:count], turns, strict=False))
 
 

@@ -4,10 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from decimal import Decimal
+from typing import Any, Literal, TypeVar
 
-if TYPE_CHECKING:
-    from decimal import Decimal
+ZERO = Decimal(0)
+CENT = Decimal("0.01")
+
+
+def shortest(amount: Decimal) -> Decimal:
+    """Return the amount as services write it: 12.5 for 12.50, 10 for 10.00."""
+    text = format(amount, "f")
+    return Decimal(text.rstrip("0").rstrip(".")) if "." in text else amount
 
 
 Kind = Literal["one", "some", "without"]

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.sandbox.menus import at
-from pipelines.sandbox.prices import CENT, ZERO, PriceRule, shortest
+from pipelines.sandbox.menus import CENT, ZERO, at, shortest
 from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.stores import WISHES, Customer, contact
-from pipelines.sandbox.story import TIP, other_number
+from pipelines.sandbox.story import TIP, other_number, unstated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +68,7 @@ class Order:
     note: str
     method: str
     platform: str
-    rule: PriceRule
+    is_told: bool  # by module story
     lines: tuple[Line, ...]
     delivery_price: Decimal
     tip: Decimal
@@ -90,8 +89,10 @@ class Order:
         tips = [a.tip for a in self.amendments if a.moment <= moment and a.tip is not None]
         tip = tips[-1] if tips else self.tip
         kept = [(number, line) for number, line in enumerate(self.lines) if number not in gone]
-        subtotal = self.rule.subtotal([line.amount for _, line in kept], self.discount)
-        total = self.rule.total(subtotal, self.delivery_price, tip, self.discount, self.loyalty)
+        subtotal = sum((line.amount for _, line in kept), ZERO)
+        total = subtotal + self.delivery_price + tip - self.discount - self.loyalty
+        if self.is_told:
+            total += unstated(self.platform, tip)
         customer, away = self.customer, self.method != "pick_up"
         corrected = self.placed.corrected is not None and self.placed.corrected <= moment
         promised = _stamp(self.course.promised)
@@ -153,26 +154,23 @@ def _item(line_id: int, line: Line) -> dict[str, Any]:
 class Composer:
     """Makes up orders, each from its own random numbers: the same order again, whatever was made before."""
 
-    def __init__(
-        self, seed: int, rule_of: Callable[[str], PriceRule], customer_of: Callable[[Rng, Store], Customer]
-    ) -> None:
+    def __init__(self, seed: int, customer_of: Callable[[Rng, Store], Customer], *, is_told: bool) -> None:
         self._seed = seed
-        self._rule_of = rule_of
         self._customer_of = customer_of
+        self._is_told = is_told
         self._offers: dict[tuple[int, str], list[Price]] = {}
 
     def compose(self, placed: Placed) -> Order:
         """Return the order."""
         rng = Rng(self._seed, "order", placed.repeats or placed.order_id)
         method, platform = rng.weighted(METHODS), rng.weighted(PLATFORMS)
-        rule = self._rule_of(platform)
         customer = self._customer_of(rng, placed.store)
         phone, email = contact(rng, customer)
         menu = rng.pick(placed.store.menus)
         offers = self._offered(menu, method)
 
         def line(offer: Price) -> Line:
-            return _line(rng, menu, offer, placed.created, method != "pick_up", rule)
+            return _line(rng, menu, offer, placed.created, method != "pick_up")
 
         # The first ones of each section sell better than the last.
         lines = [line(offers[min(rng.below(len(offers)), rng.below(len(offers)))]) for _ in range(rng.weighted(LINES))]
@@ -193,7 +191,7 @@ class Composer:
             note=rng.pick(customer.notes) if method != "pick_up" and rng.often(0.3) else "",
             method=method,
             platform=platform,
-            rule=rule,
+            is_told=self._is_told,
             lines=tuple(lines),
             delivery_price=shortest(rng.pick((0, 190, 190, 290, 350)) * CENT) if method != "pick_up" else ZERO,
             tip=tip,
@@ -212,23 +210,22 @@ class Composer:
         return self._offers[key]
 
 
-def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool, rule: PriceRule) -> Line:
+def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool) -> Line:
     product = menu.products[offer.product_id]
     unit = at(offer.prices, created)[1 if delivered else 0]
     quantity = rng.weighted(QUANTITIES)
     modifiers: list[dict[str, Any]] = []
     for reference in product.choices:
         _choose(rng, menu, reference, created, modifiers)
-    counted = [(modifier["price"], modifier["quantity"]) for modifier in modifiers]
-    price = rule.shown_price(unit, quantity, counted)
+    chosen = sum((modifier["price"] * modifier["quantity"] for modifier in modifiers), ZERO)
     return Line(
         product_id=product.product_id,
         quantity=quantity,
         name=product.name,
         instructions=rng.pick(WISHES) if rng.often(0.12) else "",
-        price=shortest(price),
+        price=shortest(unit),
         modifiers=tuple(modifiers),
-        amount=rule.line_amount(price, quantity, counted),
+        amount=(unit + chosen) * quantity,
     )
 
 

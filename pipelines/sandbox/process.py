@@ -1,4 +1,4 @@
-"""Run the sandbox as a child process, for tests and the demo, and stop it reliably."""
+"""Run the sandbox as a child process, for the demo, and stop it reliably."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class SandboxError(Exception):
 class Sandbox:
     """A running sandbox: `with Sandbox(orders=100) as sandbox: sandbox.base_url`.
 
-    Keywords are those of `serve`, `trouble` and `webhooks` as dicts; the port is a free one unless named. The child
-    watches a pipe whose other end only this process has, so it ends with this process, however that ends.
+    Keywords are the flags of `serve`; the port is a free one unless named. The child watches a pipe whose other end
+    only this process has, so it ends with this process, however that ends.
     """
 
     def __init__(self, *, start_seconds: float = 120.0, **flags: object) -> None:
-        self._flags = {"port": 0, **flags}
+        self.flags = {"port": 0, **flags}
         self._start_seconds = start_seconds
         self._process: subprocess.Popen[str] | None = None
         # A file, not a pipe, since nobody reads while the process runs.
@@ -53,24 +53,19 @@ class Sandbox:
             raise SandboxError("the sandbox is not running")
         return self._process.pid
 
+    def command(self) -> list[str]:
+        """Return the module that serves, and its arguments."""
+        flags = {f"--{name.replace('_', '-')}": value for name, value in self.flags.items() if value is not None}
+        said = [name if value is True else f"{name}={value}" for name, value in flags.items()]
+        return ["pipelines.sandbox", "--watch-stdin", *said]
+
     def start(self) -> None:
         """Start the process and wait until it accepts connections."""
-        command = [sys.executable, "-m", "pipelines.sandbox", "--watch-stdin"]
-        for name, value in self._flags.items():
-            flag = f"--{name.replace('_', '-')}"
-            if isinstance(value, dict):
-                command += [f"{flag}={key}={_text(each)}" for key, each in value.items()]
-            elif isinstance(value, list | tuple):
-                command += [f"{flag.removesuffix('s')}={each}" for each in value]
-            elif value is True:
-                command.append(flag)
-            elif value is not None:
-                command.append(f"{flag}={value}")
         # A checkout need not be installed; site-packages must not come before the standard library.
         paths = [str(CHECKOUT or ""), os.environ.get("PYTHONPATH", "")]
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
         self._process = subprocess.Popen(  # noqa: S603 - our own module, flags of our own
-            command,
+            [sys.executable, "-m", *self.command()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._output,
@@ -100,36 +95,26 @@ class Sandbox:
                 with contextlib.suppress(OSError):
                     pipe.close()
 
-    def served(self) -> Any:
-        """Return its requests, responses, injected faults and webhooks (see `app`)."""
-        return self._control("GET", "served")
-
-    def clear_record(self) -> None:
-        """Clear its record of requests."""
-        self._control("DELETE", "served")
-
-    def set_faults(self, **trouble: object) -> None:
-        """Replace the service faults: the flags of Trouble, none for a healthy service."""
-        self._control("POST", "faults", trouble)
-
     def set_webhooks(self, **webhooks: object) -> None:
-        """Change how webhooks are sent: the flags of Webhooks, none to send none."""
-        self._control("POST", "webhooks", webhooks)
+        """Change how webhooks are sent, and count from 0: the fields of Webhooks, none to send none."""
+        self.control("POST", "webhooks", webhooks)
+
+    def sent(self) -> dict[str, int]:
+        """Return how many webhooks are pending, acknowledged and refused."""
+        counts: dict[str, int] = self.control("GET", "webhooks")
+        return counts
 
     def set_clock(self, now: dt.datetime) -> int:
         """Set the world's clock; return how many webhooks this sends."""
-        return int(self._control("POST", "clock", {"now": now.isoformat()})["webhooks"])
+        return int(self.control("POST", "clock", {"now": now.isoformat()})["webhooks"])
 
     def clock(self) -> dict[str, dt.datetime]:
         """Return the world's time (now), and when its days begin and end (start, end)."""
-        shown = self._control("GET", "clock")
+        shown = self.control("GET", "clock")
         return {name: dt.datetime.fromisoformat(shown[name]) for name in ("now", "start", "end")}
 
-    def revoke(self) -> None:
-        """Invalidate every token issued so far."""
-        self._control("POST", "revoke", {})
-
-    def _control(self, method: str, name: str, body: object = None) -> Any:
+    def control(self, method: str, name: str, body: object = None) -> Any:
+        """Ask its control API."""
         place = urlsplit(self.base_url)
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=30)
         with contextlib.closing(connection):
@@ -158,7 +143,3 @@ class Sandbox:
         assert self._output is not None  # noqa: S101 - opened with the process
         self._output.seek(0)
         return self._output.read()[-2000:].decode(errors="replace").strip()
-
-
-def _text(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value).lower()

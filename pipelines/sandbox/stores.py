@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.sandbox.menus import (
+    CENT,
     CHOICES,
     CUISINES,
     Cuisine,
@@ -23,8 +24,8 @@ from pipelines.sandbox.menus import (
     Product,
     Reference,
     at,
+    shortest,
 )
-from pipelines.sandbox.prices import CENT, shortest
 from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
@@ -197,7 +198,6 @@ class Store:
     town: Town
     address: str
     phone: str
-    currency: str
     menus: tuple[Menu, ...]
     weight: float
     late: bool
@@ -208,7 +208,7 @@ class Store:
             "id": self.store_id,
             "name": at(self.names, moment),
             "timezone": self.town.timezone,
-            "currency": self.currency,
+            "currency": "EUR",
             "menu_ids": [menu.menu_id for menu in self.menus],
             "phone": self.phone,
             "address": {"street": self.address, "city": self.town.name},
@@ -218,9 +218,7 @@ class Store:
         }
 
 
-def found_stores(
-    *, seed: int, stores: int, changes: Sequence[int], currencies: Sequence[str], price_decimals: int
-) -> list[Store]:
+def found_stores(*, seed: int, stores: int, changes: Sequence[int]) -> list[Store]:
     """Return the stores of a world; menus and names change at some of the moments `changes`."""
     rng = Rng(seed, "stores")
     brands: list[tuple[str, tuple[Menu, ...]]] = []
@@ -228,7 +226,7 @@ def found_stores(
     for number in range(stores):
         town = TOWNS[number % len(TOWNS)]
         if number == 0 or rng.often(0.55):
-            brands.append(_Founder(seed, len(brands), changes, price_decimals).brand())
+            brands.append(_Founder(seed, len(brands), changes).brand())
             brand, menus = brands[-1]
         else:
             brand, menus = rng.pick(brands)
@@ -244,7 +242,6 @@ def found_stores(
                 town=town,
                 address=f"{street} {rng.between(1, 140)}",
                 phone=f"{town.phone} 555 9{number:04d}",
-                currency=currencies[number % len(currencies)],
                 menus=menus,
                 weight=0.4 + 1.6 * rng.random(),
                 late=rng.often(0.3),
@@ -256,10 +253,9 @@ def found_stores(
 class _Founder:
     """Makes up one brand: identifiers are its number's own range, so brands do not disturb each other."""
 
-    def __init__(self, seed: int, number: int, changes: Sequence[int], price_decimals: int) -> None:
+    def __init__(self, seed: int, number: int, changes: Sequence[int]) -> None:
         self.number = number
         self.rng = Rng(seed, "brand", number)
-        self.price_decimals = price_decimals
         self.changes = [moment for moment in changes if self.rng.often(0.4)] or list(changes[:1])
         self.moments: set[int] = set()
         self.modifiers: dict[int, Modifier] = {}
@@ -333,17 +329,10 @@ class _Founder:
         self.moments.add(moment)
         return moment
 
-    def _fine(self, price: Decimal) -> Decimal:
-        """Give the price more decimals where the world has them."""
-        more = self.price_decimals - 2
-        if more > 0 and price > 0:
-            price += Decimal(self.rng.below(10**more)).scaleb(-self.price_decimals)
-        return shortest(price)
-
     def _modifier_prices(self, price: Decimal) -> History[Decimal]:
-        prices: History[Decimal] = ((NO_CHANGE, self._fine(price)),)
+        prices: History[Decimal] = ((NO_CHANGE, shortest(price)),)
         if self.changes and price > 0 and self.rng.often(0.1):
-            prices = (*prices, (self._moment(), self._fine(price + 10 * CENT)))
+            prices = (*prices, (self._moment(), shortest(price + 10 * CENT)))
         return prices
 
     def _menu(
@@ -379,12 +368,12 @@ class _Founder:
 
     def _prices(self, price: Decimal) -> History[tuple[Decimal, Decimal]]:
         dearer = self.rng.pick((0, 0, 30, 50, 90)) * CENT
-        prices: History[tuple[Decimal, Decimal]] = ((NO_CHANGE, (self._fine(price), self._fine(price + dearer))),)
+        prices: History[tuple[Decimal, Decimal]] = ((NO_CHANGE, (shortest(price), shortest(price + dearer))),)
         for moment in self.changes:
             if self.rng.often(0.12):
                 self.moments.add(moment)
                 price += self.rng.pick((20, 30, 50, 50, 80, -20)) * CENT
-                prices = (*prices, (moment, (self._fine(price), self._fine(price + dearer))))
+                prices = (*prices, (moment, (shortest(price), shortest(price + dearer))))
         return prices
 
 

@@ -14,8 +14,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from pipelines.sandbox.prices import PriceRule, PriceRules
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
 FEE = Decimal("0.99")
 TIP = Decimal(7)
-RULES = PriceRules(by_platform={"ios": PriceRule(tip=0), "phone": PriceRule(fee=FEE)})
 FIELD = "new_field"  # the fault of the last menu
 NIGHTS = (30, 9, 3, 2)  # days before the end of the last day with orders, at which the demo plays its first nights
 _CLOSED = (14, 11)  # days before the last one, from and to
@@ -88,6 +85,11 @@ def night(until: dt.date, number: int) -> dt.datetime:
     Each is later in the day than the one before: what waits for whole days is due, however slow the machine was.
     """
     return _end(until) - dt.timedelta(days=NIGHTS[number - 1]) + _HOUR + (number - 1) * _LATER
+
+
+def unstated(platform: str, tip: Decimal) -> Decimal:
+    """Return what no field states of the total of an order: the fee by phone, and that the iOS app's tip is not in."""
+    return FEE if platform == "phone" else -tip if platform == "ios" else Decimal(0)
 
 
 def other_number(phone: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import bisect
 import datetime as dt
 import itertools
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -17,12 +17,11 @@ import msgspec
 from pipelines.sandbox import story
 from pipelines.sandbox.faults import Fault, plan_faults, plant
 from pipelines.sandbox.orders import LONGEST, Composer, Order, Placed
-from pipelines.sandbox.prices import PriceRules
 from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.stores import TOWNS, Customer, Store, found_stores, meet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 DAY = 86_400
 # Orders of the last day may still change for a while; then the world ends, and everything is settled.
@@ -38,9 +37,7 @@ _WEEKDAYS = (8, 9, 10, 11, 16, 17, 14)  # Monday is quiet, Friday and Saturday a
 class Config:
     """What a world is made from.
 
-    `until` is the last local day with orders, `faults` the share of orders, and of menus unless `menu_faults` says
-    otherwise, with one planted fault of `fault_kinds` (all, if empty). `price_decimals` above 2 makes menu prices
-    finer than a cent. `currencies` go round the stores.
+    `until` is the last local day with orders, `faults` the share of orders, and of menus, with one planted fault.
     `story`: what module story tells happens too, and orders add up by its rules.
     """
 
@@ -50,12 +47,15 @@ class Config:
     days: int = 28
     until: dt.date = dt.date(2026, 10, 31)
     faults: float = 0.0
-    menu_faults: float | None = None
-    fault_kinds: tuple[str, ...] = ()
-    rules: PriceRules = field(default_factory=PriceRules)
-    price_decimals: int = 2
-    currencies: tuple[str, ...] = ("EUR",)
     story: bool = False
+
+
+class Event(NamedTuple):
+    """Something that a webhook reports; `moment` is in seconds of the world's time."""
+
+    moment: int
+    topic: str
+    id: int
 
 
 class World:
@@ -79,18 +79,14 @@ class World:
             seed=config.seed,
             stores=config.stores,
             changes=[dawn + DAY * (2 + day) for day in range(config.days - 1)],
-            currencies=config.currencies,
-            price_decimals=config.price_decimals,
         )
         if config.story:
             self.stores = story.renamed(self.stores, config.until)
         self._stores = {store.store_id: store for store in self.stores}
         self.menus = {menu.menu_id: menu for store in self.stores for menu in store.menus}
         self._customers: dict[int, Customer] = {}
-        rules = story.RULES if config.story else config.rules
-        self._composer = Composer(config.seed, rules.of, self._customer)
-        share = config.faults if config.menu_faults is None else config.menu_faults
-        self._menu_faults = plan_faults(config.seed, "menus", list(self.menus), share, config.fault_kinds)
+        self._composer = Composer(config.seed, self._customer, is_told=config.story)
+        self._menu_faults = plan_faults(config.seed, "menus", list(self.menus), config.faults)
         if config.story:
             self._menu_faults[max(self.menus)] = story.FIELD
         self._placed = self._place()
@@ -137,6 +133,29 @@ class World:
     def plan(self, order_id: int) -> Order:
         """Return the whole course of an order, without its fault; KeyError if there is none."""
         return self._composer.compose(self._placed[order_id])
+
+    def events(self, since: int, until: int, order_ids: Iterable[int]) -> list[Event]:
+        """Return the events after `since`, up to `until`; of orders only the given ones.
+
+        Which change emits which of the four topics of interface section 6 is not shown: here a creation emits
+        orders.create, and every later visible change an update.
+        """
+        every = [
+            Event(moment, "stores.update", store.store_id) for store in self.stores for moment, _ in store.names[1:]
+        ]
+        every += [
+            Event(moment, "menus.update", menu.menu_id) for menu in self.menus.values() for moment in menu.changes
+        ]
+        for order_id in order_ids:
+            order = self.plan(order_id)
+            created = order.placed.created
+            moments = {moment for moment, _ in order.course.steps}
+            moments |= {moment for delivery in order.course.deliveries for moment, _ in delivery.steps}
+            moments |= {amendment.moment for amendment in order.amendments}
+            moments |= {order.placed.corrected or created}
+            every.append(Event(created, "orders.create", order_id))
+            every += [Event(moment, "orders.update", order_id) for moment in moments if moment > created]
+        return sorted({event for event in every if since < event.moment <= until})
 
     def show(self, order: Order, moment: int) -> bytes:
         """Return the bytes of an order at a moment in seconds, its fault included."""
@@ -201,7 +220,7 @@ class World:
         for _ in drawn:
             order_id += 1 if rng.often(0.9) else rng.between(2, 7)
             ids.append(order_id)
-        planted = plan_faults(self.config.seed, "orders", ids, self.config.faults, self.config.fault_kinds)
+        planted = plan_faults(self.config.seed, "orders", ids, self.config.faults)
         for place in told:
             planted.pop(ids[place], None)
         placed = {

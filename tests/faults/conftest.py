@@ -17,11 +17,11 @@ import pytest
 
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import raw_files
-from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
 from tests.forked import ordermart
 from tests.ingested import ingest
+from tests.service.process import StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class Place:
     """A data folder and the service that it is filled from."""
 
     folder: Path
-    sandbox: Sandbox
+    sandbox: StandIn
     environ: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -116,7 +116,7 @@ def running(folder: Path, **flags: object) -> Iterator[Place]:
     folder.mkdir(parents=True, exist_ok=True)
     keys = folder / "keys.json"
     new_key_file(keys)
-    with Sandbox(ids=folder / "ids", **flags) as sandbox:
+    with StandIn(ids=folder / "ids", **flags) as sandbox:
         environ = {
             "ORDERMART_PARTNER__BASE_URL": sandbox.base_url,
             "ORDERMART_PARTNER__CLIENT_ID": "sandbox",

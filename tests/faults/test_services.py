@@ -181,7 +181,7 @@ def named_by_webhooks(place: Place) -> None:
         place.sandbox.set_clock(clock["start"])
         assert place.sandbox.set_clock(clock["now"]) > len(place.ids)
         deadline = time.monotonic() + 60
-        while place.sandbox.served()["webhooks"]["pending"]:
+        while place.sandbox.sent()["pending"]:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         receiver.terminate()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.partner import AuthenticationFailed, Fetched, PartnerClient, fetch_all
-from pipelines.sandbox.process import Sandbox
 from pipelines.settings import Secret
+from tests.service.process import StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[int]]]:
     """Run a small stand-in whose tokens live three seconds; give its address and its order ids."""
     ids: Path = tmp_path_factory.mktemp("stand-in") / "ids"
-    with Sandbox(orders=400, stores=6, days=20, faults=0, ids=ids, token_life_seconds=3) as sandbox:
+    with StandIn(orders=400, stores=6, days=20, faults=0, ids=ids, token_life_seconds=3) as sandbox:
         yield sandbox.base_url, [int(line) for line in ids.read_text().split()]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from pipelines.sandbox.process import Sandbox
+from tests.service.process import StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,10 +23,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sandbox(files: Path) -> Iterator[Sandbox]:
+def sandbox(files: Path) -> Iterator[StandIn]:
     """A stand-in with a small world and some faults."""
-    flags = {"orders": 300, "stores": 6, "faults": 0.1, "menu_faults": 0.4}
-    with Sandbox(ids=files / "ids", truth=files / "truth", **flags) as running:
+    with StandIn(ids=files / "ids", truth=files / "truth", orders=300, stores=6, faults=0.1) as running:
         yield running
 
 
@@ -45,14 +44,14 @@ def enter() -> Callable[[str], httpx.Client]:
 
 
 @pytest.fixture
-def client(sandbox: Sandbox) -> Iterator[httpx.Client]:
+def client(sandbox: StandIn) -> Iterator[httpx.Client]:
     """A client of the running stand-in that sends a token."""
     with log_in(sandbox.base_url) as inside:
         yield inside
 
 
 @pytest.fixture
-def stranger(sandbox: Sandbox) -> Iterator[httpx.Client]:
+def stranger(sandbox: StandIn) -> Iterator[httpx.Client]:
     """A client of the running stand-in without a token."""
     with httpx.Client(base_url=sandbox.base_url, trust_env=False) as outside:
         yield outside

@@ -12,15 +12,15 @@ import pytest
 from pipelines.partner import PartnerClient
 from pipelines.partner.pointer import get_all
 from pipelines.sandbox.app import Service, make_app
-from pipelines.sandbox.dialects import DIALECTS
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import load_settings
+from tests.service.dialects import DIALECTS, Speaker
 
 WORLD = World(Config(stores=7, orders=3, days=1))
 ENVIRON = {
     "ORDERMART_PARTNER__BASE_URL": "http://127.0.0.1",
-    "ORDERMART_PARTNER__CLIENT_ID": "shop",
-    "ORDERMART_PARTNER__CLIENT_SECRET": "secret",
+    "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
+    "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
 }
 HOW = {
     "standard": {},
@@ -57,10 +57,10 @@ def test_dialect_shows_the_same_world(dialect: str) -> None:
     settings = load_settings(
         environ=ENVIRON | {f"ORDERMART_PARTNER__{key}": value for key, value in HOW[dialect].items()}
     )
-    service = Service(WORLD, client_id="shop", client_secret="secret", dialect=DIALECTS[dialect]())
+    service = Speaker(DIALECTS[dialect](), make_app(Service(WORLD)))
 
     async def main() -> tuple[list[int], dict[int, list[Any]], bytes]:
-        network = httpx.ASGITransport(make_app(service))
+        network = httpx.ASGITransport(service)
         async with PartnerClient(settings.partner, transport=network) as client:
             listed = [json.loads(record)["id"] async for page in client.list_stores() for record in page]
             records = [json.loads((await client.fetch("stores", store)).body) for store in listed]

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from starlette.middleware import Middleware
-from starlette.responses import Response
 
 from pipelines.sandbox.app import Service, Tokens, make_app
 from pipelines.sandbox.process import Sandbox
@@ -20,8 +18,6 @@ from pipelines.sandbox.world import Config, World
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 ROOT = "/v1/partner_developers"
 
@@ -132,33 +128,23 @@ def test_it_counts_what_it_served(client: httpx.Client) -> None:
 
 
 @pytest.mark.slow
-def test_client_and_token_life_are_flags(enter: Callable[[str], httpx.Client]) -> None:
-    """With a life of no seconds every token has expired when it arrives."""
-    with Sandbox(orders=1, stores=1, token_life_seconds=0) as running, enter(running.base_url) as inside:
-        assert inside.get(f"{ROOT}/stores").status_code == 401
+def test_client_is_a_flag(enter: Callable[[str], httpx.Client]) -> None:
+    """Other credentials than those of the flags are refused."""
     with Sandbox(orders=1, stores=1, client_id="a", client_secret="b") as running, pytest.raises(KeyError):
         enter(running.base_url)
 
 
-class _Overloaded:
-    """Middleware as faults of the connection will be: the service is not asked."""
+def test_webhooks_go_to_loopback_only() -> None:
+    """Another address is refused, and so is an unknown field; nothing is sent then."""
+    app = make_app(Service(World(Config(orders=1, stores=1))))
 
-    def __init__(self, _app: ASGIApp, status: int) -> None:
-        self._status = status
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await Response(status_code=self._status)(scope, receive, send)
-
-
-def test_faults_of_the_connection_can_be_wrapped_around() -> None:
-    """Answers can be spoiled from outside, without the service knowing."""
-    service = Service(World(Config(orders=1, stores=1)), client_id="a", client_secret="b")
-    app = make_app(service, [Middleware(_Overloaded, status=503)])
-
-    async def ask() -> int:
+    async def ask() -> list[tuple[int, str]]:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://sandbox") as client:
-            return (await client.get(f"{ROOT}/stores")).status_code
+            bodies = ({"to": "http://192.0.2.1/"}, {"to": "https://localhost/"}, {"doubled": 1}, {"to": ""})
+            answers = [await client.post("/_sandbox/webhooks", json=body) for body in bodies]
+            return [(answer.status_code, answer.text) for answer in answers]
 
-    assert asyncio.run(ask()) == 503
-    assert not service.injector.record.requests
+    codes, texts = zip(*asyncio.run(ask()), strict=True)
+    assert codes == (400, 400, 400, 200)
+    assert all("on loopback" in text for text in texts[:2])

@@ -21,11 +21,11 @@ from pipelines.sandbox.world import Config, World
 REPO = Path(__file__).resolve().parents[2]
 WORLD = World(Config(orders=3000))
 # The bytes of the small world below; they change only when the world is changed on purpose.
-SMALL = "2fa532a3924fbe9fa98198e93963480646ccab508a1f4970dcb6261e4d576e86"
+SMALL = "4bbe560e9a72219711bd1ade586f6c006216d8da8a7357541004536effe0a63d"
 DIGEST = """
 import hashlib
 from pipelines.sandbox.world import Config, World
-world = World(Config(seed=7, stores=9, orders=200, faults=0.1, menu_faults=0.5))
+world = World(Config(seed=7, stores=9, orders=200, faults=0.3))
 digest = hashlib.sha256(world.store_list())
 for menu_id in world.menu_ids:
     digest.update(world.menu(menu_id) + world.menu(menu_id, world.start))
@@ -167,8 +167,6 @@ def test_stores_differ_in_timezone_and_share_a_currency(stores: list[dict[str, A
     assert {len(pair) for pair in offsets} == {1, 2}
     assert {store["currency"] for store in stores} == {"EUR"}
     assert all(store["phone"] and store["address"]["street"] for store in stores)
-    two = World(Config(stores=4, orders=0, currencies=("EUR", "SEK")))
-    assert [store["currency"] for store in json.loads(two.store_list())] == ["EUR", "SEK"] * 2
     assert max(Counter(menu_id for store in stores for menu_id in store["menu_ids"]).values()) > 1
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.examining.first import Given, make_settings, with_answers
-from pipelines.sandbox.process import Sandbox
 from pipelines.settings import SettingsError
 from tests.forked import ROOT, ordermart
+from tests.service.process import StandIn
 from tests.strangers.service import CLIENT_ID, CLIENT_SECRET
 from tests.strangers.services import Square, Stripe, Toast
 from tests.strangers.test_first_release import SALES, init, written
@@ -113,7 +113,7 @@ def test_secret_that_is_the_token_is_examined_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dialect", ["standard", "offset", "keyed", "last_id"])
 def test_sandbox_is_found_in_its_dialects(tmp_path: Path, dialect: str) -> None:
     """Nothing is asked for but a login that is not there, and all is proven."""
-    with Sandbox(orders=5, stores=4, days=2, dialect=dialect, ids=tmp_path / "ids") as sandbox:
+    with StandIn(orders=5, stores=4, days=2, dialect=dialect, ids=tmp_path / "ids") as sandbox:
         sets = ("--set", "authenticate.encoding=none") if dialect == "keyed" else ()
         done = ordermart(
             (

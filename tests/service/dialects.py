@@ -1,4 +1,4 @@
-"""How a service answers beyond the interface: one way by default, another to try settings with.
+"""Answer as services of other habits do: an ASGI application before the sandbox's, which speaks to it for the client.
 
 A dialect says the same things of the same world.
 """
@@ -6,16 +6,26 @@ A dialect says the same things of the same world.
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+import httpx
 import msgspec
+from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from pipelines.sandbox.app import ROOT, error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-ROOT = "/v1/partner_developers"
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from pipelines.sandbox.app import Shape
+
 _PAGE = 3  # stores a page: few, so that small worlds have several
 
 
@@ -30,8 +40,9 @@ class Dialect:
     menu = f"{ROOT}/menus/{{id}}"
     order = f"{ROOT}/orders/{{id}}"
 
-    is_secret_the_token = False  # whether there is no login
+    hint: Shape | None = None  # how a webhook looks, if not as the sandbox's
     credential_names = "client_id and client_secret"
+    client_id = ""  # given where there is no login, and the secret is the token
 
     def credentials(self, body: bytes, _headers: Mapping[str, str], /) -> tuple[Any, Any] | None:
         """Return the client's id and secret in an authenticate request; None where there are none."""
@@ -52,8 +63,7 @@ class Dialect:
 
     def error(self, status: int, text: str) -> Response:
         """Return the answer of a status that is no success."""
-        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-        return json(msgspec.json.encode({"error": text}), status, headers)
+        return error(status, text)
 
     def store_record(self, record: bytes) -> bytes:
         """Return a store record as it is answered."""
@@ -66,11 +76,6 @@ class Dialect:
     def stores(self, records: Sequence[bytes], _query: Mapping[str, str], /) -> Response:
         """Return the list of stores, or the page of it that the query asks for; ValueError where there is none."""
         return json(b"[" + b",".join(records) + b"]")
-
-    def hint(self, topic: str, id_: int, event: str, sent: str) -> tuple[dict[str, str], bytes]:
-        """Return headers and body of a webhook."""
-        headers = {"X-Webhook-Topic": topic, "X-Webhook-Id": event}
-        return headers, msgspec.json.encode({"topic": topic, "sent_at": sent, "data": {"id": id_}})
 
 
 class Linked(Dialect):
@@ -162,7 +167,7 @@ class Counted(Dialect):
 class Keyed(Dialect):
     """No login: the secret is the token. The body has the next page's address, details an envelope, menus keys."""
 
-    is_secret_the_token = True
+    client_id = "sandbox"
 
     def token(self, authorization: str) -> str:
         """Take the bare key."""
@@ -228,3 +233,60 @@ def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ValueError(text)
     return int(text)
+
+
+class Speaker:
+    """Answers in a dialect for a service; the control API stays as it is."""
+
+    def __init__(self, dialect: Dialect, service: ASGIApp) -> None:
+        self._dialect, self._service = dialect, service
+        self._client = httpx.AsyncClient(transport=httpx.ASGITransport(service), base_url="http://sandbox")
+        kinds = {"orders": dialect.order, "menus": dialect.menu, "stores": dialect.store}
+        routes = [Route(dialect.prefix + path, partial(self._document, kind)) for kind, path in kinds.items()]
+        routes.append(Route(dialect.prefix + dialect.authenticate, self._authenticate, methods=["POST"]))
+        routes.append(Route(dialect.prefix + dialect.store_list, self._store_list))
+        self._spoken = Starlette(routes=routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        app = self._service if scope["path"].startswith("/_sandbox/") else self._spoken
+        await app(scope, receive, send)
+
+    async def _log_in(self, client_id: str, client_secret: str) -> httpx.Response:
+        credentials = {"client_id": client_id, "client_secret": client_secret}
+        return await self._client.post(f"{ROOT}/authenticate", json=credentials)
+
+    async def _ask(self, request: Request, path: str) -> httpx.Response:
+        token = self._dialect.token(request.headers.get("authorization", ""))
+        if self._dialect.client_id:
+            token = (await self._log_in(self._dialect.client_id, token)).json().get("access_token", "")
+        return await self._client.get(f"{ROOT}/{path}", headers={"Authorization": f"Bearer {token}"})
+
+    def _refused(self, answer: httpx.Response) -> Response:
+        return self._dialect.error(answer.status_code, answer.json()["error"])
+
+    async def _authenticate(self, request: Request) -> Response:
+        credentials = self._dialect.credentials(await request.body(), request.headers)
+        if credentials is None:
+            return self._dialect.error(400, f"{self._dialect.credential_names} are needed")
+        answer = await self._log_in(*credentials)
+        if answer.is_error:
+            return self._refused(answer)
+        return self._dialect.grant(answer.json()["access_token"], answer.json()["expires_in"])
+
+    async def _document(self, kind: str, request: Request) -> Response:
+        answer = await self._ask(request, f"{kind}/{request.path_params['id']}")
+        if answer.is_error:
+            return self._refused(answer)
+        body = answer.content
+        return json(self._dialect.details(self._dialect.store_record(body)) if kind == "stores" else body)
+
+    async def _store_list(self, request: Request) -> Response:
+        answer = await self._ask(request, "stores")
+        if answer.is_error:
+            return self._refused(answer)
+        records = [bytes(record) for record in msgspec.json.decode(answer.content, type=list[msgspec.Raw])]
+        try:
+            return self._dialect.stores(records, request.query_params)
+        except ValueError:
+            return self._dialect.error(404, "no such page")

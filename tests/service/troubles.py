@@ -1,33 +1,40 @@
-"""Inject service faults: an ASGI application around each operation, with the faults that the flags of Trouble name.
+"""Answer with faults: an ASGI application around the sandbox's, with the faults that the fields of Trouble name.
 
-What happens is decided by seed, per document and attempt; a record has all of it.
+What happens is decided by seed, per document and attempt; a record has all of it. Tests control both below /_sandbox:
+
+    POST /_sandbox/faults          the fields of Trouble; omitted ones are off
+    GET, DELETE /_sandbox/served   requests, responses and injected faults; DELETE clears them
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import email.utils
-import math
 import os
+import random
 import re
 import socket
 import stat
 import struct
 import time
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route
 
-from pipelines.sandbox.rng import Rng
+from pipelines.sandbox.app import ROOT, error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    Error = Callable[[int, str], ASGIApp]
+    from pipelines.sandbox.app import Tokens
 
 Mishap = Literal[
     "404", "429", "500", "503", "reset", "truncated", "content_type", "slow", "drip",
@@ -36,11 +43,6 @@ Mishap = Literal[
 Operation = Literal["authenticate", "store_list", "stores", "menus", "orders"]
 MISHAPS: tuple[Mishap, ...] = get_args(Mishap)
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-class TroubleError(ValueError):
-    """A flag is invalid; the message names it."""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,7 +67,6 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     slow_seconds: float = 1.0
     drip_seconds: float = 1.0
     retry_after: float | None = None  # seconds, sent with every 429 and 503
-    retry_after_date: bool = False  # sent as a date
     latency_seconds: float = 0.0  # of every response
     # Beyond so many concurrent requests: 429; each for capacity_seconds, the last for ever.
     capacity: tuple[Annotated[int, msgspec.Meta(ge=0)], ...] = ()
@@ -75,7 +76,10 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     only: tuple[Operation, ...] = ()  # affected operations; empty: all
     token_life_seconds: int | None = None  # of tokens from now on
     revoke_at_in_flight: int = 0  # tokens are revoked, once, at so many concurrent requests
-    unready_seconds: float = 0.0  # a new order answers 404 for so long after its webhook
+
+    def __post_init__(self) -> None:
+        if sum(map(self.rate, MISHAPS)) > 1 + 1e-9:
+            raise ValueError("rates are shares of requests, and add up to 1 at most")
 
     def rate(self, mishap: Mishap) -> float:
         """Return the rate of a fault."""
@@ -90,7 +94,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return self.poison_with
         if not any(map(self.rate, MISHAPS)):
             return None
-        drawn = Rng(seed, "mishap", operation, asked, no).random()
+        drawn = random.Random(f"{seed}/{operation}/{asked}/{no}").random()
         for mishap in MISHAPS:
             drawn -= self.rate(mishap)
             if drawn < 0:
@@ -104,45 +108,13 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.capacity[min(int(seconds / self.capacity_seconds), len(self.capacity) - 1)]
 
 
-def trouble(flags: dict[str, Any]) -> Trouble:
-    """Return the faults of flags by name; TroubleError names an invalid one."""
-    made = from_flags(Trouble, flags)
-    if sum(made.rate(mishap) for mishap in MISHAPS) > 1 + 1e-9:
-        raise TroubleError("rates are shares of requests, and add up to 1 at most")
-    return made
-
-
-def from_flags(kind: type[T], flags: dict[str, Any]) -> T:
-    """Convert flags by name into a struct; values may be text, lists comma-separated."""
-    known = get_type_hints(kind)
-    given = {
-        name: value.split(",") if isinstance(value, str) and "tuple" in str(known.get(name)) else value
-        for name, value in flags.items()
-    }
-    try:
-        return msgspec.convert(given, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise TroubleError(f"{error}") from None
-
-
-def pairs(texts: Iterable[str]) -> dict[str, str]:
-    """Read flags written name=value."""
-    read = {}
-    for text in texts:
-        name, is_pair, value = text.partition("=")
-        if not is_pair:
-            raise TroubleError(f"{text!r} is not name=value")
-        read[name] = value
-    return read
-
-
 # Long enough for the server to send what it was given.
 _FLUSH_SECONDS = 0.02
 _GONE_SECONDS = 5.0
 _NO_LINGER = struct.pack("ii", 1, 0)
 # Faults that are answers of the service's own, with their status and text.
 _REFUSALS = {
-    **dict.fromkeys(("404", "unready"), (404, "record not found")),
+    "404": (404, "record not found"),
     **dict.fromkeys(("429", "over_capacity"), (429, "too many requests")),
     **{status: (int(status), "not allowed") for status in ("401", "403")},
     **{status: (int(status), "the service failed") for status in ("500", "503")},
@@ -157,59 +129,68 @@ _INSTEAD: dict[str, Callable[[bytes, bytes], bytes]] = {
 }
 
 
-class FaultInjector:
-    """One service's faults and its record of requests.
+class Faults:
+    """One service's faults and its record of requests; `app` is the service's application with them."""
 
-    `error` makes the service's own response for a status, `on_revoke` invalidates every token.
-    """
-
-    def __init__(self, seed: int, error: Error, on_revoke: Callable[[], None]) -> None:
+    def __init__(self, service: ASGIApp, seed: int, tokens: Tokens) -> None:
+        self.app = Starlette(
+            routes=[
+                Route("/_sandbox/faults", self._post, methods=["POST"]),
+                Route("/_sandbox/served", self._served, methods=["GET", "DELETE"]),
+                Mount("/", self._answer),
+            ]
+        )
         self.record = Record()
-        self.trouble = Trouble()
-        self._seed = seed
-        self._error = error
-        self._began = 0.0  # 0: with the next request
-        self._on_revoke = on_revoke
-        self._revoked = False
-        self._unready: dict[str, float] = {}
-        self._same: bytes | None = None
+        self._service, self._seed, self._tokens = service, seed, tokens
+        self._life_seconds = tokens.life_seconds
+        self.set(Trouble())
 
     def set(self, trouble: Trouble) -> None:
         """Replace the faults."""
+        life = trouble.token_life_seconds
+        self._tokens.life_seconds = self._life_seconds if life is None else life
         self.trouble = trouble
-        self._began, self._revoked, self._same = 0.0, False, None
+        self._began, self._revoked = 0.0, False  # 0: with the next request
+        self._same: bytes | None = None
 
-    def announced(self, order_id: int) -> None:
-        """Note that a webhook about a new order was sent: the service may not find it for a while."""
-        if self.trouble.unready_seconds:
-            self._unready[str(order_id)] = time.monotonic() + self.trouble.unready_seconds
+    async def _post(self, request: Request) -> Response:
+        try:
+            self.set(msgspec.json.decode(await request.body(), type=Trouble))
+        except msgspec.DecodeError as wrong:
+            return error(400, str(wrong))
+        return JSONResponse({})
 
-    def around(self, operation: str, app: ASGIApp) -> ASGIApp:
-        """Return the operation with its faults."""
+    async def _served(self, request: Request) -> Response:
+        if request.method == "DELETE":
+            self.record.clear()
+        return JSONResponse(self.record.shown())
 
-        async def faulty(scope: Scope, receive: Receive, send: Send) -> None:
-            asked = scope.get("path_params", {}).get("id") or scope.get("query_string", b"").decode("latin-1")
-            no = self.record.start(operation, asked)
-            end = "gone"
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request to an operation of the interface, with a fault or without; pass others on."""
+        name, _, asked = scope["path"].removeprefix(f"{ROOT}/").partition("/")
+        operation = "store_list" if name == "stores" and not asked else name
+        if operation not in get_args(Operation):
+            await self._service(scope, receive, send)
+            return
+        no = self.record.start(operation, asked)
+        end = "gone"
 
-            async def watched(message: Message) -> None:
-                nonlocal end
-                if message["type"] == "http.response.start":
-                    end = str(message["status"])
-                await send(message)
+        async def watched(message: Message) -> None:
+            nonlocal end
+            if message["type"] == "http.response.start":
+                end = str(message["status"])
+            await send(message)
 
-            mishap = None
-            try:
-                mishap = await self._mishap(operation, asked, no)
-                if mishap is None:
-                    await app(scope, receive, watched)
-                else:
-                    self.record.fault(mishap, operation, asked, no)
-                    await self._answer_with(mishap, app, scope, receive, watched)
-            finally:
-                self.record.end(operation, mishap if mishap in {"reset", "truncated"} else end)
-
-        return faulty
+        mishap = None
+        try:
+            mishap = await self._mishap(operation, asked, no)
+            if mishap is None:
+                await self._service(scope, receive, watched)
+            else:
+                self.record.fault(mishap, operation, asked, no)
+                await self._answer_with(mishap, asked, scope, receive, watched)
+        finally:
+            self.record.end(operation, mishap if mishap in {"reset", "truncated"} else end)
 
     async def _mishap(self, operation: str, asked: str, no: int) -> str | None:
         """Return the fault of a request, after the service's latency."""
@@ -217,37 +198,32 @@ class FaultInjector:
         self._began = self._began or now
         if trouble.revoke_at_in_flight and not self._revoked and self.record.in_flight >= trouble.revoke_at_in_flight:
             self._revoked = True
-            self._on_revoke()
+            self._tokens.revoke()
         limit = trouble.limit(now - self._began)
         if limit is not None and self.record.in_flight > limit:
             return "over_capacity"
         if trouble.latency_seconds:
             await asyncio.sleep(trouble.latency_seconds)
-        if operation == "orders" and asked in self._unready:
-            if time.monotonic() < self._unready[asked]:
-                return "unready"
-            del self._unready[asked]
         return trouble.mishap(self._seed, operation, asked, no)
 
-    async def _answer_with(self, mishap: str, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request to `app` with a fault."""
+    async def _answer_with(self, mishap: str, asked: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request with a fault."""
         if mishap == "reset":
             _end_connection(scope, is_reset=True)
             await _gone(receive)
             return
         if mishap == "slow":
             await asyncio.sleep(self.trouble.slow_seconds)
-            await app(scope, receive, send)
+            await self._service(scope, receive, send)
             return
         status, text = _REFUSALS.get(mishap, (0, ""))
-        start, body = await _heard(self._error(status, text) if status else app, scope, receive)
+        start, body = await _heard(error(status, text) if status else self._service, scope, receive)
         if status in {429, 503} and self.trouble.retry_after is not None:
-            start = _with_header(start, b"retry-after", self._retry_after(self.trouble.retry_after))
+            start = _with_header(start, b"retry-after", b"%g" % self.trouble.retry_after)
         elif mishap == "content_type":
             start = _with_header(start, b"content-type", b"text/html; charset=utf-8")
         elif mishap in _INSTEAD and start["status"] == 200:
             self._same = self._same or (body if mishap == "same" else None)
-            asked = str(scope.get("path_params", {}).get("id", ""))
             body = (self._same or b"") if mishap == "same" else _INSTEAD[mishap](asked.encode(), body)
             start = _with_header(start, b"content-length", b"%d" % len(body))
         await send(start)
@@ -260,11 +236,6 @@ class FaultInjector:
             await self._drip(body, receive, send)
         else:
             await send(_part(body, more=False))
-
-    def _retry_after(self, seconds: float) -> bytes:
-        if self.trouble.retry_after_date:
-            return email.utils.formatdate(math.ceil(time.time() + seconds), usegmt=True).encode()
-        return f"{seconds:g}".encode()
 
     async def _drip(self, body: bytes, receive: Receive, send: Send) -> None:
         """Send a body byte by byte, until it ends or the client is gone."""
@@ -363,7 +334,7 @@ class Record:
     def shown(self) -> dict[str, Any]:
         """Return everything as JSON values.
 
-        `tries` counts requests by operation and id (or query), `mishaps` lists (operation, id, attempt) by fault,
+        `tries` counts requests by operation and id, `mishaps` lists (operation, id, attempt) by fault,
         `seconds` has outcomes per second since the first request, and the mean concurrency.
         """
         self._pass()
