@@ -187,16 +187,20 @@ def test_file_that_is_gone_is_named(own: World, url: str) -> None:
 
 
 def test_hostile_texts_arrive_as_they_are(own: World, url: str) -> None:
-    """Quotes, backslashes, line breaks, the mark of null and lists of such texts."""
+    """Quotes, backslashes, line breaks, the mark of null and lists of such texts; bytes, and what is a text there."""
     texts = ["\\N", "", 'a"b', "a,b", "a\nb", "a\\b", "{x}", "null", "NULL", " "]
     listed = ", ".join("'" + each.replace("'", "''") + "'" for each in texts)
     said = f"unnest([{listed}]) as t, [{listed}, null] as l, [1, null, 3] as n, null::varchar as z"
-    sql = f"-- One row per text.\nselect {said}"
+    odd = "'\\x00\\xAA'::blob as b, 4000000000::uinteger as u, [['a'], [null]] as nested, {'x': 1} as s"
+    sql = f"-- One row per text.\nselect {said}, {odd}"
     write(own, "texts", sql)
     own.publish()
     copy_release(own.settings, url)
     assert {row[0] for row in rows(url, "select t from own.texts")} == set(texts)
     assert rows(url, "select distinct l, n, z from own.texts") == [([*texts, None], [1, None, 3], None)]
+    assert rows(url, "select distinct b, u, nested, s from own.texts") == [
+        (b"\0\xaa", 4_000_000_000, "[[a], [NULL]]", "{'x': 1}")
+    ]
 
 
 def test_erasure_reaches_stale_own_rows_and_postgresql(own: World, url: str, tmp_path: Path) -> None:

@@ -7,12 +7,9 @@ PostgreSQL keeps the release that it has. Roles and their rights stay as they ar
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
 import os
-import re
-import secrets
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -33,24 +30,28 @@ from pipelines.warehouse.rows.session import plain_session
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import psycopg
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Table
+    from pipelines.warehouse.release.manifest import Manifest
 
 _TYPES = {
-    "VARCHAR": "text",
     "DOUBLE": "double precision",
+    "FLOAT": "real",
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
     "HUGEINT": "numeric(39,0)",
     "UBIGINT": "numeric(20,0)",
+    "UINTEGER": "bigint",
+    "USMALLINT": "integer",
+    "UTINYINT": "smallint",
     "TINYINT": "smallint",
     "BLOB": "bytea",
+    **{same: same.lower() for same in "BIGINT INTEGER SMALLINT BOOLEAN DATE TIMESTAMP TIME INTERVAL UUID".split()},
 }
-_SAME = {"BIGINT", "INTEGER", "SMALLINT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "INTERVAL", "UUID"}
 _LOCK = 7_031_646_273  # a number of ours: one copy at a time
 _CHUNK = 1 << 20
 _KEPT = """
@@ -98,19 +99,20 @@ def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int
     release = current_release(settings.data_dir / "published")
     if release is None:
         raise CopyError("there is no release to copy: run `ordermart run` first")
+    manifest = read_manifest(release)
+    if manifest is None:
+        raise CopyError(f"{release} has no manifest that can be read: run `ordermart build`")
     try:
         with plain_session(settings) as con, psycopg.connect(url, application_name="ordermart copy") as pg:
             place = f"{pg.info.host}:{pg.info.port}/{pg.info.dbname}"
             if place not in {each.place for each in copies(settings.data_dir)}:
                 _remember(settings.data_dir, Copy(place, "", ""))  # a kill after the commit must not hide it
-            copying = _Copying(con, pg, release, settings.data_dir / "warehouse" / "spill")
-            done = copying.all(progress)._replace(place=place)
+            done = _Copying(con, pg, release, manifest).all(place, progress)
     except duckdb.Error as error:
         raise CopyError(f"{release} cannot be read: {str(error).splitlines()[0]}") from None
     except psycopg.Error as error:
         raise CopyError(f"PostgreSQL has the release that it had: {str(error).splitlines()[0]}") from None
-    manifest = read_manifest(release)
-    _remember(settings.data_dir, Copy(done.place, done.release_id, manifest.as_of if manifest else ""))
+    _remember(settings.data_dir, Copy(place, manifest.id, manifest.as_of))
     return done
 
 
@@ -143,139 +145,116 @@ def _file(data_dir: Path) -> Path:
 class _Copying:
     """One transaction on the way: nothing of it is seen before it is committed."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, pg: psycopg.Connection, release: Path, spill: Path) -> None:
-        manifest = read_manifest(release)
-        if manifest is None:
-            raise CopyError(f"{release} has no manifest that can be read: run `ordermart build`")
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, pg: psycopg.Connection, release: Path, manifest: Manifest
+    ) -> None:
         self._con, self._pg, self._release, self._manifest = con, pg, release, manifest
-        self._pipe = spill / f"copy-{secrets.token_hex(4)}"  # DuckDB writes into it while PostgreSQL reads
         self._rows = self._parts = 0
-        self._written: set[str] = set()
+        self._written: dict[str, str] = {}  # table → its key
 
-    def all(self, progress: Callable[[str, int, int], None] | None) -> Copied:
+    def all(self, place: str, progress: Callable[[str, int, int], None] | None) -> Copied:
         """Bring every table to the release, and forget those that it does not have."""
         self._pg.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
-        for statement in filter(str.strip, _KEPT.split(";")):
-            self._pg.execute(statement)
+        self._pg.execute(_KEPT)
         shown = [table for table in catalogue.released() if table.name.startswith(("core.", "mart."))]
         tables = [*shown, *(each.table() for each in self._manifest.own)]
-        known = {name: (columns, said) for name, columns, said in self._all("select * from ordermart.tables")}
+        known = {name: (columns, said) for name, columns, said in self._pg.execute("select * from ordermart.tables")}
         for name in sorted(known.keys() - {table.name for table in tables}):
             self._drop(name)
         for number, table in enumerate(tables, 1):
             (progress or (lambda *_: None))("copying tables", number, len(tables))
-            self._bring(table, known.get(table.name))
+            self._define(table, *known.get(table.name, ("", "")))
+            self._fill(table)
         self._pg.execute("delete from ordermart.release")
         values = [self._manifest.id, self._manifest.as_of, utc_now()]
         self._pg.execute("insert into ordermart.release values (%s, %s, %s)", values)
+        for name, key in sorted(self._written.items()):  # of other columns autovacuum gathers statistics later
+            self._pg.execute(f"analyze {name} {key}")
         self._pg.commit()
-        for name in sorted(self._written):
-            self._do(f"analyze {name}")
-        return Copied(self._manifest.id, "", len(self._written), self._parts, self._rows)
+        return Copied(self._manifest.id, place, len(self._written), self._parts, self._rows)
 
-    def _bring(self, table: Table, known: tuple[str, str] | None) -> None:
+    def _define(self, table: Table, columns: str, comments: str) -> None:
+        """Create a table unless it has these columns, with the rights of the one before, and comment on it."""
         partition = partition_of(table)
         listed = [(column.name, _type(column.type)) for column in table.columns]
-        columns = json.dumps([*listed, *([(partition, "text")] if partition else [])])
-        if known and known[0] != columns:
-            grants = self._all(_GRANTS, [*table.name.split(".")])
-            self._drop(table.name)
-            self._create(table, columns, partition)
-            for grantee, right in grants:
-                self._do(f"grant {right} on {table.name} to {grantee}")
-        elif not known:
+        listed += [(partition, "text")] if partition else []
+        said = {f'column {table.name}."{column.name}"': column.description for column in table.columns}
+        said |= {f"table {table.name}": table.description}
+        definition = json.dumps(listed), json.dumps(list(said.values()))
+        if (columns, comments) == definition:
+            return
+        if columns != definition[0]:
             schema, _, name = table.name.partition(".")
-            if self._all("select 1 from pg_tables where schemaname = %s and tablename = %s", [schema, name]):
+            if not columns and self._all(
+                "select 1 from pg_tables where (schemaname, tablename) = (%s, %s)", schema, name
+            ):
                 raise CopyError(f"PostgreSQL has a table {table.name} that is not a copy: rename it")
-            self._create(table, columns, partition)
-        comments = json.dumps([table.description, *(column.description for column in table.columns)])
-        if not known or known != (columns, comments):
-            self._comment(table, columns, comments)
-        self._bring_parts(table, partition)
+            rights = self._all(_GRANTS, schema, name)
+            self._drop(table.name)
+            self._pg.execute(f"create schema if not exists {schema}")
+            self._pg.execute(f"comment on schema {schema} is {literal(ABOUT[schema])}")
+            nullable = {column.name for column in table.columns if column.nullable} | {partition}
+            texts = [f'"{each}" {kind}{"" if each in nullable else " not null"}' for each, kind in listed]
+            by = f" partition by list ({partition})" if partition else ""
+            self._pg.execute(f"create table {table.name} ({', '.join(texts)}){by}")
+            for grantee, right in rights:
+                self._pg.execute(f"grant {right} on {table.name} to {grantee}")
+        self._pg.execute("; ".join(f"comment on {what} is {literal(text)}" for what, text in said.items()))
+        self._pg.execute("delete from ordermart.tables where table_name = %s", [table.name])
+        self._pg.execute("insert into ordermart.tables values (%s, %s, %s)", [table.name, *definition])
 
-    def _bring_parts(self, table: Table, partition: str) -> None:
+    def _fill(self, table: Table) -> None:
         """Replace the parts of a table whose file is another one, and drop those that it has no more."""
         files = {file.month: file for file in self._manifest.files if file.table == table.name}
-        there = dict(self._all("select month, sha256 from ordermart.parts where table_name = %s", [table.name]))
-        for month in sorted(there.keys() - files.keys()):
-            self._do(f"drop table {_part(table.name, month)}" if partition else f"truncate {table.name}")
+        there = dict(self._all("select month, sha256 from ordermart.parts where table_name = %s", table.name))
+        partition = partition_of(table)
+        for month in sorted(there.keys() | files.keys()):
+            file = files.get(month)
+            if file and there.get(month) == file.sha256:
+                continue
+            part = f"{table.name}_{month.replace('-', '_')}" if partition else table.name
+            if month in there:
+                self._pg.execute(f"truncate {part}" if file or not partition else f"drop table {part}")
+            elif partition:
+                self._pg.execute(f"create table {part} partition of {table.name} for values in ({literal(month)})")
             self._pg.execute("delete from ordermart.parts where (table_name, month) = (%s, %s)", [table.name, month])
-        for month, file in sorted(files.items()):
-            if there.get(month) != file.sha256:
-                target = table.name
-                if partition:
-                    target = _part(table.name, month)
-                    if month not in there:
-                        self._do(f"create table {target} partition of {table.name} for values in ({literal(month)})")
-                if month in there:
-                    self._do(f"truncate {target}")
-                self._write(table, file.path, target, month if partition else None)
-                self._note(table.name, month, file.sha256)
+            if file:
+                self._write(table, file.path, part, {partition: month} if partition else {})
+                self._pg.execute("insert into ordermart.parts values (%s, %s, %s)", [table.name, month, file.sha256])
 
-    def _write(self, table: Table, path: str, target: str, month: str | None) -> None:
-        """Copy the rows of a file: as DuckDB writes CSV, PostgreSQL reads it."""
-        values = [_value(column.name, column.type) for column in table.columns]
-        names = [f'"{column.name}"' for column in table.columns]
-        if month is not None:
-            values.append(literal(month))
-            names.append(partition_of(table))
+    def _write(self, table: Table, path: str, part: str, month: Mapping[str, str]) -> None:
+        """Copy the rows of a file: as DuckDB writes CSV into a pipe, PostgreSQL reads it."""
+        values = [*(_value(column.name, column.type) for column in table.columns), *map(literal, month.values())]
+        names = [*(f'"{column.name}"' for column in table.columns), *month]
         source = f"read_parquet({literal(self._release / path)}, hive_partitioning = false)"
-        written = f"copy (select {', '.join(values)} from {source}) to {literal(self._pipe)}"
-        into = f"copy {target} ({', '.join(names)}) from stdin (format csv, null '\\N')"
-        csv = f"{written} (format csv, header false, nullstr '\\N', use_tmp_file false)"
-        os.mkfifo(self._pipe, 0o600)
-        try:
-            with ThreadPoolExecutor(1) as beside:
-                done = beside.submit(self._fill, csv)
-                with self._pipe.open("rb") as lines, self._pg.cursor().copy(into) as copy:
-                    while chunk := lines.read(_CHUNK):
-                        copy.write(chunk)
-                self._rows += done.result()
-        finally:
-            self._pipe.unlink()
+        reading, writing = os.pipe()
+        csv = "(format csv, header false, nullstr '\\N', use_tmp_file false)"
+        select = f"copy (select {', '.join(values)} from {source}) to '/dev/fd/{writing}' {csv}"
+        with ThreadPoolExecutor(1) as beside, os.fdopen(reading, "rb") as lines:
+            done = beside.submit(self._select, select, writing)
+            into = f"copy {part} ({', '.join(names)}) from stdin (format csv, null '\\N')"
+            with self._pg.cursor().copy(into) as copy:
+                while chunk := lines.read(_CHUNK):
+                    copy.write(chunk)
+        self._rows += done.result()
         self._parts += 1
-        self._written.add(table.name)
+        key = ", ".join([*table.key, *month])
+        self._written[table.name] = f"({key})" if key else ""
 
-    def _fill(self, csv: str) -> int:
-        """Have DuckDB write into the pipe; return how many rows. Its reader waits no more."""
+    def _select(self, select: str, writing: int) -> int:
+        """Have DuckDB write into a pipe, and close it, so that its reader does not wait; return how many rows."""
         try:
-            return count_of(self._con.cursor().execute(csv))
+            return count_of(self._con.cursor().execute(select))
         finally:
-            with contextlib.suppress(OSError):
-                os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
-
-    def _create(self, table: Table, columns: str, partition: str) -> None:
-        schema = table.name.partition(".")[0]
-        self._do(f"create schema if not exists {schema}")
-        self._do(f"comment on schema {schema} is {literal(ABOUT[schema])}")
-        nullable = {column.name for column in table.columns if column.nullable} | {partition}
-        listed = [f'"{name}" {kind}{"" if name in nullable else " not null"}' for name, kind in json.loads(columns)]
-        by = f" partition by list ({partition})" if partition else ""
-        self._do(f"create table {table.name} ({', '.join(listed)}){by}")
-
-    def _comment(self, table: Table, columns: str, comments: str) -> None:
-        self._do(f"comment on table {table.name} is {literal(table.description)}")
-        for column in table.columns:
-            self._do(f'comment on column {table.name}."{column.name}" is {literal(column.description)}')
-        replaced = "on conflict (table_name) do update set columns = excluded.columns, comments = excluded.comments"
-        self._pg.execute(
-            f"insert into ordermart.tables values (%s, %s, %s) {replaced}", [table.name, columns, comments]
-        )
-
-    def _note(self, table: str, month: str, sha256: str) -> None:
-        replaced = "on conflict (table_name, month) do update set sha256 = excluded.sha256"
-        self._pg.execute(f"insert into ordermart.parts values (%s, %s, %s) {replaced}", [table, month, sha256])
+            os.close(writing)
 
     def _drop(self, name: str) -> None:
         """Drop a copied table; one that a view of somebody's reads is not dropped, and the copy fails."""
-        self._do(f"drop table if exists {name}")
+        self._pg.execute(f"drop table if exists {name}")
         self._pg.execute("delete from ordermart.parts where table_name = %s", [name])
         self._pg.execute("delete from ordermart.tables where table_name = %s", [name])
 
-    def _do(self, statement: str) -> None:
-        self._pg.execute(statement)
-
-    def _all(self, query: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
+    def _all(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         return list(self._pg.execute(query, values))
 
 
@@ -286,25 +265,17 @@ where table_schema = %s and table_name = %s and grantee <> current_user
 """
 
 
-def _part(table: str, month: str) -> str:
-    """Return the name of a table's part of a month."""
-    return f"{table}_{month.replace('-', '_')}"
-
-
 def _type(kind: str) -> str:
-    """Return PostgreSQL's type of one of DuckDB's."""
-    if kind.endswith("[]"):
+    """Return PostgreSQL's type of one of DuckDB's; text for what it does not have."""
+    if kind.endswith("[]") and not kind.endswith("][]"):
         return f"{_type(kind.removesuffix('[]'))}[]"
-    if kind.startswith("DECIMAL"):
-        return kind.replace("DECIMAL", "numeric")
-    return _TYPES.get(kind) or (kind.lower() if kind in _SAME else "text")
+    return kind.replace("DECIMAL", "numeric") if kind.startswith("DECIMAL") else _TYPES.get(kind, "text")
 
 
 def _value(name: str, kind: str) -> str:
-    """Return a column as PostgreSQL reads it from CSV: a list in braces, its texts quoted."""
-    if not kind.endswith("[]"):
-        return f'"{name}"'
+    """Return a column as PostgreSQL reads it from CSV: bytes in hexadecimal, a list in braces, its texts quoted."""
+    if not _type(kind).endswith("[]"):
+        return f"'\\x' || hex(\"{name}\")" if kind == "BLOB" else f'"{name}"'
     text = "replace(replace(cast(each as varchar), '\\', '\\\\'), '\"', '\\\"')"
-    quoted = f"'\"' || {text} || '\"'" if re.match("VARCHAR|ENUM", kind) else "cast(each as varchar)"
-    elements = f"list_transform(\"{name}\", lambda each: coalesce({quoted}, 'NULL'))"
+    elements = f"list_transform(\"{name}\", lambda each: coalesce('\"' || {text} || '\"', 'NULL'))"
     return f"case when \"{name}\" is not null then '{{' || array_to_string({elements}, ',') || '}}' end"
