@@ -6,23 +6,26 @@
 
 An export has the entries that no earlier one of its period and format has. The files of earlier ones are made again,
 from the ledger, and are the same bytes; an entry that would be another one now is refused. A day that was reopened
-after an export is reversed by an entry of its own.
+after an export is reversed by an entry of its own. Statements that were superseded or are matched otherwise after an
+export change nothing in it: the next period that is exported first has an entry of what changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.accounts import read_accounts
-from pipelines.finance.journal import Entry, Journal, Line, journal
+from pipelines.finance.journal import ACT, BANK, NO_STORE, SETTLEMENT, Entry, Journal, Line, journal
 from pipelines.finance.journal_formats import Export, files_of
-from pipelines.finance.periods import one_day, period_of
+from pipelines.finance.periods import one_day, period_holding, period_of
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import recorded
 from pipelines.ledger import Closes
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
-ACT = "journal"
 EXPORTED = pa.schema(
     [
         ("number", pa.string()),
@@ -55,7 +57,7 @@ EXPORTED = pa.schema(
     ]
 )
 _SHOWN = 3
-_REVERSAL = "-reversal"
+_REVERSAL, _CHANGE = "-reversal", "-change"
 _PERIODS = ("posted_period", "reversed_period")
 
 
@@ -97,11 +99,15 @@ def export(
         exports = [Export(period.name or "", form, 0, said, entries)]
         return Done(found, tuple(_write(out, _contents(exports, accounts))))
     ledger = signing_ledger(settings)
-    earlier = _earlier(ledger, period.name or "")
+    exported = _earlier(ledger)
+    earlier = [(body, done) for body, done in exported if done.period == period.name]
     known = {each.number: each for _, done in earlier for each in done.entries}
+    entries = [_kept(known.get(each.number, each), each) for each in entries]
     if differing := [line for each in entries for line in _difference(known.get(each.number, each), each)]:
         raise FinanceError("an earlier export has other entries, and nothing was written: " + _some(differing))
     entries += _reversals(known, Closes(ledger.entries()))
+    if not earlier:
+        entries += [each for each in _changes((done for _, done in exported), found) if each.place not in named]
     every = {each.number: each for each in [*known.values(), *entries]}
     mine = [(body, done) for body, done in earlier if done.form == form]
     contents = _contents([done for _, done in mine], accounts)
@@ -122,13 +128,17 @@ def export(
 
 
 def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
-    """Return the journal of a period, or of each one that has closed days or postings, without writing anything."""
+    """Return the journal of a period, or of each one that has entries, without writing anything."""
     accounts = read_accounts(map_file)[0] if map_file else None
     names = {close.period for close in Closes(signing_ledger(settings).entries()).rows() if close.period}
     names |= {row[column] for row in recorded(settings, everything=True) for column in _PERIODS if row[column]}
-    return [
-        Done(journal(settings, period_of(settings, each), accounts)) for each in ([name] if name else sorted(names))
-    ]
+    made: dict[str, Journal] = {}
+    waiting = [name] if name else sorted(names)
+    for each in waiting:
+        found = made[each] = journal(settings, period_of(settings, each), accounts)
+        held = {period_holding(settings, one.day).name or "" for one in found.settled.values()}
+        waiting += sorted(held - {*waiting}) if not name else []
+    return [Done(made[each]) for each in sorted(made)]
 
 
 def places(texts: Iterable[str]) -> list[Place]:
@@ -136,9 +146,9 @@ def places(texts: Iterable[str]) -> list[Place]:
     found: list[Place] = []
     for text in texts:
         day, _, store_id = text.partition(":")
-        if not store_id.isdecimal():
+        if not store_id.isdecimal() and store_id != NO_STORE:
             raise SettingsError(f"--without: {text!r} is no store's day such as 2026-10-31:12")
-        found.append((one_day(day).first_day, int(store_id)))
+        found.append((one_day(day).first_day, None if store_id == NO_STORE else int(store_id)))
     return found
 
 
@@ -153,13 +163,13 @@ def _write(out: Path, contents: dict[str, bytes]) -> list[Path]:
     return [out / name for name in contents]
 
 
-def _earlier(ledger: Ledger, period: str) -> list[tuple[dict[str, Any], Export]]:
-    """Return the exports of a period, each with the body of its entry."""
+def _earlier(ledger: Ledger) -> list[tuple[dict[str, Any], Export]]:
+    """Return the exports of all periods, each with the body of its entry."""
     return [
         (
             entry.body,
             Export(
-                period,
+                entry.body["period"],
                 entry.body["format"],
                 entry.body["export_no"],
                 tuple(entry.body["without"]),
@@ -167,7 +177,6 @@ def _earlier(ledger: Ledger, period: str) -> list[tuple[dict[str, Any], Export]]
             ),
         )
         for entry in ledger.entries(ACT)
-        if entry.body["period"] == period
     ]
 
 
@@ -205,12 +214,52 @@ def _reversals(known: dict[str, Entry], closes: Closes) -> list[Entry]:
     """Return an entry for each exported one of a close that is no longer active: its lines, negated."""
     found = []
     for each in known.values():
-        if "-sales-" not in each.number or each.number.endswith(_REVERSAL) or closes.of(*each.place) == each.source:
+        if each.kind != "sales" or each.number.endswith(_REVERSAL) or closes.of(*each.place) == each.source:
             continue
         number = each.number + _REVERSAL
         lines = tuple(line._replace(amount=-line.amount) for line in each.lines)
         made = replace(each, number=number, memo=f"Reversal of {each.number}: its day was reopened", lines=lines)
         found.append(known.get(number, made))
+    return found
+
+
+def _kept(before: Entry, now: Entry) -> Entry:
+    """Return the entry of a statement as it was exported, though its lines are matched otherwise now."""
+    return before if now.kind in {SETTLEMENT, BANK} and _sums([before]) != _sums([now]) else now
+
+
+def _changes(exports: Iterable[Export], found: Journal) -> Iterable[Entry]:
+    """Yield an entry for each statement's or bank file's of an earlier period whose lines are others now."""
+    period, booked = found.period, defaultdict[str, dict[str, Entry]](dict)
+    for export in exports:
+        for each in export.entries:
+            if each.kind in {SETTLEMENT, BANK}:
+                key = each.number.removeprefix(f"OM-{export.period}-").removesuffix(_CHANGE)
+                booked[key].setdefault(each.number, each)
+    for key, entries in booked.items():
+        first, *_ = before = list(entries.values())
+        now = [found.settled[key]] if key in found.settled else []
+        parts = {line[1:4]: line for each in [*before, *now] for line in each.lines}
+        was, is_now = _sums(before), _sums(now)
+        lines = tuple(
+            parts[part]._replace(amount=amount)
+            for part in sorted(parts, key=str)
+            if (amount := is_now[part] - was[part])
+        )
+        if any(not line.account for line in lines):
+            raise FinanceError(f"{first.number} is matched otherwise now, and a class of it has no account in --map")
+        if lines and first.day < period.first_day:
+            memo = f"Change of {first.number}: superseded, or matched otherwise"
+            number = f"OM-{period.name}-{key}{_CHANGE}"
+            yield replace(first, number=number, day=period.first_day, memo=memo, lines=lines)
+
+
+def _sums(entries: Iterable[Entry]) -> defaultdict[Any, Decimal]:
+    """Return the amount of each class, platform and tax code."""
+    found = defaultdict[Any, Decimal](Decimal)
+    for each in entries:
+        for line in each.lines:
+            found[line[1:4]] += line.amount
     return found
 
 

@@ -1,8 +1,9 @@
-"""The journal of a period from the ledger: an entry for each store, day and currency, restatement and reversal.
+"""The journal of a period: an entry for each store, day and currency of sales, statements and the bank's credits.
 
 Sales are what each order's total rule in force counts; the residual of an accepted break goes to the class that it was
 accepted with. Nothing else closes a gap: an order that cannot be booked stops its store's day, with the reason.
-`exporting.py` writes the entries.
+Statements are booked as the release matches them, on the days of their lines. A line whose period was exported before
+it was imported is posted on the first day from its own on that was open then. `exporting.py` writes the entries.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.finance.accounts import TAX_BY_PLATFORM, TAX_IN_SALES, TAX_PAYABLE, rounded
 from pipelines.finance.closing import orders_to_close
+from pipelines.finance.periods import period_holding
 from pipelines.finance.released import digits, query, released
 from pipelines.finance.restating import sources
 from pipelines.landing.charges import CHARGES, PRICES, TOTAL
 from pipelines.ledger import CLOSED_ORDERS, Closes, written_off
 from pipelines.ledger.decisions import order_key
 from pipelines.literals import literal
+from pipelines.settlements import effective_banks, effective_statements
+from pipelines.warehouse.inputs.sources import create_sources
 from pipelines.warehouse.release.release import DATABASE
 
 if TYPE_CHECKING:
@@ -31,7 +35,10 @@ if TYPE_CHECKING:
     from pipelines.finance.released import Released
     from pipelines.settings import Settings
 
+ACT = "journal"
 RECEIVABLE, ROUNDING, COUNTED = "receivable", "rounding", "counted"
+SETTLEMENT, BANK, NO_STORE = "settlement", "bank", "none"
+_OF = {SETTLEMENT: "Statement of", BANK: "Payouts at the bank of"}
 Row = dict[str, Any]
 Place = tuple[dt.date, int | None]  # a store's day
 _Key = tuple[str, str | None, str]  # class, platform, tax code
@@ -66,13 +73,23 @@ class Entry:
     source: int | None
     lines: tuple[Line, ...]
 
+    @property
+    def store(self) -> str:
+        """Its store."""
+        return _name(self.place[1])
+
+    @property
+    def kind(self) -> str:
+        """sales, restatement, reversal, settlement or bank."""
+        return self.number.rpartition(f"-S{self.store}-")[2].partition("-")[0]
+
 
 class Stop(NamedTuple):
-    """Why a store's day cannot be booked, by its first such order."""
+    """Why a store's day cannot be booked, by its first such order; None: a statement or a bank's file."""
 
     day: dt.date
     store_id: int | None
-    order_id: int
+    order_id: int | None
     reason: str
 
 
@@ -80,7 +97,8 @@ class Stop(NamedTuple):
 class Journal:
     """The entries of a period; the stops of store-days; differences to the books; store-days that are still open.
 
-    `outside` has the amounts that orders state and no entry has, because their totals do not count them.
+    `outside` has the amounts that orders state and no entry has, because their totals do not count them; `settled` the
+    entries of statements and bank files of all periods, by their numbers without the period.
     """
 
     period: Period
@@ -89,6 +107,7 @@ class Journal:
     differences: list[str] = field(default_factory=list)
     open_days: set[Place] = field(default_factory=set)
     outside: dict[tuple[str | None, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    settled: dict[str, Entry] = field(default_factory=dict)
 
 
 class _Unbookable(Exception):
@@ -108,20 +127,23 @@ class _State(NamedTuple):
 def journal(settings: Settings, period: Period, accounts: Accounts | None = None, *, draft: bool = False) -> Journal:
     """Return the journal of a period; without accounts each class is its own. A draft has the open days, too."""
     with released(settings) as release, sources(settings) as con:
+        create_sources(con, settings, "raw.bank_payouts")
         con.execute(f"attach {literal(release.path / DATABASE)} as release (read_only)")
         con.execute("use release")
-        return _Book(replace(release, con=con), period, accounts).made(draft=draft)
+        return _Book(settings, replace(release, con=con), period, accounts).made(draft=draft)
 
 
 class _Book:
-    """Books the orders and restatements of one period."""
+    """Books the orders, restatements, statements and credits of one period."""
 
-    def __init__(self, release: Released, period: Period, accounts: Accounts | None) -> None:
-        entries = list(release.ledger.entries())
+    def __init__(self, settings: Settings, release: Released, period: Period, accounts: Accounts | None) -> None:
+        entries = self._entries = list(release.ledger.entries())
+        self._settings = settings
         self._release, self._con, self._period, self._accounts = release, release.con, period, accounts
         self._closes, self._written_off = Closes(entries), written_off(entries)
         self._done = Journal(period)
         self._first_close: dict[Place, int] = {}
+        self._closes_before: dict[int, Closes] = {}
         for entry in entries:
             for day in entry.body["days"] if entry.act == "closed" else ():
                 for store_id in day["stores"] or [None]:
@@ -141,12 +163,13 @@ class _Book:
         self._con.register("drafted", open_orders if draft else CLOSED_ORDERS.empty_table())
         self._sales()
         self._restatements()
+        self._settlements()
         made = [each for each in self._done.entries if each.lines and each.place not in self._done.stops]
         self._done.entries = sorted(made, key=lambda each: (each.day, each.number))
         for (place, currency, measure), amount in self._uncounted.items():
             if place not in self._done.stops:
                 self._done.outside[currency, measure] += amount
-        self._done.differences = [*unbalanced(self._done.entries), *self._unlike_the_books()]
+        self._done.differences += [*unbalanced(self._done.entries), *self._unlike_the_books()]
         return self._done
 
     def _sales(self) -> None:
@@ -212,6 +235,42 @@ class _Book:
         self._count(place, row["currency"], {name: sign * amount for name, amount in changes.items()}, signed)
         self._add(f"{kind}-R{number}", place, row["currency"], memo, row["entry_no"], signed)
 
+    def _settlements(self) -> None:
+        sources_of = {each.entry.no: each.platform for each in effective_statements(self._entries)}
+        known = {no for (no,) in self._con.execute("select entry_no from mart.settlement_statements").fetchall()}
+        if sources_of.keys() != known:
+            changed = ", ".join(map(str, sorted(sources_of.keys() ^ known)))
+            self._done.differences.append(
+                f"statements of ledger entry {changed} were imported or superseded since: run `ordermart build`"
+            )
+            return
+        sources_of |= {each.entry.no: each.entry.body["platform"] for each in effective_banks(self._entries)}
+        groups: dict[tuple[Any, ...], _Amounts] = {}
+        for *key, platform, of_class, amount in self._con.execute(query("journal_settlements")).fetchall():
+            groups.setdefault(tuple(key), defaultdict(Decimal))[of_class, platform, ""] = amount
+        for (kind, no, day, store_id, currency), amounts in groups.items():
+            place, posted = (day, store_id), self._posting_day(no, day, store_id)
+            period = period_holding(self._settings, posted)
+            memo = f"{_OF[kind]} {sources_of[no]}, {day}, store {_name(store_id)}, ledger entry {no}"
+            made = self._entry(f"{kind}-{currency}-L{no}", place, currency, memo, no, amounts, posted, period)
+            self._done.settled[made.number.removeprefix(f"OM-{period.name}-")] = made
+            if period.name == self._period.name:
+                try:
+                    self._check_accounts(amounts, store_id)
+                except _Unbookable as reason:
+                    self._done.stops.setdefault(place, Stop(*place, None, f"{reason} (ledger entry {no})"))
+                self._done.entries.append(made)
+
+    def _posting_day(self, no: int, day: dt.date, store_id: int | None) -> dt.date:
+        """Return on which day a line is posted: on its own, or the first that was open if its period was exported."""
+        before = self._entries[: no - 1]
+        name = period_holding(self._settings, day).name
+        if any(each.act == ACT and each.body["period"] == name for each in before):
+            closes = self._closes_before.get(no) or self._closes_before.setdefault(no, Closes(before))
+            while closes.is_any(day, store_id):
+                day += dt.timedelta(days=1)
+        return day
+
     def _count(self, place: Place, currency: str | None, stated: Mapping[str, Any], booked: _Amounts) -> None:
         """Add the amounts that a row of the ledger states, and those among them that are not booked."""
         counted: dict[str, Decimal] = defaultdict(Decimal)
@@ -247,10 +306,13 @@ class _Book:
                 owed = tax.on(amount, decimals)
                 sums[TAX_IN_SALES, platform, tax.code] += owed
                 sums[TAX_BY_PLATFORM if tax.collected_by_platform else TAX_PAYABLE, platform, tax.code] -= owed
+        self._check_accounts(sums, store_id)
+        return sums
+
+    def _check_accounts(self, sums: _Amounts, store_id: int | None) -> None:
         for key, amount in sums.items():
             if amount and self._account(key, store_id) is None:
-                raise _Unbookable(f"class {key[0]!r} of platform {platform or 'unknown'} has no account")
-        return sums
+                raise _Unbookable(f"class {key[0]!r} of platform {key[1] or 'unknown'} has no account")
 
     def _parts(self, state: _State, decimals: int) -> Iterator[tuple[str, Decimal]]:
         """Yield what a total is made of, rounded: parts of more decimals, whose exact sum it is, leave a rounding."""
@@ -277,15 +339,28 @@ class _Book:
         return self._accounts.account(key[0], key[1], store_id) if self._accounts else key[0]
 
     def _add(self, kind: str, place: Place, currency: str, memo: str, source: int | None, amounts: _Amounts) -> None:
-        day, store_id = place
+        made = self._entry(kind, place, currency, memo, source, amounts, place[0], self._period)
+        self._done.entries.append(made)
+
+    def _entry(
+        self,
+        kind: str,
+        place: Place,
+        currency: str,
+        memo: str,
+        source: int | None,
+        amounts: _Amounts,
+        day: dt.date,
+        period: Period,
+    ) -> Entry:
         lines = tuple(
-            Line(self._account(key, store_id) or "", *key, amount)
+            Line(self._account(key, place[1]) or "", *key, amount)
             for key, amount in sorted(amounts.items(), key=lambda each: tuple(map(str, each[0])))
             if amount
         )
-        inside = min(max(day, self._period.first_day), self._period.last_day)
-        number = f"OM-{self._period.name}-{day:%Y%m%d}-S{_name(store_id)}-{kind}"
-        self._done.entries.append(Entry(number, inside, place, currency, memo, source, lines))
+        inside = min(max(day, period.first_day), period.last_day)
+        number = f"OM-{period.name}-{place[0]:%Y%m%d}-S{_name(place[1])}-{kind}"
+        return Entry(number, inside, place, currency, memo, source, lines)
 
     def _unlike_the_books(self) -> Iterator[str]:
         """Yield a sentence for each amount by store, currency and class that differs from mart.period_books."""
@@ -299,7 +374,7 @@ class _Book:
         }
         found: dict[tuple[int | None, str | None, str], Decimal] = defaultdict(Decimal)
         for each in self._done.entries:
-            for line in each.lines if each.source is not None else ():
+            for line in each.lines if each.source is not None and each.kind not in _OF else ():
                 if line.account_class in _MEASURES:
                     measure, sign = _MEASURES[line.account_class]
                     found[each.place[1], each.currency, measure] += sign * line.amount
@@ -341,4 +416,4 @@ def _restated_place(row: Row) -> tuple[Any, ...]:
 
 
 def _name(store_id: int | None) -> str:
-    return "none" if store_id is None else str(store_id)
+    return NO_STORE if store_id is None else str(store_id)

@@ -146,7 +146,7 @@ def _beancount(export: Export) -> str:
     lines = [f"; Journal of {export.period}. Open its accounts and include this file in your ledger.", ""]
     for each in export.entries:
         flag = "*" if export.number else "!"
-        lines.append(f'{each.day} {flag} "Store {each.place[1]}" "{export.memo(each)}" ^{each.number}')
+        lines.append(f'{each.day} {flag} "Store {each.store}" "{export.memo(each)}" ^{each.number}')
         for line in each.lines:
             if not _ACCOUNT.fullmatch(line.account):
                 raise FinanceError(f"beancount: {line.account!r} is no account such as Income:Sales:Web: see --map")

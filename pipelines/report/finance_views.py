@@ -250,7 +250,8 @@ def journal_lines(done: Done) -> Iterator[str]:
             yield f"  not in totals: {part} {money_of(amount, currency)}"
     stops = sorted(made.stops.values(), key=lambda stop: (stop.day, stop.store_id or 0))
     for stop in stops[:_SHOWN]:
-        yield f"  STOPPED {stop.day} store {stop.store_id}, order {stop.order_id}: {plain(stop.reason)}"
+        order = f", order {stop.order_id}" if stop.order_id else ""
+        yield f"  STOPPED {stop.day} store {stop.store_id}{order}: {plain(stop.reason)}"
     if len(stops) > _SHOWN:
         yield f"  … and {len(stops) - _SHOWN:,} more store-days."
     yield from (f"  DIFFERENT {plain(each, 1000)}" for each in made.differences)

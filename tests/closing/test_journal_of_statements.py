@@ -1,0 +1,220 @@
+"""Statements and the bank in the journal: receivable, clearing and unmatched are the open items, to the cent."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.finance.exporting import check, export, places
+from pipelines.finance.periods import period_of
+from pipelines.finance.released import FinanceError
+from pipelines.ledger import User
+from pipelines.settlements import import_bank, import_statements, read_mapping
+from tests.settlements.statements import MAPPINGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT, NEXT = "2026-10-31T10:00:00Z", "2026-11-02T10:00:00Z"
+ANNE = User(1001, "Anne")
+CLASSES = (
+    "receivable clearing unmatched bank bank_fees subtotal_price delivery_price discount tip commission marketing "
+    "adjustment"
+).split()
+HEADER = (
+    "payout_id,merchant_store_id,client_order_id,transaction_date_local,transaction_type,currency,order_subtotal,"
+    "delivery_fees,staff_tip,merchant_promotions,adjustment,commission,commission_tax,marketing_fee,net_total\n"
+)
+Sums = dict[tuple[str, str], Decimal]
+
+
+def row(order: Any, day: str, gross: str = "8.25", kind: str = "DELIVERY", payout: int = 1, **more: str) -> str:
+    """Return a row of a statement."""
+    adjustment, commission, fee = (more.get(name, "0") for name in ("adjustment", "commission", "fee"))
+    net = Decimal(gross) + Decimal(adjustment) - Decimal(commission) - Decimal(fee)
+    return f"PO-{payout:06d},1,{order},{day},{kind},EUR,{gross},0,0,0,{adjustment},{commission},0,{fee},{net}\n"
+
+
+FIRST = HEADER + "".join(
+    [
+        row(1, "10/31/2026", commission="1.00"),
+        row(1, "10/31/2026"),  # settled twice
+        row(2, "10/31/2026", commission="1.10"),  # sold under an older name
+        row(99, "10/31/2026", "5.00", commission="0.50"),  # of nobody
+        row(3, "10/31/2026", "8.24"),  # a cent too little
+        row("", "10/31/2026", "0", "MERCHANT_FEE", fee="2.00"),
+        row(2, "10/31/2026", "0", "ADJUSTMENT", adjustment="-1.00"),
+        row(4, "11/02/2026"),
+    ]
+)
+LATER = HEADER + row(1, "10/31/2026", "0", "ADJUSTMENT", 2, adjustment="-0.50")
+CORRECTED = HEADER + row(1, "10/31/2026", "0", "ADJUSTMENT", 2, adjustment="-0.75")
+BANK = "Booking date,Amount,Remittance\n2026-11-03,39.89,PO-000001\n2026-11-04,5.00,Jane Canary\n"
+
+
+def imported(books: Any, folder: Path, name: str, text: str, **options: Any) -> None:
+    """Import a statement, or the bank's file, and publish."""
+    (folder / name).write_text(text, encoding="utf-8")
+    mapping = (MAPPINGS / "dashline.toml").read_text("utf-8").replace('= ["dashline"]', '= ["web", "old web"]')
+    (folder / "dashline.toml").write_text(mapping, encoding="utf-8")
+    read = read_mapping(folder / "dashline.toml")
+    if name == "bank.csv":
+        import_bank(books.ledger, folder / name, read, **options)
+    else:
+        import_statements(books.ledger, folder / name, read, **options)
+    books.publish()
+
+
+@pytest.fixture(scope="module")
+def template(
+    tmp_path_factory: pytest.TempPathFactory, books_of: Any, rules: dict[str, str], balanced: dict[str, Any]
+) -> Any:
+    """Close two days, whose orders a statement settles well and badly; its payout is at the bank."""
+    folder = tmp_path_factory.mktemp("statements")
+    books = books_of(folder / "books")
+    books.set(formula=rules, finance={"currency": "EUR"})
+    for order_id in range(1, 7):
+        platform = "old web" if order_id == 2 else "web"
+        at = NEXT if order_id == 6 else AT
+        books.land(order_id, **balanced | {"created_at": at, "store_id": 1, "platform": platform})
+    books.land(7, **balanced | {"created_at": AT, "store_id": 1, "platform": "phone"})
+    books.publish()
+    books.close("2026-10-31")
+    books.close("2026-11-02")
+    imported(books, folder, "transactions_1.csv", FIRST)
+    imported(books, folder, "bank.csv", BANK)
+    return books
+
+
+@pytest.fixture
+def books(template: Any, tmp_path: Path) -> Any:
+    """Give a copy, with a map of accounts beside it."""
+    made = template.copied(tmp_path / "books")
+    lines = "".join(f'{name} = "{place}"\n' for place, name in enumerate(CLASSES, 1000))
+    (tmp_path / "accounts.toml").write_text(f"[accounts]\n{lines}", encoding="utf-8")
+    return made
+
+
+def exported(books: Any, folder: Path, period: str, **options: Any) -> Any:
+    """Export a period as csv."""
+    given: dict[str, Any] = {"draft": False, "left_out": ()} | options
+    chosen = period_of(books.settings, period)
+    return export(books.settings, chosen, folder / "accounts.toml", "csv", folder / "out", user=ANNE, **given)
+
+
+def sums(books: Any) -> Sums:
+    """Return the balance of each class and platform in the journals of all periods; nothing stops or differs."""
+    found: Sums = defaultdict(Decimal)
+    for done in check(books.settings, "", None):
+        assert (done.journal.differences, done.journal.stops) == ([], {})
+        for each in done.journal.entries:
+            assert sum(line.amount for line in each.lines) == 0, each.number
+            for line in each.lines:
+                found[line.account_class, line.platform or ""] += line.amount
+    return {key: amount for key, amount in found.items() if amount}
+
+
+def lines_of(done: Any, kind: str) -> list[dict[str, str]]:
+    """Return the lines of all files whose number has `kind` in it."""
+    lines = [line for file in done.files for line in csv.DictReader(file.read_text("utf-8").splitlines())]
+    return [line for line in lines if f"-{kind}-" in line["entry_no"]]
+
+
+@pytest.mark.slow
+def test_receivable_is_the_open_items_to_the_cent(books: Any) -> None:
+    """By platform; clearing is what the bank lacks, unmatched the net of lines of nobody, costs by their component."""
+    found = sums(books)
+    open_items = books.all(
+        "select orders.platform, sum(settled.open_amount) from mart.order_settlements as settled "
+        "inner join mart.orders as orders using (order_id) group by all"
+    )
+    assert {key[1]: amount for key, amount in found.items() if key[0] == "receivable"} == {
+        "phone": Decimal("8.25"),  # nobody settles it
+        **{platform: amount for platform, amount in open_items if amount},
+    }
+    assert dict(open_items) == {"web": Decimal("16.51"), "old web": 0}
+    ((difference,),) = books.all("select difference from mart.payouts where payout_ref = 'PO-000001'")
+    assert {key[0]: amount for key, amount in found.items() if key[1] == "dashline"} == {
+        "clearing": difference,
+        "bank": Decimal("39.89"),
+        "unmatched": Decimal("-12.75"),
+        "commission": Decimal("2.10"),
+        "marketing": Decimal("2.00"),
+        "adjustment": Decimal("1.00"),
+    }
+
+
+@pytest.mark.slow
+def test_a_later_import_leaves_an_exported_period_as_it_is(books: Any, tmp_path: Path, balanced: Any) -> None:
+    """A line of a period that was exported is posted on the first open day, and names its own; so what changes."""
+    first = exported(books, tmp_path, "2026-10")
+    content = first.files[0].read_bytes()
+    days = {(line["entry_no"].rpartition("-")[2], line["date"]) for line in lines_of(first, "settlement")}
+    assert days == {("L3", "2026-10-31")}
+    imported(books, tmp_path, "transactions_2.csv", LATER)
+    again = exported(books, tmp_path, "2026-10")
+    assert ([file.read_bytes() for file in again.files], again.entry_no) == ([content], None)
+    november = exported(books, tmp_path, "2026-11")
+    late = {
+        (line["date"], line["memo"])
+        for line in lines_of(november, "settlement")
+        if line["entry_no"] == "OM-2026-11-20261031-S1-settlement-EUR-L6"
+    }
+    assert late == {("2026-11-01", "Statement of dashline, 2026-10-31, store 1, ledger entry 6")}
+    assert {line["date"] for line in lines_of(november, "bank")} == {"2026-11-03"}
+    before = november.files[0].read_bytes()
+    # order 99 appears, and the statement is corrected
+    books.land(99, **balanced | {"created_at": NEXT, "store_id": 1, "platform": "web", "total_price": "8.25"})
+    imported(books, tmp_path, "transactions_3.csv", CORRECTED, supersede=True)
+    assert exported(books, tmp_path, "2026-10").files[0].read_bytes() == content
+    assert exported(books, tmp_path, "2026-11").files[0].read_bytes() == before
+    december = lines_of(exported(books, tmp_path, "2026-12"), "settlement")
+    assert {line["entry_no"] for line in december} == {
+        "OM-2026-12-20261031-S1-settlement-EUR-L3-change",
+        "OM-2026-12-20261031-S1-settlement-EUR-L6-change",
+    }
+    moved = {(line["class"], line["debit"], line["credit"]) for line in december if "-L3-" in line["entry_no"]}
+    assert moved == {("receivable", "", "5.00"), ("unmatched", "4.50", ""), ("commission", "0.50", "")}
+    assert {line["date"] for line in december} == {"2026-12-01"}
+    (tmp_path / "out").rename(tmp_path / "kept")
+    kept = {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()}
+    for period in ("2026-10", "2026-11", "2026-12"):
+        exported(books, tmp_path, period)
+    assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == kept
+
+
+@pytest.mark.slow
+def test_a_component_without_an_account_stops_its_day(books: Any, tmp_path: Path) -> None:
+    """Nothing is written unless the store's day is left out by name; a bank's credit is of no store."""
+    file = tmp_path / "accounts.toml"
+    whole = file.read_text("utf-8")
+    file.write_text(whole.replace("marketing", "unused"), encoding="utf-8")
+    (stop,) = exported(books, tmp_path, "2026-10").journal.stops.values()
+    assert (stop.order_id, stop.reason) == (
+        None,
+        "class 'marketing' of platform dashline has no account (ledger entry 3)",
+    )
+    assert exported(books, tmp_path, "2026-10", left_out=places(["2026-10-31:1"])).journal.stops
+    file.write_text(whole.replace("bank =", "unused ="), encoding="utf-8")
+    assert exported(books, tmp_path, "2026-11").files == ()
+    done = exported(books, tmp_path, "2026-11", left_out=places(["2026-11-03:none"]))
+    assert lines_of(done, "settlement")
+    assert not lines_of(done, "bank")
+    file.write_text(whole, encoding="utf-8")
+    assert lines_of(exported(books, tmp_path, "2026-11"), "bank")
+
+
+@pytest.mark.slow
+def test_a_statement_that_no_release_has_is_named(books: Any, tmp_path: Path) -> None:
+    """Imported, and not built: nothing is exported without it."""
+    file = tmp_path / "transactions_2.csv"
+    file.write_text(LATER, encoding="utf-8")
+    mapping = tmp_path / "dashline.toml"
+    mapping.write_bytes((MAPPINGS / "dashline.toml").read_bytes())
+    import_statements(books.ledger, file, read_mapping(mapping))
+    with pytest.raises(FinanceError, match="statements of ledger entry 5 were imported"):
+        exported(books, tmp_path, "2026-10")

@@ -1,0 +1,60 @@
+"""The lines of the journal that statements of four platforms and the bank give: of ids, numbers, groups and periods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.finance.released import query
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def test_lines_balance_and_settle_what_orders_say(con: duckdb.DuckDBPyConnection) -> None:
+    """Of each entry nothing remains; receivables, clearing and unmatched are those of the tables, in every currency."""
+    con.execute(f"create or replace temp table debits as {query('journal_settlements')}")
+
+    def found(text: str) -> list[tuple[object, ...]]:
+        return con.execute(f"{text} having sum(amount) <> 0 order by all").fetchall()
+
+    entries = "select kind, entry_no, day, store_id, currency, sum(amount) as amount from debits group by all"
+    assert found(entries) == []
+    assert found("select platform, sum(amount) from debits where account_class = 'receivable' group by all") == [
+        (platform, -amount)
+        for platform, amount in con.execute(
+            "select orders.platform, sum(settled_amount) from mart.order_settlements "
+            "inner join mart.orders as orders using (order_id) group by all order by all"
+        ).fetchall()
+    ]
+    assert found("select platform, sum(amount) from debits where account_class = 'clearing' group by all") == [
+        *con.execute(
+            "select platform, sum(amount) from (select platform, amount from mart.settlement_lines "
+            "union all select platform, -amount from raw.bank_payouts) group by platform having sum(amount) <> 0 "
+            "order by all"
+        ).fetchall()
+    ]
+    states = "select count(*) from mart.settlement_matches where match_rule in ('period', 'amount_and_time') and "
+    assert con.execute(f"{states} match_state = 'group'").fetchall() > [(10,)]
+    assert found("select platform, sum(amount) from debits where account_class = 'unmatched' group by all") == [
+        *con.execute(
+            "select platform, -sum(net_amount) from mart.settlement_matches "
+            "where match_state not in ('matched', 'group', 'no_order') group by all order by all"
+        ).fetchall()
+    ]
+
+
+def test_a_group_of_two_platforms_settles_each(con: duckdb.DuckDBPyConnection) -> None:
+    """An order of a group was sold under an older name: its amount is credited there."""
+    renamed = (
+        "select max(settled.order_id) from mart.order_settlements as settled "
+        "inner join mart.settlement_matches using (match_id) where match_rule = 'amount_and_time' "
+        "and match_state = 'group'"
+    )
+    con.execute("begin")
+    try:
+        con.execute(f"update mart.orders set platform = 'older' where order_id = ({renamed})")
+        amounts = con.execute(f"select total_price from mart.orders where order_id = ({renamed})").fetchall()
+        debits = f"select -sum(amount) from ({query('journal_settlements')}) where platform = 'older' group by kind"
+        assert con.execute(debits).fetchall() == amounts
+    finally:
+        con.execute("rollback")
