@@ -1,27 +1,34 @@
--- One row per break of settlements: an order, a line, a period or a payout that does not settle to the cent.
+-- One row per break of settlements: an order, a line, a period or a payout that does not settle to the cent, or late.
 --
--- Source: mart.order_settlements, mart.settlement_matches, mart.payouts, and what people decided of them in the ledger.
+-- Source: mart.order_settlements, mart.settlement_matches, mart.settlement_rates, mart.payouts, and what people decided of them in the ledger.
 -- Caveats: amounts of kinds are never added up: an order and its line may both have a break.
 --
 -- key: break_key
 --
--- break_key VARCHAR: As it is accepted by: settlement, line, group, period or payout, and which.
--- break_kind ENUM('amount_differs', 'never_settled', 'not_a_sale', 'not_at_bank', 'not_ours', 'not_stated', 'one_of', 'payout_differs', 'period_differs', 'settled_twice'): never_settled and not_at_bank only once due; not_stated: a credit that no statement names; the others as match_state and settlement_state.
+-- break_key VARCHAR: As it is accepted by: settlement, line, group, period, commission or payout, and which.
+-- break_kind ENUM('amount_differs', 'late', 'never_settled', 'not_a_sale', 'not_at_bank', 'not_ours', 'not_stated', 'one_of', 'payout_differs', 'period_differs', 'settled_twice', 'wrong_commission'): never_settled and not_at_bank only once due; late: settled or paid since, but later than due; not_stated: a credit that no statement names; wrong_commission: another than the rate in force; the others as match_state and settlement_state.
 -- platform not null: The platform, as the mapping names it.
 -- order_id null: The order; null if it is not one.
 -- since_date DATE null: The business date of the order, the day of the line, or the last day of the payout.
--- amount DECIMAL(38,4) null: The amount that is open, differs or has no order; null where an order has no total.
+-- amount DECIMAL(38,4) null: The amount that is open, differs, was late or has no order; of a commission what is too much. Null where an order has no total.
 -- content: A hash of kind, currency and amount: it is accepted while they are the same.
 with orders as (
     select
         'settlement:' || platform || '/' || order_id as break_key,
-        if(settlement_state = 'open', 'never_settled', 'amount_differs') as break_kind,
+        case settlement_state
+            when 'open' then 'never_settled'
+            when 'differs' then 'amount_differs'
+            else 'late'
+        end as break_kind,
         platform, order_id,
         business_date as since_date,
         currency,
-        open_amount as amount,
+        if(settlement_state = 'settled', settled_amount, open_amount) as amount,
     from mart.order_settlements
-    where settlement_state = 'differs' or (settlement_state = 'open' and is_due)
+    where
+        settlement_state = 'differs'
+        or (settlement_state = 'open' and is_due)
+        or (settlement_state = 'settled' and is_late)
 ),
 
 lines as (
@@ -36,17 +43,46 @@ lines as (
     where match_state not in ('matched', 'group', 'no_order')
 ),
 
+commissions as (
+    select
+        'commission:' || rows_of.entry_no || '/' || rows_of.settlement_no as break_key,
+        'wrong_commission' as break_kind,
+        platform, rows_of.order_id,
+        rows_of.line_date as since_date,
+        currency,
+        rows_of.commission_bases[
+            list_position(['gross', 'items', 'items_and_promotions'], cast(rates.base as varchar))
+        ] * rates.rate as unrounded,
+        cast(rows_of.commission_amount - round(unrounded, 2) as decimal(38, 4)) as amount,
+    from audit.settlement_rows as rows_of
+    inner join mart.settlement_rates as rates using (platform, currency)
+    where
+        rates.is_in_force
+        and rows_of.store_id is not distinct from rates.store_id
+        and rows_of.sold_on between rates.from_date and rates.to_date
+        and rows_of.statement_kind in ('order', 'total')
+        and rows_of.gross_amount > 0
+        and abs(rows_of.commission_amount - unrounded) > 0.005
+),
+
 payouts as (
     select
         concat_ws('/', 'payout:' || platform, payout_ref, currency) as break_key,
-        if(payout_state = 'differs', 'payout_differs', payout_state) as break_kind,
+        case payout_state
+            when 'differs' then 'payout_differs'
+            when 'paid' then 'late'
+            else payout_state
+        end as break_kind,
         platform,
         cast(null as bigint) as order_id,
         coalesce(last_line_date, bank_date) as since_date,
         currency,
-        coalesce(difference, stated_amount, bank_amount) as amount,
+        coalesce(nullif(difference, 0), stated_amount, bank_amount) as amount,
     from mart.payouts
-    where payout_state in ('differs', 'not_stated') or (payout_state = 'not_at_bank' and is_due)
+    where
+        payout_state in ('differs', 'not_stated')
+        or (payout_state = 'not_at_bank' and is_due)
+        or (payout_state = 'paid' and is_late)
 ),
 
 breaks as (
@@ -57,6 +93,8 @@ breaks as (
         from orders
         union all by name
         from lines
+        union all by name
+        select * exclude (unrounded) from commissions
         union all by name
         from payouts
     )

@@ -1,6 +1,6 @@
 -- One row per settlement of a statement: what a source row, or the events of one order, adds up to.
 --
--- Source: statements of the ledger (`ordermart settlements import`).
+-- Source: statements of the ledger (`ordermart settlements import`), and the days of orders that they name by id.
 -- A step: read mart.settlement_lines instead.
 --
 -- key: entry_no, settlement_no
@@ -11,21 +11,14 @@
 -- short_no BIGINT null: The order's number within a store and day; null if the statement has ids, or none.
 -- short_modulus BIGINT null: A short number is the order's id modulo this.
 -- order_date DATE null: The order's day, as stated.
+-- sold_on DATE: The business date of the order that it names by id, or the day that it states; else that of its line.
 -- ordered_at TIMESTAMPTZ null: The order's time, where the statement says the zone.
 -- ordered_at_local TIMESTAMP null: The order's time, where the statement has that of the store.
 -- window_minutes BIGINT >= 0: How far the order's time may be from ours.
 -- currency not null: The currency of its amounts.
-with sources as (
-    select
-        entry_no,
-        any_value(platform) as platform,
-        any_value(short_modulus) as short_modulus,
-        any_value(window_minutes) as window_minutes,
-    from raw.settlement_statements
-    group by entry_no
-),
-
-named_stores as (
+-- commission_bases DECIMAL(38,4)[]: What a commission may be a share of: gross, items, items less promotions.
+-- commission_amount DECIMAL(38,4): The commission, above zero if it costs; it is in cost_amount.
+with named_stores as (
     select name as store_ref, any_value(store_id) as store_id
     from core.stores
     where name is not null
@@ -37,6 +30,8 @@ lines as (
     select
         lines.*,
         coalesce(lines.store_id, named_stores.store_id) as our_store_id,
+        lines.component in ('items', 'delivery', 'tip', 'promotion', 'gross') as is_gross,
+        lines.kind in ('order', 'total') as is_sale,
     from raw.settlement_lines as lines
     left join named_stores using (store_ref)
 ),
@@ -56,13 +51,15 @@ dated as (
         and epoch_us(lines.line_at) >= offsets.from_us
 )
 
+-- a component that a settlement lacks adds nothing to it
 select
-    entry_no,
-    settlement_no,
+    lines.entry_no,
+    lines.settlement_no,
     -- what it is about
     any_value(sources.platform) as platform,
     any_value(lines.kind) as statement_kind,
     any_value(lines.statement_ref) as statement_ref,
+    any_value(lines.payout_ref) as payout_ref,
     any_value(lines.our_store_id) as store_id,
     any_value(lines.order_ref) as order_ref,
     any_value(lines.order_id) as order_id,
@@ -71,30 +68,37 @@ select
     -- when
     min(lines.line_date) as line_date,
     any_value(lines.order_date) as order_date,
+    coalesce(
+        any_value(orders.business_date), any_value(lines.order_date), min(lines.line_date)
+    ) as sold_on,
     any_value(lines.period_from) as period_from,
     any_value(lines.period_to) as period_to,
     any_value(lines.ordered_at) as ordered_at,
     any_value(lines.ordered_at_local) as ordered_at_local,
     any_value(sources.window_minutes) as window_minutes,
-    -- money: a component that a settlement lacks adds nothing to it
+    -- money
     any_value(lines.order_count) as stated_order_count,
     any_value(lines.currency) as currency,
-    coalesce(
-        sum(lines.amount) filter (
-            where lines.kind in ('order', 'total')
-            and lines.component in ('items', 'delivery', 'tip', 'promotion', 'gross')
-        ), 0
-    ) as gross_amount,
+    sum(if(lines.is_sale and lines.is_gross, lines.amount, 0)) as gross_amount,
     -- of refunds and fees also their gross
-    coalesce(
-        sum(lines.amount) filter (
-            where lines.component in ('adjustment', 'refund')
-            or lines.kind not in ('order', 'total')
-            and lines.component in ('items', 'delivery', 'tip', 'promotion', 'gross')
-        ), 0
+    sum(
+        if(
+            lines.component in ('adjustment', 'refund') or (lines.is_gross and not lines.is_sale),
+            lines.amount, 0
+        )
     ) as refund_amount,
     sum(lines.amount) - gross_amount - refund_amount as cost_amount,
     sum(lines.amount) as net_amount,
+    [
+        gross_amount,
+        sum(if(lines.component = 'items', lines.amount, 0)),
+        sum(if(lines.component in ('items', 'promotion'), lines.amount, 0)),
+    ] as commission_bases,
+    -sum(if(lines.component = 'commission', lines.amount, 0)) as commission_amount,
 from dated as lines
-inner join sources using (entry_no)
-group by entry_no, settlement_no
+inner join (
+    select distinct entry_no, platform, short_modulus, window_minutes
+    from raw.settlement_statements
+) as sources using (entry_no)
+left join mart.orders as orders on lines.order_id = orders.order_id
+group by lines.entry_no, lines.settlement_no

@@ -9,7 +9,11 @@
 -- platform not null: The platform that settles it, as the mapping names it.
 -- settlement_state ENUM('differs', 'open', 'settled', 'unknown'): settled: to the cent. differs: its settlement has another amount. open: no statement has it. unknown: one of several, of a period that differs, or without a total.
 -- is_due: Whether a statement of the platform has a line that is due_days or more after its business date.
+-- is_late BOOLEAN: Whether the line that claims it, not one of a period, is more than due_days after its business date.
 -- match_id null: The match that claims it; null if none does.
+-- settled_on DATE null: The day of the line that claims it; of a period its last day. Null if none does.
+-- payout_ref null: The payout of that line, as the statement names it.
+-- paid_on DATE null: The day on which the bank booked that payout; null if it did not.
 -- ordered_amount DECIMAL(38,4) null: The order's total_price.
 -- settled_amount DECIMAL(38,4) null: The gross amount of the settlement that claims it; 0 if none does.
 -- open_amount DECIMAL(38,4) null: ordered_amount less settled_amount: the receivable.
@@ -35,8 +39,8 @@ last_lines as (
 pairs as (
     select
         pairs.order_id, pairs.match_id, pairs.match_state,
-        rows_of.platform, rows_of.gross_amount, rows_of.refund_amount,
-        rows_of.cost_amount, rows_of.net_amount,
+        rows_of.platform, rows_of.payout_ref, rows_of.line_date, rows_of.currency,
+        rows_of.gross_amount, rows_of.refund_amount, rows_of.cost_amount, rows_of.net_amount,
         -- one order, which its settlement names
         pairs.match_state in ('matched', 'settled_twice')
         and pairs.match_rule <> 'period' as is_named,
@@ -51,6 +55,9 @@ settled as (
         platform, order_id,
         min(match_id) filter (where is_claim) as match_id,
         min(match_state) filter (where is_claim) as match_state,
+        min(line_date) filter (where is_claim) as settled_on,
+        min(payout_ref) filter (where is_claim) as payout_ref,
+        any_value(currency) filter (where is_claim) as line_currency,
         sum(gross_amount) filter (where is_named and is_claim) as settled_amount,
         sum(gross_amount) filter (where is_named and not is_claim)
             as settled_again_amount,
@@ -67,7 +74,8 @@ compared as (
         scopes.platform,
         orders.order_id, orders.store_id, orders.business_date, orders.currency,
         cast(orders.total_price as decimal(38, 4)) as ordered_amount,
-        settled.match_id,
+        settled.match_id, settled.settled_on, settled.payout_ref,
+        payouts.bank_date as paid_on,
         case
             when settled.match_state in ('one_of', 'differs') then null
             when settled.match_state = 'group' then orders.total_price
@@ -82,12 +90,20 @@ compared as (
         coalesce(
             last_lines.last_line_date >= orders.business_date + cast(last_lines.due_days as integer), false
         ) as is_due,
+        coalesce(
+            settled.settled_on > orders.business_date + cast(last_lines.due_days as integer)
+            and settled.match_id not like 'period:%', false
+        ) as is_late,
     from mart.orders as orders
     inner join scopes on orders.platform = scopes.order_platform
     left join last_lines on scopes.platform = last_lines.platform
     left join settled
         on scopes.platform = settled.platform
         and orders.order_id = settled.order_id
+    left join mart.payouts as payouts
+        on scopes.platform = payouts.platform
+        and settled.payout_ref = payouts.payout_ref
+        and settled.line_currency = payouts.currency
     where orders.sale_class = 'counted'
 )
 
@@ -104,7 +120,11 @@ select
         else 'differs'
     end as settlement_state,
     is_due,
+    is_late,
     match_id,
+    settled_on,
+    payout_ref,
+    paid_on,
     -- money
     currency,
     ordered_amount,

@@ -27,9 +27,10 @@ TABLES = (
     "audit.settlement_pairs",
     "mart.settlement_lines",
     "mart.settlement_matches",
+    "mart.payouts",
     "mart.order_settlements",
     "mart.settlement_statements",
-    "mart.payouts",
+    "mart.settlement_rates",
     "audit.settlement_breaks",
 )
 RELATIONS = [name for name in SOURCES if name.startswith(("raw.settlement", "raw.bank"))]

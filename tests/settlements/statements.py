@@ -22,6 +22,8 @@ START = dt.datetime(2026, 9, 28, tzinfo=dt.UTC)  # a Monday
 DAYS = 28
 CENT = Decimal("0.01")
 CURRENCIES = ("USD", "GBP", "BRL", "USD")
+RATES = {1: (Decimal("0.15"),) * 2, 2: (Decimal("0.15"), Decimal("0.1825"))}  # by store: until CHANGED, and after
+CHANGED = dt.date(2026, 10, 12)
 PLATFORMS = ("dashline", "justly", "ifome", "orderly")
 
 
@@ -34,6 +36,8 @@ class World:
     truth: dict[tuple[str, int], tuple[str, set[int]]] = field(default_factory=dict)
     never_settled: set[int] = field(default_factory=set)
     cent_wrong: set[int] = field(default_factory=set)
+    overcharged: dict[int, Decimal] = field(default_factory=dict)
+    late: set[int] = field(default_factory=set)
     payouts: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def of(self, platform: str) -> list[dict[str, Any]]:
@@ -88,7 +92,10 @@ def _csv(header: list[str], rows: list[list[Any]], delimiter: str = ",") -> str:
 
 
 def _dashline(rng: random.Random, made: World) -> None:
-    """Rows with ids, one file a week; each kind of fault once, in the second week. One payout never arrives."""
+    """Rows with ids, one file a week; each kind of fault once, in the second week. One payout never arrives.
+
+    The rate of store 2 changes after two weeks.
+    """
     header = [
         *("payout_id", "merchant_store_id", "client_order_id", "delivery_id", "transaction_date_local"),
         *("transaction_type", "currency", "customer_name", "order_subtotal", "delivery_fees", "staff_tip"),
@@ -111,6 +118,13 @@ def _dashline(rng: random.Random, made: World) -> None:
             listed.append((order, "matched", own, {"off": -CENT if is_wrong else 0}))
             if week == 1 and place == 2:
                 listed.append((order, "settled_twice", own, {}))
+            if week == 1 and place == 7:  # charged at another rate
+                listed[-1][3]["share"] = Decimal("0.2")
+                right, wrong = (_share(order["total_price"], each) for each in (_rate(order), Decimal("0.2")))
+                made.overcharged[order["order_id"]] = wrong - right
+            if week == 1 and place == 8:
+                made.late |= own
+                listed[-1][3]["days"] = dt.timedelta(days=20)
             if week == 1 and place == 3:
                 listed.append((order, "matched", own, {"kind": "ADJUSTMENT", "adjustment": Decimal("-4.00")}))
         if week == 1:
@@ -144,16 +158,24 @@ def many(rng: random.Random, count: int, folder: Path) -> list[dict[str, Any]]:
     return orders
 
 
+def _rate(order: dict[str, Any]) -> Decimal:
+    return RATES[order["store_id"]][order["business_date"] >= CHANGED]
+
+
+def _share(amount: Decimal, rate: Decimal) -> Decimal:
+    return (amount * rate).quantize(CENT)
+
+
 def _dashline_row(order: dict[str, Any], payout: str, other_id: int, **more: Any) -> list[Any]:
-    kind, nothing = more.get("kind", "DELIVERY"), Decimal(0)
+    kind, nothing, sold = more.get("kind", "DELIVERY"), Decimal(0), order["created_at_local"]
     gross = [order["subtotal_price"] + more.get("off", 0), order["delivery_price"], order["tip"]]
     if kind != "DELIVERY":
         gross = [nothing] * 3
-    commission = (sum(gross, nothing) * Decimal("0.15")).quantize(CENT)
+    commission = _share(sum(gross, nothing), more.get("share", _rate(order)))
     adjustment, fee = more.get("adjustment", nothing), more.get("fee", nothing)
     return [
         *(payout, more.get("store", order["store_id"]), more.get("ref", order["order_id"]), other_id),
-        *(f"{order['created_at_local']:%m/%d/%Y}", kind, "USD", "Jane Canary", *gross, 0, adjustment),
+        *(f"{sold + more.get('days', dt.timedelta()):%m/%d/%Y}", kind, "USD", "Jane Canary", *gross, 0, adjustment),
         *(commission, "0.00", fee, sum(gross) + adjustment - commission - fee),
     ]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.settlements.statements import RATES
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -38,3 +40,24 @@ def test_every_line_is_matched_as_the_truth_says(con: duckdb.DuckDBPyConnection,
         "not_a_sale",
         "no_order",
     }
+
+
+def test_rates_change_where_the_truth_changes_them(con: duckdb.DuckDBPyConnection) -> None:
+    """One store keeps its rate, the other's changes in the third week; both are in force, with one exception."""
+    rates = con.execute(
+        "select store_id, base, rate, is_in_force, sum(exception_count) from mart.settlement_rates "
+        "where platform = 'dashline' group by all order by store_id, min(from_date)"
+    ).fetchall()
+    assert [(store, base, rate, is_in_force) for store, base, rate, is_in_force, _ in rates] == [
+        (1, "gross", RATES[1][0], True),
+        (2, "gross", RATES[2][0], True),
+        (2, "gross", RATES[2][1], True),
+    ]
+
+
+def test_breaks_are_those_of_the_truth(con: duckdb.DuckDBPyConnection, made: World) -> None:
+    """A commission at another rate by what is too much; an order settled late by its amount; nothing else is either."""
+    select = "select order_id, amount from audit.settlement_breaks where break_kind = ? and platform = 'dashline'"
+    found = {kind: dict(con.execute(select, [kind]).fetchall()) for kind in ("wrong_commission", "late")}
+    totals = {each["order_id"]: each["total_price"] for each in made.orders}
+    assert found == {"wrong_commission": made.overcharged, "late": {order: totals[order] for order in made.late}}

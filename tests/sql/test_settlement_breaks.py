@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.sql.test_settlement_pairs import ROW
+
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
@@ -20,23 +22,39 @@ def test_breaks_have_kind_amount_and_state(run_table: Run) -> None:
             ORDER | {"order_id": 2, "is_due": False},
             ORDER | {"order_id": 3, "settlement_state": "differs", "is_due": False, "open_amount": "0.01"},
             ORDER | {"order_id": 4, "settlement_state": "settled"},
+            ORDER | {"order_id": 5, "settlement_state": "settled", "is_late": True, "settled_amount": 8},
         ],
         "mart.settlement_matches": [
             MATCH | {"match_id": f"line:1/{no}", "match_state": state}
             for no, state in enumerate(("matched", "group", "no_order", "one_of", "differs", "not_ours"))
         ],
-        "mart.payouts": [PAYOUT | {"payout_ref": "A"}, PAYOUT | {"payout_ref": "B", "is_due": False}],
+        "mart.payouts": [
+            PAYOUT | {"payout_ref": "A"},
+            PAYOUT | {"payout_ref": "B", "is_due": False},
+            PAYOUT | {"payout_ref": "C", "payout_state": "paid", "is_late": True, "difference": 0},
+        ],
+        "audit.settlement_rows": [
+            ROW | {"settlement_no": no, "commission_bases": [10, 9, 8], "commission_amount": amount}
+            for no, amount in ((7, "1.35"), (8, "1.36"))
+        ],
+        "mart.settlement_rates": [
+            {"platform": "p", "store_id": 7, "currency": "EUR", "base": "items", "rate": "0.15", "is_in_force": True}
+            | {"from_date": "2026-10-01", "to_date": "2026-10-01"}
+        ],
     }
     rows = run_table("audit.settlement_breaks", given)
     assert [(row["break_key"], row["break_kind"], float(row["amount"]), row["state"]) for row in rows] == [
+        ("commission:1/8", "wrong_commission", 0.01, "open"),
         ("line:1/3", "one_of", 0.01, "open"),
         ("line:1/4", "period_differs", 0.01, "open"),
         ("line:1/5", "not_ours", 7, "open"),
         ("payout:p/A/EUR", "not_at_bank", 5, "open"),
+        ("payout:p/C/EUR", "late", 5, "open"),
         ("settlement:p/1", "never_settled", 10, "open"),
         ("settlement:p/3", "amount_differs", 0.01, "open"),
+        ("settlement:p/5", "late", 8, "open"),
     ]
     decided = [{"break_key": row["break_key"], "content": row["content"]} for row in rows[:2]]
     decided[1]["content"] = "another amount"
     again = run_table("audit.settlement_breaks", given | {"raw.break_decisions": decided})
-    assert [row["state"] for row in again] == ["accepted", "changed", "open", "open", "open", "open"]
+    assert [row["state"] for row in again] == ["accepted", "changed", *["open"] * 7]

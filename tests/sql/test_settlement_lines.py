@@ -18,6 +18,7 @@ def test_lines_have_their_match(run_table: Run) -> None:
         "line_date": "2026-10-01",
     }
     amounts = dict.fromkeys(("gross_amount", "refund_amount", "cost_amount", "net_amount"), 1) | {"window_minutes": 0}
+    amounts |= {"commission_bases": [1], "commission_amount": 0, "sold_on": "2026-10-01"}
     line = {"entry_no": 3, "kind": "order", "component": "gross", "currency": "EUR", "amount": 1}
     rows = run_table(
         "mart.settlement_lines",

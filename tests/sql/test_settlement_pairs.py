@@ -26,12 +26,15 @@ ROW = {
     "order_id": 1,
     "store_id": 7,
     "line_date": "2026-10-01",
+    "sold_on": "2026-10-01",
     "currency": "EUR",
     "gross_amount": 10,
     "refund_amount": 0,
     "cost_amount": 0,
     "net_amount": 10,
     "window_minutes": 60,
+    "commission_bases": [10, 10, 10],
+    "commission_amount": 0,
 }
 
 

@@ -27,10 +27,22 @@ def settlement(run_table: Run, *lines: dict[str, Any]) -> dict[str, Any]:
         {
             "raw.settlement_lines": [LINE | line for line in lines],
             "raw.settlement_statements": [STATEMENT],
+            "mart.orders": [{"order_id": 5, "business_date": "2026-09-30"}],
             "core.stores": [*stores, {"store_id": 9, "name": "Twin"}],
         },
     )
     return row
+
+
+def test_a_sale_is_on_the_day_of_its_order(run_table: Run) -> None:
+    """Ours, if it is named by id; else as stated; else that of the line. The commission is no part of any base."""
+    line = {"component": "items", "amount": 10}
+    stated = line | {"order_date": "2026-10-01"}
+    for given, day in ((stated | {"order_id": 5}, 30), (stated, 1), (line, 2)):
+        assert settlement(run_table, given)["sold_on"].day == day
+    parts = {"items": "10", "promotion": "-1", "tip": "2", "commission": "-1.5"}
+    row = settlement(run_table, *({"component": name, "amount": amount} for name, amount in parts.items()))
+    assert ([*map(float, row["commission_bases"])], float(row["commission_amount"])) == ([11, 10, 9], 1.5)
 
 
 def test_components_add_up(run_table: Run) -> None:
