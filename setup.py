@@ -10,7 +10,8 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-FILES = ("ordermart.toml", "workspace.yaml", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("sql/**/*.*")))
+SHIPPED = (path for folder in ("sql", "docs/models") for path in ROOT.glob(f"{folder}/**/*.*"))
+FILES = ("ordermart.toml", "workspace.yaml", *sorted(str(path.relative_to(ROOT)) for path in SHIPPED))
 
 
 class BuildWithResources(build_py):

@@ -52,7 +52,6 @@ RECONCILED = (
     "audit.order_rules",
     "mart.order_lines",
     "mart.order_reconciliation",
-    "mart.daily_price_matches",
     "mart.price_variances",
     "mart.daily_reconciliations",
 )

@@ -43,7 +43,6 @@ PRICES = (
     "audit.menu_offers",
     "audit.menu_set_offers",
     "audit.stores_with_menus",
-    "mart.daily_price_matches",
     "mart.price_variances",
 )
 KINDS = ("core", "orders reconciled", "prices beside menus", "besides", "the rest")

@@ -1,7 +1,7 @@
 """Find the files that ship beside the code, and keep on disk what takes long to compute from them.
 
-`sql/`, `ordermart.toml` and `workspace.yaml`: a checkout, also when installed with `pip install -e`, has them at its
-top level. A wheel has copies inside the package (see `setup.py`).
+`sql/`, `docs/models/`, `ordermart.toml` and `workspace.yaml`: a checkout, also when installed with `pip install -e`,
+has them at its top level. A wheel has copies inside the package (see `setup.py`).
 
 What follows from the code and its dependencies alone is kept below the user's cache folder, one file per name and
 fingerprint, with a hash of its content in front. Whatever is missing, damaged or cannot be written is computed again.

@@ -180,6 +180,8 @@ def new(
 ) -> None:
     """Write NAME.sql, with its head, into [models] dir: change it, and try it with `ordermart models check`.
 
+    If docs/models ships a model of this name, such as customers, that is copied, with its checks.
+
     Exit codes: 0 written; 2 there is one of this name, or it is no name of a table.
     """
     from pipelines.warehouse.own.trying import new_model

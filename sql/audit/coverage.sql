@@ -11,7 +11,7 @@
 --
 -- store_id: The store, as the service numbers it; null if no document states it.
 -- business_date: The business day of the orders; null if no document states it.
--- id_count: Order ids that were notified, requested or landed.
+-- id_count BIGINT >= 0: Order ids that were notified, requested or landed.
 -- notified_count BIGINT >= 0: Those named by a webhook notification.
 -- unrequested_count BIGINT >= 0: Notified ids that have not been requested yet.
 -- stale_count: Notified ids without an accepted document or a 404 since the notification: not up to date.

@@ -10,7 +10,7 @@
 -- store_id not null: The store, as the service numbers it.
 -- inactive_from_date DATE: The first day without an order.
 -- inactive_to_date DATE: The last day without an order, as far as is known.
--- day_count >= 1: How many days.
+-- day_count BIGINT >= 1: How many days.
 -- is_ongoing BOOLEAN: Whether no order has been seen since.
 -- last_order_date DATE: The last business day with an order before.
 -- expected_order_count DECIMAL(38,4) >= 10: How many orders those days usually have, added up.

@@ -8,8 +8,8 @@
 --
 -- verification_no BIGINT >= 1: The number of the verification, from 1.
 -- part ENUM('all', 'day', 'entities', 'orders'): orders: tables by order, for a range of ids. day: the same and tables by day, for the orders of a business day. entities: tables by store and menu. all: every table.
--- first_order_id null: The first id of the range; null unless part is orders.
--- last_order_id null: The last id of the range, itself included; null unless part is orders.
+-- first_order_id BIGINT null: The first id of the range; null unless part is orders.
+-- last_order_id BIGINT null: The last id of the range, itself included; null unless part is orders.
 -- business_date: The business day; null unless part is day.
 -- order_count >= 0: How many orders were built again and compared.
 -- table_count BIGINT >= 0: How many tables were compared.

@@ -7,7 +7,7 @@
 -- key: order_id, line_no
 -- scope: order
 -- join mart.orders (order_id): a line has its order; the order's money repeats: do not sum it
--- join multiplies core.products (product_id): a product is in several menus: use mart.orders, then mart.store_products
+-- join multiplies core.products (product_id): a product is in several menus: use mart.products
 -- join multiplies core.menu_prices (product_id): a product has several prices: in several groups, channels and menus
 --
 -- name: The product's name when ordered.

@@ -2,7 +2,7 @@
 --
 -- Source: products of get menu details.
 -- Caveats: several menus may have the same product_id under different names; [menus] product_id_scope says whether it
--- is the same product. Join by menu_id and product_id; orders name no menu, so use mart.store_products for them.
+-- is the same product. Join by menu_id and product_id; orders name no menu, so use mart.products for them.
 --
 -- key: menu_id, product_id
 -- scope: menu

@@ -1,11 +1,12 @@
--- At which hours do stores sell?
+-- At which hours do stores sell, in the last 28 days?
 select
     store_id,
     hour,
     currency,
-    sum(order_count) as order_count,
+    count(*) as order_count,
     sum(total_price) as total_price,
-from mart.hourly_store_sales
+from mart.orders
 where sale_class = 'counted'
+    and business_date > (select max(business_date) - 28 from mart.orders)
 group by store_id, hour, currency
 order by store_id, hour, currency

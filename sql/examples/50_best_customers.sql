@@ -1,12 +1,13 @@
--- Who are the best customers, and when did they last order?
+-- Who are the best customers of the last 13 months, and when did they last order?
 select
     customer_key,
     currency,
-    order_count,
-    total_price,
-    first_created_at,
-    last_created_at,
-from mart.customers
-where sale_class = 'counted'
+    count(*) as order_count,
+    sum(total_price) as total_price,
+    max(created_at) as last_created_at,
+from mart.orders
+where sale_class = 'counted' and customer_key is not null
+    and business_date > (select max(business_date) - interval 13 months from mart.orders)
+group by customer_key, currency
 order by order_count desc, customer_key, currency
 limit 20

@@ -1,38 +1,24 @@
 -- How many customers who first ordered in one of the last four months came back later?
-with
-
-orders as (
+with sales as (
     select
-        order_id,
-        customer_key,
-        currency,
+        customer_key, currency,
         date_trunc('month', business_date) as business_month,
+        min(if(is_first_order, business_month, null)) over (partition by customer_key)
+            as first_month,
     from mart.orders
     where sale_class = 'counted' and customer_key is not null
         and business_date >= (
             select date_trunc('month', max(business_date)) - interval 3 month
             from mart.orders
         )
-),
-
-new_customers as (
-    select
-        customers.customer_key,
-        customers.currency,
-        orders.business_month as first_month,
-    from mart.customers
-    inner join orders on customers.first_order_id = orders.order_id
-    where customers.sale_class = 'counted'
 )
 
 select
-    new_customers.currency,
-    new_customers.first_month,
-    date_diff('month', new_customers.first_month, orders.business_month) as months_later,
-    count(distinct new_customers.customer_key) as customer_count,
-from new_customers
-inner join orders
-    on new_customers.customer_key = orders.customer_key
-    and new_customers.currency is not distinct from orders.currency
-group by new_customers.currency, new_customers.first_month, months_later
-order by new_customers.currency, new_customers.first_month, months_later
+    currency,
+    first_month,
+    date_diff('month', first_month, business_month) as months_later,
+    count(distinct customer_key) as customer_count,
+from sales
+where first_month is not null
+group by currency, first_month, months_later
+order by currency, first_month, months_later

@@ -4,10 +4,10 @@ select
     store_name,
     daypart,
     currency,
-    sum(order_count) as order_count,
+    count(*) as order_count,
     sum(total_price) as total_price,
-from mart.hourly_store_sales
+from mart.orders
 where sale_class = 'counted'
-    and business_date > (select max(business_date) - 28 from mart.hourly_store_sales)
+    and business_date > (select max(business_date) - 28 from mart.orders)
 group by store_id, store_name, daypart, currency
 order by store_id, currency, total_price desc nulls last, daypart

@@ -17,7 +17,7 @@
 -- quantity: Quantity of the modifier, as sent.
 -- line_quantity BIGINT null: Quantity of the line's product.
 -- price: The modifier's price, as sent.
--- modifier_amount: What it adds to the line's amount by the rule in force; may be 0.
+-- modifier_amount DECIMAL(38,4) null: What it adds to the line's amount by the rule in force; may be 0.
 -- missing_amount_reason: Why there is no amount; null if there is one. no_rule: no rule holds. missing_input: price or a quantity is missing. undecided: rules that remain give other amounts.
 with rules as (
     select

@@ -23,7 +23,8 @@
 -- requested_time_local TIMESTAMP null: The time that the customer requested, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
 -- promised_delivery_time_local TIMESTAMP null: The promised delivery time, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
 -- promised_pick_up_time_local TIMESTAMP null: The promised pick-up time, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same. Null if not for pick-up.
--- hour: The hour of created_at_local, 0 to 23; null without created_at.
+-- hour BIGINT null >= 0 <= 23: The hour of created_at_local, 0 to 23; null without created_at.
+-- daypart VARCHAR null: The daypart of that hour, by [business_day] dayparts; null without created_at, and without dayparts.
 -- weekday null: Of the business day: 1 for Monday to 7 for Sunday.
 -- minutes_promised BIGINT null: Whole minutes from created_at to the promised delivery, else pick-up; negative if that is before.
 -- line_count: Number of lines.

@@ -19,8 +19,9 @@
 -- price: The price on the order, as sent.
 -- menu_price DECIMAL(38,4) null: The menu price; null if entries disagree or state none.
 -- menu_delivery_price DECIMAL(38,4) null: The menu delivery price; null if entries disagree or state none (modifiers have none).
--- price_variance: price less menu_price.
--- delivery_price_variance: price less menu_delivery_price.
+-- price_match ENUM('both', 'delivery_price', 'indeterminate', 'neither', 'price'): The menu price that it equals: price, delivery_price, both (they are equal, or of several entries) or neither; indeterminate if there is nothing to compare.
+-- price_variance DECIMAL(38,4) null: price less menu_price.
+-- delivery_price_variance DECIMAL(38,4) null: price less menu_delivery_price.
 
 -- Where no menu of the store had been seen by then, as each of them was first seen later.
 -- A store with one menu looks offers up in that menu; one with several in its set of menus.

@@ -3,11 +3,10 @@
 -- Source: mart.order_lines; blocking checks tie lines, units and amounts to it and to mart.orders.
 -- Caveats: amounts follow the rule in force, before order-level discounts: see mart.order_lines. order_count counts an
 -- order once per product, so it does not add up over products; nor do shares and ranks over days. Join menu names
--- through mart.store_products, never core.products, which has a row per menu.
+-- through mart.products, never core.products, which has a row per menu.
 --
 -- key: store_id, business_date, sale_class, product_id
 -- scope: day
--- join mart.store_products (store_id, product_id): a product sold has its name on menus
 -- join mart.daily_store_sales (store_id, business_date, sale_class): a product sold has the totals of its day; null stores and days find nothing
 -- join mart.products (product_id): a product sold has all its names and menus
 --

@@ -3,7 +3,7 @@
 -- Source: core.products, core.menu_prices, core.price_groups, core.menu_product_versions, mart.product_mix and
 -- [reference] products.
 -- Caveats: if ids differ from menu to menu ([menus] product_id_scope = "per_menu"), a row may be several products:
--- names lists them, and mart.store_products has one row per store. Sales are of every sale class: mart.product_mix
+-- names lists them; docs/models/store_products.sql makes a row per store. Sales are of every sale class: mart.product_mix
 -- has them by class.
 --
 -- key: product_id
@@ -14,11 +14,11 @@
 -- category VARCHAR null: Its category: by the file of [reference] products, else its price group on menus now, if all have it in one of the same name; else null.
 -- category_source VARCHAR null: Where category is from: reference or menu; null without one.
 -- price_group_names VARCHAR[]: The names of the price groups that menus now have it in, sorted.
--- is_on_menu: Whether a menu has it now.
+-- is_on_menu BOOLEAN: Whether a menu has it now.
 -- menu_ids BIGINT[]: The menus that have it now, sorted.
 -- first_sold_date DATE null: The first business day on which it was ordered; null if never.
 -- last_sold_date DATE null: The last business day on which it was ordered; null if never.
--- store_count: Number of stores that sold it.
+-- store_count BIGINT >= 0: Number of stores that sold it.
 -- unit_count: Sum of the stated quantities; 0 if never sold, null if none is stated.
 with on_menus as (
     select

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.own.models import read_model
 from tests.privacy.conftest import World, copied, land
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
+
+    from tests.sql.conftest import Run
+
+SHIPPED = Path(__file__).resolve().parents[2] / "docs" / "models"
 
 WEEKLY = """\
 -- One row per week and currency with orders.
@@ -73,3 +81,72 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> World:
 def own(first: World, tmp_path: Path) -> World:
     """Give a copy of one's own."""
     return copied(first, tmp_path / "place")
+
+
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a database with the schemas that models read, in UTC, and none of a build's macros."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute("set timezone = 'UTC'")
+        for schema in ("core", "mart", "own"):
+            connection.execute(f"create schema {schema}")
+        yield connection
+
+
+@pytest.fixture
+def run_model(con: duckdb.DuckDBPyConnection) -> Run:
+    """Give `run_model("customers", {"mart.orders": [{…}]})`: the rows of a model of docs/models, sorted by its key.
+
+    A given row may leave out columns: they are null. What the head says of key, types and bounds holds.
+    """
+
+    def run(name: str, given: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        model = read_model(f"own.{name}", (SHIPPED / f"{name}.sql").read_text("utf-8"))
+        assert given.keys() <= set(model.reads.tables)
+        for table in model.reads.tables:
+            columns = ", ".join(f"{column.name} {column.type}" for column in catalogue.table(table).columns)
+            con.execute(f"create or replace table {table} ({columns})")
+            for row in given.get(table, []):
+                marks = ", ".join("?" * len(row))
+                con.execute(f"insert into {table} ({', '.join(row)}) values ({marks})", list(row.values()))
+        con.execute(f"create or replace table {model.name} as {model.sql}")
+        relation = con.table(model.name)
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        assert {each.name: each.type for each in model.head.said if each.type} == {
+            each.name: types[each.name] for each in model.head.said if each.type
+        }
+        rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+        for each in model.head.said:
+            values = [row[each.name] for row in rows]
+            assert each.nullable or None not in values
+            least, most = each.bounds or (None, None)
+            known = [value for value in values if value is not None]
+            assert least is None or all(value >= least for value in known)
+            assert most is None or all(value <= most for value in known)
+        key = model.head.names("key")
+        assert len({tuple(row[part] for part in key) for row in rows}) == len(rows)
+        return sorted(rows, key=lambda row: tuple((row[part] is None, row[part]) for part in key))
+
+    return run
+
+
+@pytest.fixture
+def run_claim(con: duckdb.DuckDBPyConnection) -> Run:
+    """Give `run_claim("customers__…", {"own.customers": [{…}], …})`: the violations that a check of docs/models finds.
+
+    A table has the columns of its first row, and numbers are decimals.
+    """
+
+    def run(name: str, given: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        for table, rows in given.items():
+            columns = ", ".join(
+                f"{column} {'varchar' if isinstance(value, str) else 'decimal(38, 4)'}"
+                for column, value in rows[0].items()
+            )
+            con.execute(f"create or replace table {table} ({columns})")
+            for row in rows:
+                con.execute(f"insert into {table} values ({', '.join('?' * len(row))})", list(row.values()))
+        relation = con.sql((SHIPPED / "checks" / f"{name}.sql").read_text("utf-8"))
+        return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+
+    return run

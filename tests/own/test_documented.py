@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from pipelines.warehouse.own.trying import check_models, new_model, run_tests
-from tests.own.conftest import write
+from tests.own.conftest import SHIPPED, write
 from tests.privacy.conftest import BOB, person
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ def test_documented_models_are_made(own: World) -> None:
     write(own, "checks/weekly_by_region__has_all_sales", check)
     (own.place / "models" / "by_day.test.txt").write_text(given, encoding="utf-8")
     new_model(own.settings, "fresh")
+    shipped = {path.stem for path in SHIPPED.glob("*.sql")}
+    assert shipped == set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    for name in shipped:
+        assert new_model(own.settings, name).read_text("utf-8") == (SHIPPED / f"{name}.sql").read_text("utf-8")
+    copied = {path.name for path in (own.place / "models" / "checks").iterdir()}
+    assert copied == {path.name for path in SHIPPED.glob("checks/*.sql")} | {"weekly_by_region__has_all_sales.sql"}
     own.file.write_text(own.file.read_text("utf-8") + '[sales]\ncounted_statuses = ["done"]\n', encoding="utf-8")
     own.land("orders", [UNPRICED])
     own.publish()
@@ -42,7 +48,10 @@ def test_documented_models_are_made(own: World) -> None:
     assert own.rows(averages) == [(3, 2)]
     assert own.rows("select sum(line_count) from own.by_category") == [(3,)]
     assert [(each.name, each.wrong) for each in run_tests(own.settings)] == [("own.by_day", "")]
-    assert {each.name for each in check_models(own.settings) if not each.wrong} >= {"own.by_day", "own.fresh"}
+    assert {each.name for each in check_models(own.settings) if not each.wrong} >= {
+        *("own.by_day", "own.fresh"),
+        *(f"own.{name}" for name in shipped),
+    }
     (own.place / "models" / "by_day.test.txt").write_text(f"{given.rstrip()[:-1]}1\n", encoding="utf-8")
     (wrong,) = run_tests(own.settings)
     assert "2026-10-01 | EUR | 1 | 5.0100 is missing" in wrong.wrong

@@ -28,7 +28,6 @@ SHORT = {
     "mart.calendar": "the settings, and one row of days observed",
     "mart.orders": "the settings",
     "mart.orders__add_up_to_core_orders": "the settings",
-    "mart.store_products": "the settings",
 }
 ROW_BY_ROW = re.compile(r"NESTED_LOOP|BLOCKWISE|CROSS_PRODUCT")
 

@@ -44,7 +44,6 @@ WEBHOOKS = 3
 LOGS = {
     "audit.coverage",
     "audit.daily_fetch_outcomes",
-    "audit.daily_webhooks",
     "audit.fetches",
     "audit.load_notes",
     "audit.loads",

@@ -82,15 +82,15 @@ def test_files_that_differ_are_found(release: Path, tmp_path: Path) -> None:
     for schema in ("core", "audit"):
         (copy / "parquet" / schema).mkdir()
     (copy / "parquet" / "mart" / "other").mkdir()
-    (file,) = folder_of(copy, "mart.menu_price_changes").rglob("*.parquet")
+    (file,) = folder_of(copy, "mart.products").rglob("*.parquet")
     columns = pq.read_table(file)
-    pq.write_table(columns.rename_columns(["menu_no", *columns.column_names[1:]]), file)
+    pq.write_table(columns.rename_columns(["number", *columns.column_names[1:]]), file)
     for file in folder_of(copy, "mart.orders").rglob("*.parquet"):
         pq.write_table(pq.read_table(file).slice(1), file)
     found = "\n".join(differences(copy, "duckdb"))
     assert "folders and tables differ: audit." in found
     assert "mart.other" in found
-    assert "duckdb reads mart.menu_price_changes in other types: menu_id None" in found
+    assert "duckdb reads mart.products in other types: product_id None" in found
     rows = read_manifest(release).rows["mart.orders"]  # type: ignore[union-attr]
     assert (f"of mart.orders, not {rows}" in found) is bool(rows)
     assert ("adds mart.orders up to something else: " in found) is bool(rows)

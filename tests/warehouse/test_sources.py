@@ -38,12 +38,12 @@ def test_a_change_of_a_source_alone_is_built(world: Any, make_order: Any, hint: 
     """A new delivery brings a new build and what reads it up to date; nothing new brings none."""
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
     hint(datetime(2026, 11, 1, 10, tzinfo=UTC), 1)
-    assert world.build().rows["audit.daily_webhooks"] == 1
+    assert world.build().rows["audit.coverage"] == 1
     assert not world.build().changed
     hint(datetime(2026, 11, 2, 10, tzinfo=UTC), 2)
     again = world.build()
     assert (again.changed, again.full, again.why) == (True, False, "nothing was landed; raw.hints changed")
-    assert again.rows["audit.daily_webhooks"] == 2
+    assert again.rows["audit.coverage"] == 2
     assert not world.build().changed
 
 

@@ -22,7 +22,6 @@ FAULTS = {
     "mart.product_mix__tie_to_all_lines": "delete from mart.product_mix where business_date = date '2026-11-03'",
     "mart.order_lines__tie_to_core_lines": "update mart.order_lines set product_id = 5 where order_id = 3",
     "core.order_lines__tie_to_all_orders": "update core.order_lines set order_id = 4 where order_id = 3",
-    "mart.modifier_attach_rates__tie_to_all_modifiers": "update mart.modifier_attach_rates set modifier_count = 99",
     "mart.price_variances__tie_to_lines_and_modifiers": "delete from core.order_line_modifiers where order_id = 3",
     "audit.daily_field_values__tie_to_core": "delete from core.order_deliveries where order_id = 3",
 }

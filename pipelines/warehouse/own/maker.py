@@ -158,7 +158,8 @@ def judged(
     found = {}
     con.execute(f'create or replace view memory.own."{request["name"]}" as {whole[1:-1]}')
     for check in request["checks"]:
-        show(con, {name: "" for name in check["reads"] if name != f"own.{request['name']}"}, limited=False)
+        others = {name: days for name, days in check["reads"].items() if name != f"own.{request['name']}"}
+        show(con, others, limited="sample" in request)
         if count := int(one(con, f"select count(*) from ({check['sql']}) as t")):
             if check["blocks"]:
                 raise BrokenError(f"check {check['name']} finds {count:,} rows")

@@ -209,7 +209,15 @@ def _request(model: Model, known: dict[str, Any] | None, inputs: Parts, erased: 
         "keys": list(model.head.names("key")) if model.head.facts.get("key") != "none" else [],
         "types": {each.name: each.type for each in said.values()},
         "claims": claims,
-        "checks": [{"name": c.name, "sql": c.sql, "blocks": c.blocks, "reads": c.tables} for c in model.checks],
+        "checks": [
+            {
+                "name": c.name,
+                "sql": c.sql,
+                "blocks": c.blocks,
+                "reads": {each: _condition(each, "day") for each in c.tables},
+            }
+            for c in model.checks
+        ],
         "known": known,
         "version": secrets.token_hex(8),
         "record": {

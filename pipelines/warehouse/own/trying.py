@@ -21,6 +21,7 @@ import duckdb
 
 from pipelines.literals import literal
 from pipelines.record import current_release
+from pipelines.resources import resource
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, OF_OWN, REFERENCE
@@ -45,15 +46,20 @@ class Tried(NamedTuple):
 
 
 def new_model(settings: Settings, name: str) -> Path:
-    """Write a model to begin with; raise SettingsError if there is one of this name."""
+    """Write a model to begin with, or copy that of docs/models and its checks; raise SettingsError if there is one."""
     folder = models_folder(settings)
     path = folder / f"{name}.sql"
     if not name.isidentifier() or name != name.lower():
         raise SettingsError(f"{name!r} is no name of a table: small letters, digits and underscores")
     if path.exists():
         raise SettingsError(f"{path} exists: name another table, or edit it")
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text((catalogue.SQL / "own" / "new.sql").read_text("utf-8"), encoding="utf-8")
+    shipped = resource("docs") / "models"
+    copies = {folder / file.relative_to(shipped): file for file in shipped.glob(f"checks/{name}__*.sql")}
+    begun = shipped / path.name
+    copies[path] = begun if begun.exists() else catalogue.SQL / "own" / "new.sql"
+    for copy, file in copies.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(file.read_text("utf-8"), encoding="utf-8")
     return path
 
 

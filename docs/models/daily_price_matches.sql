@@ -1,16 +1,15 @@
 -- One row per store, business day, sale class, dispatch method, item type, menu match and price match.
 --
--- Source: mart.price_variances.
 -- Caveats: sums of unit or line prices, each counted once whatever the quantity: not sales.
 --
 -- key: store_id, business_date, sale_class, dispatch_method, item_type, menu_match, price_match
 -- scope: day
 --
--- item_type ENUM('line', 'modifier'): Whether the row counts lines or modifiers.
--- item_count: Number of lines or modifiers.
--- price DECIMAL(38,4): Sum of their prices, each counted once whatever the quantity.
--- price_variance: Sum of their known price variances.
--- delivery_price_variance: Sum of their known delivery price variances.
+-- item_type VARCHAR: Whether the row counts lines or modifiers.
+-- item_count BIGINT >= 1: Number of lines or modifiers.
+-- price DECIMAL(38,4) null: Sum of their prices, each counted once whatever the quantity.
+-- price_variance DECIMAL(38,4) null: Sum of their known price variances.
+-- delivery_price_variance DECIMAL(38,4) null: Sum of their known delivery price variances.
 select
     store_id,
     business_date,

@@ -1,25 +1,23 @@
 -- One row per menu, product, channel and time at which another price was observed.
 --
--- Source: core.menu_price_versions, and mart.product_mix for counted units of the stores that have the menu now.
 -- Caveats: the time is that of observation, not of when the price took effect, and the day of the change is that of
 -- UTC. A product that a channel has at several prices at once has no row, nor has one that was removed and is back at
--- another price. Units are of every channel, and of stores: do not add menus that share a store. The last day of sales
--- may be going on. Other things than the price may have changed as well.
+-- another price. Units are of every channel, and of stores that have the menu now: do not add menus that share a store.
+-- The last day of sales may be going on. Other things than the price may have changed as well.
 --
 -- key: menu_id, product_id, channel, changed_at
 --
--- product_id not null: The product, as the service numbers it.
 -- changed_at TIMESTAMPTZ: When the menu with the new price was first observed.
 -- previous_price DECIMAL(18,4) null: The price before.
--- price: The price from then on.
+-- price DECIMAL(18,4) null: The price from then on.
 -- previous_delivery_price DECIMAL(18,4) null: The price when delivered, before.
--- delivery_price: The price when delivered, from then on.
+-- delivery_price DECIMAL(18,4) null: The price when delivered, from then on.
 -- day_count_before BIGINT >= 0 <= 28: Days of sales before the day of the change, after the change before; at most 28.
 -- unit_count_before DECIMAL(38,0): Counted units in those days; an unstated quantity adds none.
--- units_per_day_before DECIMAL(38,4) null not additive: Units by those days, to four decimals; null without days.
+-- units_per_day_before DOUBLE null not additive: Units by those days; null without days.
 -- day_count_after BIGINT >= 0 <= 28: Days of sales after the day of the change, before the next one; at most 28.
 -- unit_count_after DECIMAL(38,0): Counted units in those days; an unstated quantity adds none.
--- units_per_day_after DECIMAL(38,4) null not additive: Units by those days, to four decimals; null without days.
+-- units_per_day_after DOUBLE null not additive: Units by those days; null without days.
 
 -- the prices that a version of a menu starts and ends with
 with seen as (
@@ -137,8 +135,8 @@ select
     -- units sold, the day of the change left out
     day_count_before,
     cast(unit_count_before as decimal(38, 0)) as unit_count_before,
-    divided(unit_count_before, day_count_before) as units_per_day_before,
+    unit_count_before / nullif(day_count_before, 0) as units_per_day_before,
     day_count_after,
     cast(unit_count_after as decimal(38, 0)) as unit_count_after,
-    divided(unit_count_after, day_count_after) as units_per_day_after,
+    unit_count_after / nullif(day_count_after, 0) as units_per_day_after,
 from counted

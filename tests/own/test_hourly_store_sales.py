@@ -1,4 +1,4 @@
-"""mart.hourly_store_sales: one row per store, business day, hour of the day and sale class."""
+"""docs/models/hourly_store_sales.sql: one row per store, business day, hour of the day and sale class."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import datetime as dt
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
-DAILY = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted", "order_count": 1, "line_count": 1}
+DAILY: dict[str, Any] = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted", "order_count": 1}
+DAILY |= {"line_count": 1, "tip": None, "discount": None, "total_price": None}
 
 
 def order(order_id: int, time: str | None, **more: Any) -> dict[str, Any]:
@@ -23,14 +22,14 @@ def order(order_id: int, time: str | None, **more: Any) -> dict[str, Any]:
         "sale_class": "counted",
         "currency": "EUR",
         "created_at_local": time and f"2026-01-{time}",
+        "hour": time and int(time[3:5]),
         "daypart": time and f"part of {time[3:5]}",
         "line_count": 1,
         "unit_count": 2,
     } | more
 
 
-@pytest.mark.duckdb2
-def test_hours_are_of_the_stores_day(run_table: Run) -> None:
+def test_hours_are_of_the_stores_day(run_model: Run) -> None:
     """Hours after midnight stay in their business day; orders without a time are under a null hour, not dropped."""
     orders = [
         order(1, "10 12:00:00", total_price="10.10"),
@@ -39,7 +38,7 @@ def test_hours_are_of_the_stores_day(run_table: Run) -> None:
         order(4, "10 12:30:00", total_price="7", sale_class="deleted"),
         order(5, None, unit_count=None),
     ]
-    rows = run_table("mart.hourly_store_sales", {"mart.orders": orders})
+    rows = run_model("hourly_store_sales", {"mart.orders": orders})
     assert [(row["hour"], row["sale_class"], row["order_count"], row["total_price"]) for row in rows] == [
         (1, "counted", 1, Decimal(5)),
         (12, "counted", 2, Decimal("10.1001")),
@@ -50,14 +49,13 @@ def test_hours_are_of_the_stores_day(run_table: Run) -> None:
     assert [row["daypart"] for row in rows] == ["part of 01", "part of 12", "part of 12", None]
 
 
-def test_check_finds_hours_that_do_not_add_up(run_check: Run) -> None:
+def test_check_finds_hours_that_do_not_add_up(run_claim: Run) -> None:
     """An order too many in one hour, and an amount that a day does not have, are found."""
-    name = "mart.hourly_store_sales__tie_to_daily_store_sales"
-    days = [DAILY | {"total_price": "5", "order_count": 2}]
-    hours = [DAILY | {"hour": hour, "total_price": "2.5", "line_count": 0} for hour in (1, 2)]
-    hours[0]["line_count"] = 1
-    assert run_check(name, {"mart.hourly_store_sales": hours, "mart.daily_store_sales": days}) == []
-    for wrong in ({"order_count": 2}, {"total_price": "2.4"}, {"tip": "1"}):
+    name = "hourly_store_sales__tie_to_daily_store_sales"
+    days = [DAILY | {"order_count": 2, "total_price": 5}]
+    hours = [DAILY | {"line_count": lines, "total_price": 2.5} for lines in (1, 0)]
+    assert run_claim(name, {"own.hourly_store_sales": hours, "mart.daily_store_sales": days}) == []
+    for wrong in ({"order_count": 2}, {"total_price": 2.4}, {"tip": 1}):
         spoiled = [hours[0] | wrong, hours[1]]
-        (found,) = run_check(name, {"mart.hourly_store_sales": spoiled, "mart.daily_store_sales": days})
-        assert (found["entity_id"], found["location"]) == (1, "business_date 2026-01-10, sale_class counted")
+        (found,) = run_claim(name, {"own.hourly_store_sales": spoiled, "mart.daily_store_sales": days})
+        assert (found["store_id"], found["business_date"]) == (1, "2026-01-10")

@@ -1,10 +1,8 @@
-"""mart.store_products: what a product is called, once per store and product."""
+"""docs/models/store_products.sql: what a product is called, once per store and product."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Given, Run
@@ -33,31 +31,17 @@ GIVEN: Given = {
 }
 
 
-def named(run_table: Run, product_ids: str) -> list[tuple[Any, ...]]:
+def named(run_model: Run) -> list[tuple[Any, ...]]:
     """Return (store_id, product_id, product_name, is_on_menu, menus, names)."""
-    rows = run_table("mart.store_products", GIVEN | {"raw.settings": [{"menus_product_id_scope": product_ids}]})
-    return [tuple(row.values()) for row in rows]
+    return [tuple(row.values()) for row in run_model("store_products", GIVEN)]
 
 
-@pytest.mark.duckdb2
-def test_ids_global(run_table: Run) -> None:
-    """Any menu may name a product, the store's own before others; how many names there are is said."""
-    assert named(run_table, "global") == [
+def test_any_menu_may_name_a_product(run_model: Run) -> None:
+    """The store's own menus come before others; how many names there are is said."""
+    assert named(run_model) == [
         (1, 5, "Tea", True, 3, 2),
         (1, 6, "Cake", False, 1, 1),
         (1, 7, None, False, 0, 0),
         (2, 5, "Soup", True, 3, 2),
-        (2, 6, "Cake", True, 1, 1),
-    ]
-
-
-@pytest.mark.duckdb2
-def test_ids_per_menu(run_table: Run) -> None:
-    """Only the store's own menus may name a product: the same id elsewhere is another product."""
-    assert named(run_table, "per_menu") == [
-        (1, 5, "Tea", True, 2, 1),
-        (1, 6, None, False, 0, 0),
-        (1, 7, None, False, 0, 0),
-        (2, 5, "Soup", True, 1, 1),
         (2, 6, "Cake", True, 1, 1),
     ]

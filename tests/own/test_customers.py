@@ -1,11 +1,9 @@
-"""mart.customers: one row per customer, sale class and currency."""
+"""docs/models/customers.sql: one row per customer, sale class and currency."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
@@ -25,8 +23,7 @@ def order(order_id: int, day: int | None, **more: Any) -> dict[str, Any]:
     } | more
 
 
-@pytest.mark.duckdb2
-def test_first_last_and_sums(run_table: Run) -> None:
+def test_first_last_and_sums(run_model: Run) -> None:
     """A customer's orders are counted by class and currency, with the first and last; who has no key is in no row."""
     orders = [
         order(9, 3),
@@ -38,7 +35,7 @@ def test_first_last_and_sums(run_table: Run) -> None:
         order(4, 1, customer_key=None),
         order(3, 2, customer_key="b"),
     ]
-    rows = run_table("mart.customers", {"mart.orders": orders})
+    rows = run_model("customers", {"mart.orders": orders})
     columns = (
         "customer_key",
         "sale_class",
@@ -58,12 +55,12 @@ def test_first_last_and_sums(run_table: Run) -> None:
     assert (rows[0]["first_created_at"].day, rows[0]["last_created_at"].day) == (3, 5)
 
 
-def test_only_orders_without_a_time(run_table: Run) -> None:
+def test_only_orders_without_a_time(run_model: Run) -> None:
     """Of orders without a time the lowest id is the first and the highest the last."""
-    (row,) = run_table("mart.customers", {"mart.orders": [order(n, None, business_date=None) for n in (2, 3, 1)]})
+    (row,) = run_model("customers", {"mart.orders": [order(n, None, business_date=None) for n in (2, 3, 1)]})
     assert (row["first_order_id"], row["last_order_id"], row["first_created_at"], row["day_count"]) == (1, 3, None, 0)
 
 
-def test_no_keys_no_rows(run_table: Run) -> None:
+def test_no_keys_no_rows(run_model: Run) -> None:
     """Without keys the table is empty."""
-    assert run_table("mart.customers", {"mart.orders": [order(1, 1, customer_key=None)]}) == []
+    assert run_model("customers", {"mart.orders": [order(1, 1, customer_key=None)]}) == []

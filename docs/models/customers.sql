@@ -1,23 +1,18 @@
 -- One row per customer, sale class and currency.
 --
--- Source: mart.orders with a customer_key. Empty if there are no keys.
 -- Caveats: one person may have several keys, as customer_key of mart.orders says; who orders without phone or e-mail
 -- is in no row. First and last are among orders of the class and currency that have been observed, not of all time.
 --
 -- key: customer_key, sale_class, currency
--- scope: customer
 --
--- customer_key not null
--- first_created_at: When the first order was created; null if none states it.
--- last_created_at: When the last order was created; null if none states it.
--- first_order_id: The first order; of equal or no times the lowest id.
--- last_order_id: The last order; of equal or no times the highest id.
--- store_count: Number of stores ordered from.
--- day_count: Number of business days with an order.
--- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
--- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
--- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
--- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- first_created_at TIMESTAMPTZ null: When the first order was created; null if none states it.
+-- last_created_at TIMESTAMPTZ null: When the last order was created; null if none states it.
+-- first_order_id BIGINT: The first order; of equal or no times the lowest id.
+-- last_order_id BIGINT: The last order; of equal or no times the highest id.
+-- order_count BIGINT >= 1: Number of orders.
+-- priced_order_count BIGINT >= 0: How many of them state a total_price.
+-- store_count BIGINT >= 0: Number of stores ordered from.
+-- day_count BIGINT >= 0: Number of business days with an order.
 select
     customer_key,
     sale_class,

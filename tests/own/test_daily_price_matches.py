@@ -1,4 +1,4 @@
-"""mart.daily_price_matches: how many lines and modifiers of a day match their menus, with their money."""
+"""docs/models/daily_price_matches.sql: how many lines and modifiers of a day match their menus, with their money."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 MOST = "99999999999999.9999"
 
 
-def test_matches_are_counted_by_day(run_table: Run) -> None:
+def test_matches_are_counted_by_day(run_model: Run) -> None:
     """Lines and modifiers that match uniquely, ambiguously or not at all are counted, with their money."""
     row = {"order_id": 1, "store_id": 9, "sale_class": "counted", "price_match": "price"}
-    rows = run_table(
-        "mart.daily_price_matches",
+    rows = run_model(
+        "daily_price_matches",
         {
             "mart.price_variances": [
                 row | {"line_no": 1, "menu_match": "unique", "price": MOST, "price_variance": "0"},
@@ -53,17 +53,15 @@ SOLD = {"order_id": 1, "store_id": 9, "sale_class": "counted", "menu_match": "un
         ("price_match", "neither"),
     ],
 )
-def test_items_that_differ_are_counted_apart(run_table: Run, column: str, value: Any) -> None:
+def test_items_that_differ_are_counted_apart(run_model: Run, column: str, value: Any) -> None:
     """Each key divides: two items alike are one row, one that differs in a key is another."""
     items = [SOLD | {"line_no": number, "price": "1.5"} for number in (1, 2)]
-    rows = run_table(
-        "mart.daily_price_matches", {"mart.price_variances": [*items, SOLD | {"line_no": 3, column: value}]}
-    )
+    rows = run_model("daily_price_matches", {"mart.price_variances": [*items, SOLD | {"line_no": 3, column: value}]})
     assert sorted((row["item_count"], row["price"]) for row in rows if row["price"]) == [(2, 3)]
     assert [row["item_count"] for row in rows if not row["price"]] == [1]
 
 
-def test_sums_leave_out_what_is_unknown(run_table: Run) -> None:
+def test_sums_leave_out_what_is_unknown(run_model: Run) -> None:
     """Known prices and variances are added, of either sign; where none is known there is no sum."""
     items = [
         SOLD
@@ -71,45 +69,18 @@ def test_sums_leave_out_what_is_unknown(run_table: Run) -> None:
         SOLD | {"line_no": 2, "currency": "EUR", "price": "4", "price_variance": "-0.25"},
         SOLD | {"line_no": 3, "currency": "EUR"},
     ]
-    (row,) = run_table("mart.daily_price_matches", {"mart.price_variances": items})
+    (row,) = run_model("daily_price_matches", {"mart.price_variances": items})
     assert (row["item_count"], row["price"], row["currency"]) == (3, 9, "EUR")
     assert (row["price_variance"], row["delivery_price_variance"]) == (Decimal("0.25"), -1)
-    (row,) = run_table("mart.daily_price_matches", {"mart.price_variances": items[2:]})
+    (row,) = run_model("daily_price_matches", {"mart.price_variances": items[2:]})
     assert (row["price"], row["price_variance"], row["delivery_price_variance"]) == (None, None, None)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"item_count": 3},
-        {"price": "4.0001"},
-        {"price_variance": "-0.0001"},
-        {"delivery_price_variance": None},
-        {"item_type": "modifier"},
-        {"currency": "BRL"},
-        {"sale_class": "excluded"},
-        {"menu_match": "ambiguous"},
-        {"price_match": "both"},
-        {"dispatch_method": "pick_up"},
-        {"business_date": "2026-10-06"},
-        {"store_id": 8},
-    ],
-)
-def test_days_tie_to_their_lines(run_check: Run, fault: dict[str, Any]) -> None:
-    """A line too many, a ten-thousandth too much, and a line of another kind, day, store or currency are found."""
-    claim = "mart.daily_price_matches__tie_to_price_variances"
-    lines = [
-        SOLD | {"line_no": 1, "price": "3", "currency": "EUR", "delivery_price_variance": "-1"},
-        SOLD | {"line_no": 2, "price": "1", "currency": "EUR", "price_variance": "0"},
-    ]
-    day = {key: SOLD[key] for key in ("store_id", "sale_class", "menu_match", "price_match")} | {
-        "item_type": "line",
-        "item_count": 2,
-        "currency": "EUR",
-        "price": "4",
-        "delivery_price_variance": "-1",
-    }
-    given = {"mart.price_variances": lines, "mart.daily_price_matches": [day]}
-    assert run_check(claim, given) == []
-    assert run_check(claim, given | {"mart.daily_price_matches": [day | fault]}) != []
-    assert run_check(claim, given | {"mart.daily_price_matches": []}) != []
+def test_check_finds_items_that_are_not_counted(run_claim: Run) -> None:
+    """A line too many, and a ten-thousandth too much, are found."""
+    name = "daily_price_matches__count_every_item"
+    lines = [{"order_id": 1, "price": 3}, {"order_id": 1, "price": 1}]
+    given: dict[str, list[dict[str, Any]]] = {"mart.price_variances": lines}
+    assert run_claim(name, given | {"own.daily_price_matches": [{"item_count": 2, "price": 4}]}) == []
+    for wrong in ({"item_count": 3, "price": 4}, {"item_count": 2, "price": 4.0001}):
+        assert run_claim(name, given | {"own.daily_price_matches": [wrong]}) != []
