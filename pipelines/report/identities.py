@@ -15,11 +15,12 @@ from pipelines.landing.charges import CHARGES, OPTIONAL
 from pipelines.report.text import MISMATCH, counted, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import duckdb
 
 
+Term = tuple[int, str, Any]  # its sign, its text, and its amount
 _EXACT = Context(prec=60)
 _MINUS = "\N{MINUS SIGN}"
 _ADDED, _LEFT_OUT = 0, 1  # what a rule does with modifiers of another action than add; 2 is subtracted
@@ -30,6 +31,8 @@ _SOURCES = {
     "assumed": "that of the observed order; too few orders to judge it yet",
     "closed": "that of its day when it was closed",
 }
+# What settings say of an order's prices.
+_COMPONENTS = "from audit.order_components where order_id = ? order by component_no"
 _NAMES = {charge.name: charge.label for charge in CHARGES}
 
 
@@ -51,38 +54,23 @@ class LineRule:
 
     def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
         """Return the terms of a line and its amount; price and quantities that the rule needs are stated."""
+        quantity, terms = line["quantity"], self._terms(modifiers)
+        own: Term = (1, money(line["price"], self.currency), line["price"])
         with localcontext(_EXACT):
-            if self.rounding.per == "unit":
-                return self._by_unit(line, modifiers)
-            price: Decimal = line["price"]
-            quantity: int = line["quantity"]
-            written, amount = (
-                (f"{quantity} × {money(price, self.currency)}", quantity * price)
-                if self.is_unit_price
-                else (money(price, self.currency), price)
-            )
-            if terms := self._terms(modifiers):
-                inner = " ".join(f"{'+' if sign > 0 else _MINUS} {text}" for sign, text, _ in terms)
-                added = sum((sign * value for sign, _, value in terms), Decimal(0))
-                if self.is_per_unit:
-                    written += f" + {quantity} × ({inner.removeprefix('+ ')})"
-                    amount += quantity * added
-                else:
-                    written += f" {inner}"
-                    amount += added
+            if self.rounding.per == "unit":  # all that it adds is counted for each unit
+                unit = self.rounding.of(_added([own, *terms]))
+                return f"{quantity} × {self.rounding.description} of ({signed([own, *terms])})", quantity * unit
+            if self.is_unit_price:
+                own = (1, f"{quantity} × {own[1]}", quantity * own[2])
+            if terms and self.is_per_unit:
+                terms = [(1, f"{quantity} × ({signed(terms)})", quantity * _added(terms))]
+            written, amount = signed([own, *terms]), _added([own, *terms])
             return self.rounding.rounded(written, amount) if self.rounding.per == "line" else (written, amount)
 
-    def _by_unit(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
-        """Return the terms of a line whose units are rounded one by one: all that it adds is counted for each unit."""
-        terms = [(1, money(line["price"], self.currency), line["price"]), *self._terms(modifiers)]
-        unit = self.rounding.of(sum((sign * value for sign, _, value in terms), Decimal(0)))
-        inner = signed([(sign, text) for sign, text, _ in terms])
-        return f"{line['quantity']} × {self.rounding.description} of ({inner})", line["quantity"] * unit
-
-    def _terms(self, modifiers: Sequence[Mapping[str, Any]]) -> list[tuple[int, str, Decimal]]:
+    def _terms(self, modifiers: Sequence[Mapping[str, Any]]) -> list[Term]:
         """Return sign, text and amount of each modifier that counts."""
         others = {_ADDED: 1, _LEFT_OUT: 0}.get(self.others or 0, -1)
-        terms = []
+        terms: list[Term] = []
         for modifier in modifiers if self.counts_modifiers else ():
             sign = 1 if modifier["action"] == "add" else others
             if not sign or not modifier["price"]:
@@ -136,27 +124,29 @@ class TotalRule:
 
         `components` are the amounts that the settings add to it, and of `step` it is a multiple.
         """
-        used = {part: sign for part, sign in self.signs.items() if sign}
-        written = signed(
-            [(sign, money(order[part], self.currency)) for part, sign in used.items()]
-            + [(1, money(each, self.currency)) for each in components]
-        )
-        if any(order[part] is None for part in used) or None in components:
+        parts = [(sign, order[part]) for part, sign in self.signs.items() if sign]
+        parts += [(1, each) for each in components]
+        terms = [(sign, money(each, self.currency), each) for sign, each in parts]
+        written = signed(terms)
+        if any(amount is None for _, _, amount in terms):
             return written, None
         with localcontext(_EXACT):
-            added = sum((each for each in components if each is not None), Decimal(0))
-            whole = sum((sign * order[part] for part, sign in used.items()), added)
+            whole = _added(terms)
             if step is None:
                 return self.rounding.rounded(written, whole)
-            return f"({written}) to multiples of {money(step, self.currency)}", step * (whole / step).quantize(
-                Decimal(1), ROUND_HALF_UP
-            )
+            multiple = (whole / step).quantize(Decimal(1), ROUND_HALF_UP)
+            return f"({written}) to multiples of {money(step, self.currency)}", step * multiple
 
 
-def signed(terms: Sequence[tuple[int, str]]) -> str:
+def signed(terms: Iterable[Term]) -> str:
     """Return terms with their signs between them, the first without a plus."""
-    text = " ".join(f"{'+' if sign > 0 else _MINUS} {term}" for sign, term in terms)
+    text = " ".join(f"{'+' if sign > 0 else _MINUS} {term}" for sign, term, _ in terms)
     return text.removeprefix("+ ")
+
+
+def _added(terms: Iterable[Term]) -> Decimal:
+    with localcontext(_EXACT):
+        return sum((sign * amount for sign, _, amount in terms), Decimal(0))
 
 
 def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | None = None) -> LineRule | None:
@@ -228,29 +218,16 @@ def _total(
     if rule is None:
         yield "  total: no rule is in force for this order"
         return
-    components = _components(db, order)
+    components = records(db, _COMPONENTS, [order["order_id"]])
     added = [each for each in components if each["amount"] != 0 or not (each["price_factor"] or each["step"])]
-    names = signed(
-        [(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign] + [(1, each["name"]) for each in added]
-    )
+    parts = [(sign, _NAMES[part], None) for part, sign in rule.signs.items() if sign]
+    names = signed([*parts, *((1, each["name"], None) for each in added)])
     step = next((each["step"] for each in reversed(components) if each["step"]), None)
     written, amount = rule.total(order, [each["amount"] for each in added], step)
     yield from wrapped(f"total = {names}", 2, 6)
     yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount, order['currency'])}"), 8)
     yield from _compared(order, checked, "total", amount, 8)
     yield from _rule(rule, source, 8)
-
-
-def _components(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what settings say of an order's prices."""
-    query = "select * from audit.order_components where order_id = ? order by component_no"
-    return records(db, query, [order["order_id"]])
-
-
-def _decimals(stated: Decimal | None, currency: str | None) -> int:
-    """Return the decimals in which a subtotal is stated: its currency's, or of an unknown one those that it needs."""
-    needed = 0 if stated is None else -int(stated.normalize().as_tuple().exponent)
-    return max(needed, 0) if currency is None else digits(currency)
 
 
 def _subtotal(
@@ -270,23 +247,24 @@ def _subtotal(
     rows = db.execute(
         "select line_amount from mart.order_lines where order_id = ? order by line_no", [order["order_id"]]
     ).fetchall()
-    amounts = [amount for (amount,) in rows]
-    terms = [(1, money(amount, currency)) for amount in amounts]
-    result = sum(amounts, Decimal(0)) if amounts and None not in amounts else None
+    terms = [(1, money(amount, currency), amount) for (amount,) in rows]
     if rule.discount_sign:
-        terms.append((rule.discount_sign, money(discount, currency)))
-        result = None if result is None or discount is None else result + rule.discount_sign * discount
+        terms.append((rule.discount_sign, money(discount, currency), discount))
+    result = _added(terms) if rows and all(amount is not None for _, _, amount in terms) else None
     less = {-1: f" {_MINUS} discount", 0: "", 1: " + discount"}[rule.discount_sign]
     yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines') if rows else 'no lines'}{less}", 2, 9)
     written = signed(terms)
-    factors = [each for each in _components(db, order) if each["price_factor"]]
+    factors = [each for each in records(db, _COMPONENTS, [order["order_id"]]) if each["price_factor"]]
     if factors:
         written = f"({written}) / {factors[-1]['price_factor'].normalize():f}"
         is_known = all(each["amount"] is not None for each in factors)  # whether they apply
         with localcontext(_EXACT):
             result = result / factors[-1]["price_factor"] if is_known and result is not None else None
         if rule.rounding.per != "order" and result is not None:
-            result = result.quantize(Decimal(1).scaleb(-_decimals(order["subtotal_price"], currency)), ROUND_HALF_UP)
+            stated = order["subtotal_price"]  # in the decimals of its currency, or those that it needs
+            needed = 0 if stated is None else -int(stated.normalize().as_tuple().exponent)
+            decimals = max(needed, 0) if currency is None else digits(currency)
+            result = result.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
     if rule.rounding.per == "order":
         written = f"{rule.rounding.description} of ({written})"
         result = None if result is None else rule.rounding.of(result)
