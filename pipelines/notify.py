@@ -11,6 +11,7 @@ night was good for too long is noticed by whatever runs, since a dead schedule c
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
 import smtplib
 import socket
@@ -32,14 +33,12 @@ from pipelines.literals import one_line
 from pipelines.record import NIGHT, runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    import httpx
-
     from pipelines.record import Run
-    from pipelines.settings import Notify, Settings
+    from pipelines.settings import Notify, Secret, Settings
 
 Sent = TypeVar("Sent")
 Channel = Callable[[str], None]
@@ -66,9 +65,7 @@ def channels_of(settings: Settings) -> dict[str, Channel]:
 def beat(settings: Settings) -> None:
     """Call [notify] heartbeat_url, if there is one, so that a monitor elsewhere misses the night that does not call."""
     if settings.notify.heartbeat_url:
-        import httpx  # noqa: PLC0415 -- slow: a status sends nothing
-
-        _request("heartbeat", lambda: httpx.get(settings.notify.heartbeat_url.reveal(), timeout=_TIMEOUT_SECONDS))
+        _request("heartbeat", "GET", settings.notify.heartbeat_url)
 
 
 def _post(notify: Notify, text: str) -> None:
@@ -78,16 +75,15 @@ def _post(notify: Notify, text: str) -> None:
         if notify.webhook_format == "slack"
         else {"source": "ordermart", "text": titled, "host": socket.gethostname()}
     )
-    import httpx  # noqa: PLC0415 -- slow: a status sends nothing
-
-    _request("webhook", lambda: httpx.post(notify.webhook_url.reveal(), json=body, timeout=_TIMEOUT_SECONDS))
+    _request("webhook", "POST", notify.webhook_url, json=body)
 
 
-def _request(what: str, send: Callable[[], httpx.Response]) -> None:
+def _request(what: str, method: str, url: Secret, **content: Any) -> None:
     import httpx  # noqa: PLC0415 -- slow: a status sends nothing
 
     try:
-        answer = _bounded(what, send)
+        request = functools.partial(httpx.request, method, url.reveal(), timeout=_TIMEOUT_SECONDS, **content)
+        answer = _bounded(what, request)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise NotifyError(f"{what}: {type(error).__name__}") from None
     if not answer.is_success:
@@ -237,7 +233,7 @@ def update_alarms(
     *,
     looked_at: AbstractSet[str],
     now: dt.datetime | None = None,
-) -> Sequence[str]:
+) -> list[str]:
     """Record which alarms stand now and tell each channel what it does not know yet; return failures to send.
 
     `looked_at` are the causes (or their part before a colon) that were examined: what stands of them and was not
@@ -281,7 +277,7 @@ def _flipped(before: Standing, channels: Iterable[str], **changes: Any) -> Stand
     return replace(before, told=unaware, is_over=not before.is_over, **changes)
 
 
-def _unwritten(file: Path, alarms: Sequence[Standing]) -> Iterator[str]:
+def _unwritten(file: Path, alarms: list[Standing]) -> Iterator[str]:
     """Write the state, or yield why it could not be: what was sent is sent again by the next run."""
     try:
         write_json(file, alarms)
@@ -313,7 +309,7 @@ def notice_missing_nights(settings: Settings, now: dt.datetime | None = None) ->
     if not alarms and all(alarm.cause != NO_GOOD_NIGHT for alarm in standing(settings.data_dir)):
         return []
     looked_at = {NO_GOOD_NIGHT}
-    return list(update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now))
+    return update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now)
 
 
 def no_good_night(settings: Settings, now: dt.datetime, *ended: Run) -> Iterator[Alarm]:

@@ -205,7 +205,7 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
             for name in models.keys() & way.run.rows.keys():
                 yield dg.MaterializeResult(asset_key=key_of(name), metadata={"dagster/row_count": way.run.rows[name]})
             page = way.settings.data_dir / "published" / PAGE
-            shown = {"release": way.current_release(), "morning page": dg.MetadataValue.path(str(page))}
+            shown = {"release": way.run.release, "morning page": dg.MetadataValue.path(str(page))}
             context.log_event(dg.AssetMaterialization(RELEASE, metadata=shown))
             if way.run.kind == NIGHT:
                 _log(context, way.do("maintenance"))

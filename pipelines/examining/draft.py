@@ -139,9 +139,9 @@ class Draft:
     def set(self, evidence: str, **answers: Any) -> None:
         """Note answers, named as table__key below [partner], unless they are given."""
         for name, value in answers.items():
-            key = "partner." + name.replace("__", ".")
-            if not self._stays(key):
-                self.note(key, value, evidence)
+            key = name.replace("__", ".")
+            if not self.has(key):
+                self.note(f"partner.{key}", value, evidence)
 
     def note(self, key: str, value: Any, evidence: str) -> None:
         """Note one answer by its dotted key."""
@@ -166,9 +166,7 @@ class Draft:
 
     def has(self, name: str) -> bool:
         """Return whether the answer to a key below [partner] is given."""
-        return self._stays(f"partner.{name}")
-
-    def _stays(self, key: str) -> bool:
+        key = f"partner.{name}"
         return key in self.given or key.rpartition(".")[0] in self.given
 
 

@@ -381,6 +381,7 @@ def _note_checks(way: UnderWay, checks: list[CheckResult]) -> None:
 def _publish(way: UnderWay, step: Step) -> None:
     release = publish(way.settings, way.result, run=way.run.kind)
     step.said += release.notes
+    way.run.release = release.id
     way.run.rows |= release.own
     if release.why_kept:
         step.said.append(f"No release was published: {release.why_kept} {release.id}.")

@@ -114,8 +114,6 @@ def keep_looking(settings: Settings) -> None:
 
 COMMAND = "ordermart run"
 _A_NIGHT_WAITS = timedelta(minutes=30)
-_INTERRUPTED = "an interruption"
-_SEE_LOG = "failed, see the log"
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ class UnderWay:
             if current_stop().signal:
                 self._stopped()
                 raise KeyboardInterrupt from error
-            step.error = sentence_of(error) or _SEE_LOG
+            step.error = sentence_of(error) or "failed, see the log"
             raise
         except BaseException:
             self._stopped()
@@ -179,10 +177,6 @@ class UnderWay:
         if name == "heal" and self._refused is None:
             self._refused = refused(self.settings)
         return step
-
-    def current_release(self) -> str:
-        """Return the name of the release that readers see; "" if there is none."""
-        return _release_name(self.settings)
 
     def end(self) -> None:
         """Write how the run ended, and tell of it; of one that was stopped the next one tells."""
@@ -204,7 +198,7 @@ class UnderWay:
 
     def _stopped(self) -> None:
         signal = current_stop().signal
-        self.run.stopped_by = self.run.stopped_by or (signal.name if signal else _INTERRUPTED)
+        self.run.stopped_by = self.run.stopped_by or (signal.name if signal else "an interruption")
 
     def _save(self) -> None:
         if self._keeps:

@@ -70,8 +70,7 @@ def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | N
 
 def without_secrets(settings: Settings) -> dict[str, Any]:
     """Return the settings as plain values by table and key, without secrets and without the file's path."""
-    plain: dict[str, Any] = _plain(settings)
-    return plain
+    return dict(_plain(settings))
 
 
 def given_keys(file: Path | None, environ: Mapping[str, str] | None = None) -> set[str]:
@@ -92,7 +91,7 @@ def _dotted(tree: dict[str, Any], path: str = "") -> Iterator[str]:
 
 def settings_hash(settings: Settings, *tables: str) -> str:
     """Return the SHA-256 of the named tables of settings (all if none is named), without secrets."""
-    plain = _plain(settings)
+    plain = without_secrets(settings)
     chosen = {name: plain[name] for name in tables} if tables else plain
     return hashlib.sha256(msgspec.json.encode(chosen, order="deterministic")).hexdigest()
 
