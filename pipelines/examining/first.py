@@ -26,9 +26,8 @@ import msgspec
 import tomlkit
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.examining.draft import REQUESTS, Draft, Meter, RecordSearch, UnprovenError
-from pipelines.examining.lists import ListSearch, refused_lists
-from pipelines.examining.login import find_login, find_token
+from pipelines.examining.login import REQUESTS, Draft, Meter, UnprovenError, find_login, find_token, refused_lists
+from pipelines.examining.stores import StoreSearch
 from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
@@ -43,11 +42,11 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from pipelines.examining.login import Ask
     from pipelines.partner import Fetched
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
 
-    Ask = Callable[[str, str], str]
     Found = Mapping[str, tuple[Any, str]]  # values by dotted key, each with its evidence
 
 _SECONDS = 10.0
@@ -350,14 +349,14 @@ async def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str],
         made.found = draft.found
         lists, hints = await refused_lists(draft, meter)  # asks at most for the path
         reply = await find_login(draft, meter)
-        search = ListSearch(draft, meter, await find_token(draft, meter, reply, lists, hints), given.stores)
+        headers = await find_token(draft, meter, reply, lists, hints)
+        search = StoreSearch(draft, meter, headers, orders, given.stores)
         unproven = ["list_stores.pagination", "list_stores.cursor", "list_stores.first_page", "store.id_pointer"]
         await search.find_list(lists)
-        record = RecordSearch(search, orders)
-        await record.find_record()
+        await search.find_record()
         unproven = []
         # A long list was walked by the code of a run, and is not walked again; the requests left are for orders.
-        listed = record.ids if len(search.pages) > _FEW_PAGES else None
+        listed = search.ids if len(search.pages) > _FEW_PAGES else None
         room = REQUESTS - meter.requests - _OTHERS - (0 if listed else len(search.pages))
         made.examined = await examine(draft.settings, meter, orders[: max(room, 1)], listed)
         draft.drop(*(f"{table}." for table in made.examined.failed))

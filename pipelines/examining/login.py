@@ -1,27 +1,48 @@
-"""Find the login: its path, its encoding and fields, the token in its answer, and how that is sent.
+"""The answers of [partner] so far, each with its evidence, the few requests by which they are found; and the login.
 
-A path is first asked without credentials. What it answers says which way of sending them is likely.
+Of the login it finds path, encoding and fields, the token in its answer, and how that is sent. A path is first asked
+without credentials; what it answers says which way of sending them is likely. The secret leaves this machine at most
+`SECRETS` times before a service accepts it, and to one origin only.
 """
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines.examining.draft import ANSWERED, SECRETS, Draft, Meter, Reply, UnprovenError, leaves, send, sent
+import httpx
+import msgspec
+
+from pipelines.landing.exact import escaped, shown
+from pipelines.partner.client import network_of
+from pipelines.partner.exchange import ASK_FOR_JSON, read_body
 from pipelines.partner.listing import word_of
 from pipelines.partner.pointer import get
 from pipelines.partner.token import authenticate_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from pipelines.settings import Settings
+
+    Ask = Callable[[str, str], str]
+
+REQUESTS, SECRETS = 160, 4
+ANSWERED = "answered"
+_SECONDS = 10.0
+_BODY = 8_388_608
+_ELEMENTS = 50  # of an array, that are looked at
 PATHS = (
     "/v1/partner_developers/authenticate /oauth/token /oauth2/token /oauth/v2/token /v1/oauth/token /v1/oauth2/token "
     "/v2/oauth/token /oauth/access_token /auth/token /v1/auth/token /auth/login /v1/auth/login /login /v1/authenticate "
     "/authenticate /authentication/v1/authentication/login"
 ).split()
 _NONSENSE = "/v1/there-is-nothing-here"
+_PREFIXES = ("/v1/partner_developers", "/v1", "/v2", "/v3", "", "/api", "/api/v1", "/partners/v1")
+_WORDS = ("stores", "locations", "restaurants", "merchants")
 _ABSENT, _MOVED = (404, 405, 410, 501), (301, 302, 303, 307, 308)
 _PASSED = (200, 404)  # a gate refuses every path without a token: with one, 404 is an answer
 _NO_CREDENTIALS, _LOCKED = (400, 401, 403, 411, 415, 422), (403, 423, 429)
@@ -32,8 +53,167 @@ _MEMBER = re.compile(r"[a-z]+(?:_[a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|scope|audience|
 _TOKEN, _NO_TOKEN = re.compile("token|jwt", re.IGNORECASE), re.compile("refresh|type|id_?token|expir", re.IGNORECASE)
 _MOST_FIELDS = 4  # of a login besides the credentials, that are asked for
 _LIFE = re.compile("expir|ttl|lifetime", re.IGNORECASE)
-_SECONDS, _DIGITS = range(30, 366 * 86_400), 12
+_LIVES, _DIGITS = range(30, 366 * 86_400), 12  # seconds
 Way = tuple[str, dict[str, str]]
+
+
+class UnprovenError(Exception):
+    """An answer could not be proven; the message says which one, and what to give instead."""
+
+
+class LimitError(httpx.TransportError):
+    """A request was not sent: it would be one too many, carry the secret too often, or go elsewhere."""
+
+
+class Meter(httpx.AsyncBaseTransport):
+    """The network of an examination: counts requests and those with the secret, and sends no more than allowed."""
+
+    def __init__(self, settings: Settings) -> None:
+        partner = settings.partner
+        self._network = network_of(partner)
+        self._origin = httpx.URL(partner.base_url)
+        name, secret = partner.client_id.reveal(), partner.client_secret.reveal()
+        pair = base64.b64encode(f"{name}:{secret}".encode()).decode()
+        quoted = str(httpx.QueryParams({"": secret}))[1:]
+        self._forms = {form for form in (secret, json.dumps(secret)[1:-1], quoted, pair) if secret}
+        self.requests = self.secrets = 0
+        self.is_secret_accepted = False  # as the token itself: from then on each request carries it
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; raise LimitError instead of one too many."""
+        texts = [str(request.url), request.content.decode("utf-8", "replace"), *request.headers.values()]
+        has_secret = any(form in text for form in self._forms for text in texts)
+        url = request.url
+        if (url.scheme, url.host, url.port) != (self._origin.scheme, self._origin.host, self._origin.port):
+            raise LimitError("another origin")
+        if self.requests >= REQUESTS:
+            raise LimitError(f"{REQUESTS} requests")
+        if has_secret and not self.is_secret_accepted:
+            if self.secrets >= SECRETS:
+                raise LimitError(f"the secret {SECRETS} times")
+            self.secrets += 1
+        self.requests += 1
+        return await self._network.handle_async_request(request)
+
+    async def close(self) -> None:
+        """Close the connections; a client that used this network does not."""
+        await self._network.aclose()
+
+    def sentence(self) -> str:
+        """Return what was sent."""
+        times = f"{self.secrets} of at most {SECRETS} times" + (", then as the token" * self.is_secret_accepted)
+        return f"{self.requests} of at most {REQUESTS} requests were sent, the secret {times}."
+
+
+class Reply(NamedTuple):
+    """An answer: status 0 is none at all; `value` is what its JSON says, None without JSON."""
+
+    status: int
+    headers: httpx.Headers = httpx.Headers()
+    value: Any = None
+    body: bytes = b""
+
+
+async def send(meter: Meter, method: str, url: str, **content: Any) -> Reply:
+    """Send one request, and read the answer; raise nothing but UnprovenError, beyond a limit."""
+    headers = {**ASK_FOR_JSON, **content.pop("headers", {})}
+    return await sent(meter, httpx.Request(method, url, headers=headers, **content))
+
+
+async def sent(meter: Meter, request: httpx.Request) -> Reply:
+    """Do the same with a request that was made elsewhere."""
+    limit = ""
+    try:
+        async with asyncio.timeout(_SECONDS):
+            response = await meter.handle_async_request(request)
+            try:
+                body, _ = await read_body(response, response.headers.get("content-encoding", ""), _BODY)
+            finally:
+                await response.aclose()
+    except LimitError as error:
+        limit = str(error)
+    except Exception:  # noqa: BLE001 -- errors of the network hold the request, and so the secret
+        return Reply(0)
+    if limit:
+        raise UnprovenError(f"the examination ends here: no more than {limit}")
+    try:
+        value = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        value = None
+    return Reply(response.status_code, response.headers, value, body)
+
+
+class Draft:
+    """The settings as they would be: keys and tables `given` stay, those `found` are to be written, with evidence."""
+
+    def __init__(self, settings: Settings, ask: Ask, given: frozenset[str] = frozenset()) -> None:
+        self.settings, self.given = settings, given
+        self.found: dict[str, tuple[Any, str]] = {}
+        self.ask: Ask = lambda key, question: ask(key, question).strip()  # raises where there is nobody to ask
+        self._extras: dict[str, str] = {}
+
+    def url(self, path: str) -> str:
+        """Return the address of a path."""
+        return self.settings.partner.base_url.rstrip("/") + path
+
+    def set(self, evidence: str, **answers: Any) -> None:
+        """Note answers, named as table__key below [partner], unless they are given."""
+        for name, value in answers.items():
+            key = name.replace("__", ".")
+            if not self.has(key):
+                self.note(f"partner.{key}", value, evidence)
+
+    def note(self, key: str, value: Any, evidence: str) -> None:
+        """Note one answer by its dotted key."""
+        self.settings = replaced(self.settings, key.split("."), value)
+        self.found[key] = (value, evidence)
+
+    def drop(self, *tables: str) -> None:
+        """Forget answers below [partner] whose names begin so, as their proof failed; those of people stay."""
+        for key, (_, evidence) in list(self.found.items()):
+            if evidence != ANSWERED and key.removeprefix("partner.").startswith(tables):
+                del self.found[key]
+
+    def login_field(self, name: str) -> str:
+        """Return the value of a further field of the login, asked for once."""
+        if name not in self._extras:
+            self._extras[name] = self.ask(f"partner.authenticate.body.{name}", f"The login wants {name}; its value")
+        return self._extras[name]
+
+    def has(self, name: str) -> bool:
+        """Return whether the answer to a key below [partner] is given."""
+        key = f"partner.{name}"
+        return key in self.given or key.rpartition(".")[0] in self.given
+
+
+def replaced(table: Any, path: list[str], value: Any) -> Any:
+    """Return a copy of settings in which the key at `path` has this value."""
+    inner = value if len(path) == 1 else replaced(getattr(table, path[0]), path[1:], value)
+    return msgspec.structs.replace(table, **{path[0]: inner})
+
+
+def leaves(value: Any, pointer: str = "", depth: int = 6) -> Iterator[tuple[str, Any]]:
+    """Yield pointer and value of a record's scalars; "*" stands for the elements of an array.
+
+    Of an object whose keys are all whole numbers it yields these, at "{key}". Names that do not look like names may
+    hold personal data, and are passed over.
+    """
+    if isinstance(value, dict):
+        if value and all(key.isascii() and key.isdigit() for key in value):
+            yield from ((f"{pointer}/{{key}}", int(key)) for key in value)
+        elif depth:
+            for key, inner in members(value):
+                yield from leaves(inner, f"{pointer}/{key}", depth - 1)
+    elif isinstance(value, list):
+        for inner in value[:_ELEMENTS] if depth else ():
+            yield from leaves(inner, f"{pointer}/*", depth - 1)
+    else:
+        yield pointer, value
+
+
+def members(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield members by their names as in a pointer; names that do not look like names may hold personal data."""
+    return ((escaped(key), inner) for key, inner in value.items() if shown(key) == key)
 
 
 class Hints:
@@ -58,6 +238,35 @@ class Hints:
         """Return the names that are neither credentials nor the grant type."""
         known = {*_IDS, *_SECRETS, "granttype"}
         return [name for name in self.names if word_of(name) not in known and name[0] != "X"][:_MOST_FIELDS]
+
+
+async def refused_lists(draft: Draft, meter: Meter) -> tuple[list[str], Hints]:
+    """Return the paths that may list stores, as they are refused without a token, and what refusals say."""
+    hints = Hints()
+    if draft.has("list_stores.path"):
+        paths = [draft.settings.partner.list_stores.path]
+    else:
+        paths = [f"{prefix}/{word}" for word in _WORDS for prefix in _PREFIXES]
+    nothing = (await send(meter, "GET", draft.url(_NONSENSE))).status
+    if nothing == 0:
+        raise UnprovenError(f"{draft.settings.partner.base_url} does not answer: check --base-url and the network")
+    if nothing in (401, 403) and len(paths) > 1:  # everything is refused: no path shows itself
+        return paths, hints
+    found = []
+    for path in paths:
+        reply = await send(meter, "GET", draft.url(path))
+        if reply.status in (401, 403):
+            found.append(path)
+            hints.add(reply)
+    if not found:
+        path = draft.ask("partner.list_stores.path", "Path of the list of stores (none of the usual ones is one)")
+        reply = await send(meter, "GET", draft.url(path))
+        hints.add(reply)
+        draft.set(ANSWERED, list_stores__path=path)
+        if reply.status not in (401, 403):
+            raise UnprovenError(f"{path} answers {reply.status} without a token: nothing proves that a token is used")
+        found = [path]
+    return found, hints
 
 
 async def find_login(draft: Draft, meter: Meter) -> Reply | None:
@@ -144,7 +353,11 @@ async def _path(draft: Draft, meter: Meter) -> tuple[str, Reply]:
     nonsense = await send(meter, "POST", draft.url(_NONSENSE))
     why = f"POST to any path answers {nonsense.status}, so that no path shows itself"
     if nonsense.status in _ABSENT:
-        replies = [(path, await _unless_locked(meter, draft, path)) for path in PATHS]
+        replies = []
+        for path in PATHS:
+            replies.append((path, await send(meter, "POST", draft.url(path))))
+            if (status := replies[-1][1].status) in (423, 429):
+                raise UnprovenError(f"POST {path} answers {status}: the service wants no more logins for now")
         # Some services refuse with 200.
         for statuses in (_NO_CREDENTIALS, (200,)):
             for path, reply in replies:
@@ -160,13 +373,6 @@ async def _path(draft: Draft, meter: Meter) -> tuple[str, Reply]:
         return "", nonsense
     draft.set(ANSWERED, authenticate__path=path)
     return path, await send(meter, "POST", draft.url(path))
-
-
-async def _unless_locked(meter: Meter, draft: Draft, path: str) -> Reply:
-    reply = await send(meter, "POST", draft.url(path))
-    if reply.status in (423, 429):
-        raise UnprovenError(f"POST {path} answers {reply.status}: the service wants no more logins for now")
-    return reply
 
 
 def _ways(draft: Draft, hints: Hints) -> Iterator[Way]:
@@ -225,7 +431,7 @@ def _life(value: Any) -> str:
         for pointer, each in leaves(value)
         if _LIFE.search(pointer) and "refresh" not in pointer.lower()
         if type(each) is int or (isinstance(each, str) and each.isascii() and each.isdigit() and len(each) < _DIGITS)
-        if int(each) in _SECONDS
+        if int(each) in _LIVES
     }
     return min(found, key=len) if len(set(found.values())) == 1 else ""
 

@@ -1,42 +1,32 @@
-"""Find the list of stores: its path, where the records are, and how the next page is requested."""
+"""Find the stores: the path of their list, where its records are, and how the next page is requested.
+
+Of records it finds the id of a store, the path of its details, and where they have their fields and menus.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import zoneinfo
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import msgspec
 
-from pipelines.examining.draft import (
-    ANSWERED,
-    REQUESTS,
-    Draft,
-    Meter,
-    Reply,
-    Search,
-    UnprovenError,
-    own_numbers,
-    plain_members,
-    send,
-)
-from pipelines.examining.login import Hints
+from pipelines.examining.login import ANSWERED, REQUESTS, Draft, Meter, Reply, UnprovenError, leaves, members, send
 from pipelines.partner import Clock, ListingBroken
 from pipelines.partner.exchange import ASK_FOR_JSON, exchange
 from pipelines.partner.listing import MORE, NEXT, OF_THE_LIST, TOTALS, LinkError, Listing, scalars, targets, word_of
-from pipelines.partner.pointer import PointerError, get, parse
+from pipelines.partner.pointer import PointerError, get, get_all, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pipelines.partner.answers import Answer, RequestError
 
     Record = dict[str, Any]
 
-_PREFIXES = ("/v1/partner_developers", "/v1", "/v2", "/v3", "", "/api", "/api/v1", "/partners/v1")
-_WORDS = ("stores", "locations", "restaurants", "merchants")
 _LIMITS = "limit page_size pageSize per_page perPage size count max_results maxResults".split()
 _PAGES, _OFFSETS = "page page_number pageNumber p".split(), "offset skip start startIndex".split()
 _CURSORS = "cursor after page_token pageToken start_key next token page".split()
@@ -44,46 +34,34 @@ _AFTER = "starting_after after after_id since_id last_id".split()
 _ROUND = {10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000}
 _LAST = re.compile("last.*(id|key|cursor)")
 _GIVE_PAGES = "give --set list_stores.pagination=… and its keys (see ordermart.toml), or --stores N"
+_NOBODY = 2_147_483_599  # an id that no store and no menu has
+_SHOWN = 5
+_CODES = frozenset(
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF "
+    "CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG "
+    "HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA "
+    "MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD "
+    "RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX "
+    "USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG".split()
+)  # ISO 4217
 
 
-async def refused_lists(draft: Draft, meter: Meter) -> tuple[list[str], Hints]:
-    """Return the paths that may list stores, as they are refused without a token, and what refusals say."""
-    hints = Hints()
-    if draft.has("list_stores.path"):
-        paths = [draft.settings.partner.list_stores.path]
-    else:
-        paths = [f"{prefix}/{word}" for word in _WORDS for prefix in _PREFIXES]
-    nothing = (await send(meter, "GET", draft.url("/v1/there-is-nothing-here"))).status
-    if nothing == 0:
-        raise UnprovenError(f"{draft.settings.partner.base_url} does not answer: check --base-url and the network")
-    if nothing in (401, 403) and len(paths) > 1:  # everything is refused: no path shows itself
-        return paths, hints
-    found = []
-    for path in paths:
-        reply = await send(meter, "GET", draft.url(path))
-        if reply.status in (401, 403):
-            found.append(path)
-            hints.add(reply)
-    if not found:
-        path = draft.ask("partner.list_stores.path", "Path of the list of stores (none of the usual ones is one)")
-        reply = await send(meter, "GET", draft.url(path))
-        hints.add(reply)
-        draft.set(ANSWERED, list_stores__path=path)
-        if reply.status not in (401, 403):
-            raise UnprovenError(f"{path} answers {reply.status} without a token: nothing proves that a token is used")
-        found = [path]
-    return found, hints
+class StoreSearch:
+    """The search with a token that works: `records` has all of the list once it was found, `ids` the stores' ids."""
 
-
-class ListSearch(Search):
-    """The search for the list; `records` has all of it once it was found."""
-
-    def __init__(self, draft: Draft, meter: Meter, headers: dict[str, str], stores: int) -> None:
-        super().__init__(draft, meter, headers)
-        self._stores = stores  # as a person says; 0: not said
+    def __init__(self, draft: Draft, meter: Meter, headers: dict[str, str], orders: list[int], stores: int) -> None:
+        self.draft, self.meter, self.headers = draft, meter, headers
+        self._orders, self._stores = orders, stores  # as a person says; 0: not said
         self.records: list[Record] = []
+        self.ids: list[int] = []
         self.pages: list[list[bytes]] = []
         self._last: tuple[dict[str, Any], str, int] = ({}, "", 0)  # how the last record is asked for on its own
+
+    async def get(self, path: str, **query: Any) -> Reply:
+        """Request a path with the token."""
+        url = httpx.URL(self.draft.url(path))
+        url = url.copy_merge_params(query) if query else url
+        return await send(self.meter, "GET", str(url), headers=self.headers)
 
     async def find_list(self, paths: list[str]) -> None:
         """Find path, items and pages; walk the list to its end."""
@@ -208,7 +186,7 @@ class ListSearch(Search):
         return False
 
     async def _follows_last(self, pointer: str, records: list[Record], query: dict[str, Any]) -> bool:
-        for place in own_numbers(records):
+        for place in _own_numbers(records):
             for parameter in _AFTER:
                 if await self._brings({**query, parameter: get(records[-1], place)}, records):
                     evidence = f"{pointer} is true, and ?{parameter}= with the last {place} has other stores"
@@ -292,6 +270,143 @@ class ListSearch(Search):
         if last[-1:] != self.records[-1:] or beyond:
             raise UnprovenError(f"pages of one store end elsewhere than the list: {_GIVE_PAGES}")
 
+    async def find_record(self) -> None:
+        """Find the id and path of details, then the fields of five records."""
+        candidates = list(_own_numbers(self.records))
+        if not candidates:
+            raise UnprovenError("no member of the stores is a whole number of its own: text ids cannot be had")
+        if self._orders:
+            order = await self.get(self.draft.settings.partner.order.path.replace("{id}", str(self._orders[0])))
+            named = order.value.get("store_id") if isinstance(order.value, dict) else None
+            if named is None:
+                raise UnprovenError(
+                    f"order {self._orders[0]} answers {order.status}: give --order-id of one that exists"
+                )
+            candidates = [each for each in candidates if named in _values_at(self.records, each)]
+            if not candidates:
+                raise UnprovenError(f"no number of the listed stores is the store_id of order {self._orders[0]}")
+        _, walked = self.draft.found.get("partner.store.id_pointer", ("", ""))
+        paged_by = self.draft.settings.partner.store.id_pointer if walked else ""
+        if len(candidates) > 1 and not self.draft.has("store.id_pointer"):
+            which = self.draft.ask(
+                "partner.store.id_pointer",
+                f"Which number do orders name a store by: {', '.join(candidates)} (or --order-id)",
+            )
+            candidates = [which] if which in candidates else []
+        if self.draft.has("store.id_pointer"):
+            candidates = [self.draft.settings.partner.store.id_pointer]
+        if len(candidates) != 1:
+            raise UnprovenError("the store's id is not decided: give --order-id, or --set store.id_pointer=…")
+        if paged_by and candidates != [paged_by]:
+            raise UnprovenError(f"the list goes on after {paged_by}, but orders name stores by {candidates[0]}")
+        details = await self._find_details(candidates[0])
+        self._find_fields(details)
+        await self._find_menus(details)
+
+    async def _find_details(self, pointer: str) -> list[Record]:
+        """Find path and envelope of details by three records, and that an id of no store has none."""
+        self.ids = _values_at(self.records, pointer)
+        path = self.draft.settings.partner.list_stores.path
+        stem, dot, end = path.rpartition(".") if "." in path.rpartition("/")[2] else (path, "", "")
+        templates = [f"{stem.rstrip('/')}/{{store_id}}{dot}{end}", f"{path.rstrip('/')}/{{store_id}}"]
+        if self.draft.has("store.path"):
+            templates = [self.draft.settings.partner.store.path]
+        for template in [*dict.fromkeys(templates), ""]:
+            if not template:
+                question = (
+                    f"Path of a store's details, with {{store_id}} ({' and '.join(dict.fromkeys(templates))} have none)"
+                )
+                template = self.draft.ask("partner.store.path", question)  # noqa: PLW2901
+                if "{store_id}" not in template:
+                    break
+            replies = [await self.get(template.replace("{store_id}", str(id_))) for id_ in self.ids[:_SHOWN]]
+            envelopes = [set(_envelopes(r.value, pointer, i)) for r, i in zip(replies, self.ids, strict=False)]
+            common = set.intersection(*envelopes) if envelopes else set()
+            nobody = await self.get(template.replace("{store_id}", str(_NOBODY)))
+            if not common or (nobody.status == 200 and list(_envelopes(nobody.value, pointer, _NOBODY))):
+                continue
+            envelope = min(common, key=len)
+            evidence = f"{len(replies)} listed ids open records with the same id, another one none"
+            self.draft.set(evidence, store__path=template, store__id_pointer=pointer, store__record_pointer=envelope)
+            return [get(reply.value, envelope) for reply in replies]
+        raise UnprovenError(f"no path opens a store by its {pointer}: give --set store.path=… with {{store_id}}")
+
+    def _find_fields(self, details: list[Record]) -> None:
+        """Find name, zone and currency: members of that kind in all records; two that differ are asked for."""
+        zones = zoneinfo.available_timezones()
+        kinds: dict[str, Callable[[str, str], bool]] = {
+            "name": lambda key, value: (
+                re.search(r"(name|title)$", key, re.IGNORECASE) is not None and value.strip() not in {"", *zones}
+            ),
+            "timezone": lambda _, value: value in zones and ("/" in value or value == "UTC"),
+            "currency": lambda _, value: value in _CODES,
+        }
+        for name, is_fit in kinds.items():
+            places = {
+                pointer: values
+                for pointer in dict.fromkeys(pointer for record in details for pointer, _ in leaves(record))
+                if "*" not in pointer
+                and (values := [each for each in _values_at(details, pointer) if each is not None])
+                if all(isinstance(each, str) and is_fit(pointer.rpartition("/")[2], each) for each in values)
+            }
+            whole = {pointer: values for pointer, values in places.items() if len(values) == len(details)}
+            if name == "name" and len(details) > 1:
+                whole = {pointer: values for pointer, values in whole.items() if len(set(values)) > 1}
+                if tops := [pointer for pointer in whole if pointer.count("/") == 1]:
+                    whole = {pointer: whole[pointer] for pointer in tops}
+            distinct = {json.dumps(values): pointer for pointer, values in reversed(whole.items())}
+            key, is_partial = f"store.{name}_pointer", name != "name" and len(places) > len(whole)
+            if name == "currency":  # some codes are words, too
+                is_partial = is_partial or not re.search("curr|money", min(whole, key=len, default=""), re.IGNORECASE)
+            if len(distinct) == 1 and not is_partial:
+                self.draft.set(f"in all {len(details)} records", **{f"store__{name}_pointer": min(whole, key=len)})
+            elif not places:
+                self.draft.set("no record has one", **{f"store__{name}_pointer": ""})
+                self._ask_instead(name)
+            elif not self.draft.has(key):
+                pointer = self.draft.ask(f"partner.{key}", f"The store's {name} is one of {', '.join(places)}; which")
+                if pointer and pointer not in places:
+                    raise UnprovenError(f"no record has a {name} at {pointer}: give --set {key}=…")
+                self.draft.set(ANSWERED, **{f"store__{name}_pointer": pointer})
+
+    def _ask_instead(self, name: str) -> None:
+        """Ask for the zone or currency of all stores, which no record states."""
+        key = {"timezone": "business_day.timezone", "currency": "finance.currency"}.get(name)
+        if key is None or key in self.draft.given:
+            return
+        answer = self.draft.ask(key, f"No record states a {name}; the {name} of all stores (IANA or ISO 4217)")
+        if answer not in (zoneinfo.available_timezones() if name == "timezone" else _CODES):
+            raise UnprovenError(f"{answer!r} is not a {name}: give --set {key}=…")
+        self.draft.note(key, answer, ANSWERED)
+
+    async def _find_menus(self, details: list[Record]) -> None:
+        """Find where records name menus: numbers below a member named so, by which menus of the same id come."""
+        if self.draft.has("store.menu_id_pointers"):
+            return
+        named: dict[str, list[list[int]]] = {}
+        for pointer in dict.fromkeys(pointer for record in details for pointer, _ in leaves(record)):
+            values = [[each for each in get_all(record, pointer) if type(each) is int] for record in details]
+            if "menu" in pointer.lower() and any(values) and await self._are_menus(values):
+                named[pointer] = values
+        sets = {json.dumps([sorted(each) for each in values]): pointer for pointer, values in named.items()}
+        if len(sets) == 1:
+            evidence = "five of them open menus of the same id, another one none"
+            self.draft.set(evidence, store__menu_id_pointers=(next(iter(sets.values())),))
+            return
+        which = ", ".join(named) or "none opens a menu"
+        answer = self.draft.ask("partner.store.menu_id_pointers", f"Where records name menus: {which} (empty: nowhere)")
+        self.draft.set(ANSWERED, store__menu_id_pointers=tuple(each for each in re.split(r"[ ,]+", answer) if each))
+
+    async def _are_menus(self, values: list[list[int]]) -> bool:
+        path = self.draft.settings.partner.menu.path
+        ids = list(dict.fromkeys(id_ for each in values for id_ in each))[:_SHOWN]
+        for id_ in [*ids, _NOBODY]:
+            value = (await self.get(path.replace("{menu_id}", str(id_)))).value
+            menu = value.get("menu") if isinstance(value, dict) else None
+            if (isinstance(menu, dict) and menu.get("id") == id_) != (id_ != _NOBODY):
+                return False
+        return True
+
 
 def _arrays(value: Any, pointer: str = "", depth: int = 3) -> Iterator[tuple[str, list[Record]]]:
     """Yield pointers of arrays of objects in an envelope."""
@@ -299,7 +414,7 @@ def _arrays(value: Any, pointer: str = "", depth: int = 3) -> Iterator[tuple[str
         if value and all(isinstance(each, dict) for each in value):
             yield pointer, value
     elif isinstance(value, dict) and depth:
-        for key, inner in plain_members(value):
+        for key, inner in members(value):
             yield from _arrays(inner, f"{pointer}/{key}", depth - 1)
 
 
@@ -307,3 +422,27 @@ def _meet(one: list[Record], other: list[Record]) -> bool:
     """Return whether two pages have a record in common."""
     known = {json.dumps(record) for record in other}
     return any(json.dumps(record) in known for record in one)
+
+
+def _values_at(records: list[dict[str, Any]], pointer: str) -> list[Any]:
+    """Return the values of all records at a pointer."""
+    return [value for record in records for value in get_all(record, pointer)]
+
+
+def _own_numbers(records: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield pointers of whole numbers that every record has, and no two the same."""
+    for pointer in dict.fromkeys(pointer for pointer, _ in leaves(records[0] if records else None)):
+        values = _values_at(records, pointer)
+        is_own = all(type(value) is int for value in values) and len(set(values)) == len(values) == len(records)
+        if is_own and "*" not in pointer and "{key}" not in pointer:
+            yield pointer
+
+
+def _envelopes(value: Any, pointer: str, id_: int, at: str = "", depth: int = 2) -> Iterator[str]:
+    """Yield where a body has an object with this id at `pointer`."""
+    if not isinstance(value, dict):
+        return
+    if get_all(value, pointer) == [id_]:
+        yield at
+    for key, inner in members(value) if depth else ():
+        yield from _envelopes(inner, pointer, id_, f"{at}/{key}", depth - 1)
