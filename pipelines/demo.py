@@ -131,7 +131,6 @@ def write_reference(settings: Settings, world: World) -> None:
         (store.store_id, f"S{number:03d}", "Demo Foods GmbH", store.town.timezone.partition("/")[0])
         for number, store in enumerate(world.stores, 1)
     ]
-    _write(settings, "stores", ("store_id", "own_code", "legal_entity", "region"), stores[: max(1, len(stores) - 1)])
     products = {
         price.product_id: (price.product_id, f"PLU{price.product_id}", group.name, "false")
         for menu in world.menus.values()
@@ -139,19 +138,15 @@ def write_reference(settings: Settings, world: World) -> None:
         for price in group.prices
         if group.name != "Popular"
     }
-    _write(
-        settings,
-        "products",
-        ("product_id", "plu", "category", "is_combo"),
-        [products[each] for each in sorted(products)],
-    )
     platforms = [
         ("web", "Website", "own"),
         ("ios", "iOS app", "own"),
         ("android", "Android app", "own"),
         ("phone", "Telephone", "other"),
     ]
-    _write(settings, "platforms", ("platform", "platform_name", "platform_group"), platforms)
+    _write(settings, "stores", "store_id own_code legal_entity region", stores[: max(1, len(stores) - 1)])
+    _write(settings, "products", "product_id plu category is_combo", [products[each] for each in sorted(products)])
+    _write(settings, "platforms", "platform platform_name platform_group", platforms)
 
 
 def folder(settings: Settings) -> Path:
@@ -172,12 +167,12 @@ def write_state(settings: Settings, state: State) -> None:
     write_whole(folder(settings) / "world.json", json.dumps(asdict(state)).encode())
 
 
-def _write(settings: Settings, name: str, header: Iterable[str], rows: Iterable[tuple[object, ...]]) -> None:
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(header)
-    lines.writerows(rows)
-    write_whole(folder(settings) / f"{name}.csv", text.getvalue().encode())
+def _write(settings: Settings, name: str, header: str, rows: Iterable[tuple[object, ...]]) -> Path:
+    """Write a CSV file beside the world's own files; return its path."""
+    text, file = io.StringIO(), folder(settings) / f"{name}.csv"
+    csv.writer(text, lineterminator="\n").writerows([header.split(), *rows])
+    write_whole(file, text.getvalue().encode())
+    return file
 
 
 _CHANGING = dt.timedelta(days=7)  # an order no longer changes so long after it was placed
@@ -309,12 +304,12 @@ def close_the_books(settings: Settings, now: dt.datetime) -> None:
         totals = release.con.execute(_CONTROL_TOTALS, [now.date() - dt.timedelta(days=2)]).fetchall()
         found = release.con.execute(_LAST_DAY, [now.date()]).fetchone()
     if totals:
-        rows = ["business_date,store_id,order_count,amount,amount_field,sale_classes"]
-        for place, (day, store, count, amount) in enumerate(totals, 1):
-            rows.append(f"{day},{store},{count},{amount + (place == len(totals))},total_price,counted")
-        file = folder(settings) / "control_totals.csv"
-        file.write_text("\n".join(rows) + "\n", encoding="utf-8")
-        import_totals(Ledger(settings.data_dir / "ledger"), file)
+        rows = [
+            (day, store, count, amount + (place == len(totals)), "total_price", "counted")
+            for place, (day, store, count, amount) in enumerate(totals, 1)
+        ]
+        header = "business_date store_id order_count amount amount_field sale_classes"
+        import_totals(Ledger(settings.data_dir / "ledger"), _write(settings, "control_totals", header, rows))
     if found and found[0]:
         with run_lock(settings.data_dir, "ordermart demo"):
             reason = "the demo closes a day whose orders still change"
