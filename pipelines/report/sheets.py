@@ -240,22 +240,3 @@ def is_long(amount: Any) -> bool:
     if not isinstance(amount, Decimal) or -BEYOND < amount < BEYOND:
         return False
     return len(f"{abs(amount):f}".replace(".", "").strip("0")) > _DIGITS
-
-
-def sum_where(pages: Sequence[Page], column: int, condition: str) -> str:
-    """Return the formula that sums a column over the rows of all pages whose first column equals a cell."""
-    return _added([f"SUMIFS({page.range(column)},{page.range(0)},{condition})" for page in pages])
-
-
-def count_where(pages: Sequence[Page], condition: str) -> str:
-    """Return the formula that counts the rows of all pages whose first column equals a cell."""
-    return _added([f"COUNTIFS({page.range(0)},{condition})" for page in pages])
-
-
-def sum_visible(pages: Sequence[Page], column: int) -> str:
-    """Return the formula that sums a column over the visible rows of all pages."""
-    return _added([f"SUBTOTAL(109,{page.range(column)})" for page in pages])
-
-
-def _added(terms: Sequence[str]) -> str:
-    return "+".join(terms) or "0"

@@ -18,19 +18,7 @@ from pipelines.finance.reconciliation import AMOUNTS, COUNTS
 from pipelines.finance.released import digits, query
 from pipelines.landing.charges import PRICES
 from pipelines.report.finance_views import draft_of, undated, verdict
-from pipelines.report.sheets import (
-    BEYOND,
-    EXACT,
-    ROWS_A_SHEET,
-    Book,
-    Page,
-    Sheet,
-    amount_look,
-    count_where,
-    is_long,
-    sum_visible,
-    sum_where,
-)
+from pipelines.report.sheets import BEYOND, EXACT, ROWS_A_SHEET, Book, Page, Sheet, amount_look, is_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -237,7 +225,8 @@ def _totals(
         if column.is_summed:
             value = sums[column.name] if sums[column.name] is not None else Decimal(0)
             look = amount_look(value, currency) if column.kind == "amount" else column.kind
-            sheet.formula(number, f"={sum_visible(pages, number)}", value, f"total {look}")
+            formula = "=" + "+".join(f"SUBTOTAL(109,{page.range(number)})" for page in pages)
+            sheet.formula(number, formula, value, f"total {look}")
 
 
 def _write_line(sheet: Sheet, text: str, look: str) -> None:
@@ -248,8 +237,11 @@ def _write_line(sheet: Sheet, text: str, look: str) -> None:
 def _by_line(listing: Listing, pages: Sequence[Page], name: str, cell: str) -> str:
     """Return the formula for the sum of a column, or of "count" the number, of the rows of the line in a cell."""
     if name == "count":
-        return count_where(pages, cell)
-    return sum_where(pages, next(place for place, each in enumerate(listing.columns) if each.name == name), cell)
+        terms = [f"COUNTIFS({page.range(0)},{cell})" for page in pages]
+    else:
+        place = next(place for place, each in enumerate(listing.columns) if each.name == name)
+        terms = [f"SUMIFS({page.range(place)},{page.range(0)},{cell})" for page in pages]
+    return "+".join(terms) or "0"
 
 
 @dataclass(frozen=True)
