@@ -24,7 +24,7 @@ from pipelines.finance.released import FinanceError, released
 from pipelines.ledger import User, verify
 from pipelines.report.explain import explain_order
 from pipelines.report.finance_views import break_lines, reconciliation_lines, verdict
-from pipelines.report.sheets import amount_look
+from pipelines.report.workbook import amount_look
 from tests.forked import ordermart
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ import pytest
 
 from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import released
+from pipelines.finance.released import FinanceError, released
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.report.finance_views import ReportFileError
-from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
-from pipelines.report.workbook import write_workbook
+from pipelines.report.workbook import EXACT, Book, is_long, write_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -260,7 +259,7 @@ def test_row_beyond_the_limit_raises(tmp_path: Path) -> None:
         sheet = book.sheet("days")
         sheet.text(0, "=" + "x" * 40_000)  # cut, not refused
         sheet.row = 1_048_576
-        with pytest.raises(WorkbookError, match="sheet days, cell A1048577"):
+        with pytest.raises(FinanceError, match="sheet days, cell A1048577"):
             sheet.text(0, "too far")
 
 
