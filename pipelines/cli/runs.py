@@ -51,7 +51,7 @@ def run(
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
     from pipelines.ingest.session import stoppable
-    from pipelines.report.outcomes import kept_open, summary
+    from pipelines.report.outcomes import summary
     from pipelines.report.text import json_progress, line, terminal_progress
     from pipelines.run.under_way import Asked, NotBegunError, perform
 
@@ -72,8 +72,7 @@ def run(
             raise typer.Exit(stop.exit_code) from None
     code = ended.exit_code(is_strict=strict)
     if not as_json:
-        with kept_open(settings):
-            say(summary(settings, ended, is_verbose=verbose))
+        say(summary(settings, ended, is_verbose=verbose))
     _say_told(ended, told, code, as_json=as_json)
     if not as_json and not told.unwritten:
         from pipelines.report.page.morning import PAGE

@@ -94,14 +94,12 @@ def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterato
 def _change(change: Mapping[str, Any], currency: str | None) -> str:
     if change["old_value"] is None and change["new_value"] is None:
         return " changed"
-    old, new = (_value(change["field"], value, currency) for value in (change["old_value"], change["new_value"]))
+    is_price = change["field"] in PRICES
+    old, new = (
+        "nothing" if value is None else money(Decimal(value), currency) if is_price else plain(value)
+        for value in (change["old_value"], change["new_value"])
+    )
     return f": {old} → {new}"
-
-
-def _value(field: str, value: str | None, currency: str | None) -> str:
-    if value is None:
-        return "nothing"
-    return money(Decimal(value), currency) if field in PRICES else plain(value)
 
 
 def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:

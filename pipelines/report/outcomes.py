@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -66,17 +65,6 @@ _MB = 10**6
 _COSTLIEST = 25
 _SECOND = 10**9  # in nanoseconds
 _MIB = 1 << 20
-
-
-@contextmanager
-def kept_open(settings: Settings) -> Iterator[None]:
-    """Keep the file of the current release open: to open it once more then costs next to nothing."""
-    release = current_release(settings.data_dir / "published")
-    with ExitStack() as stack:
-        if release is not None:
-            with suppress(duckdb.Error):  # its reader names the fault
-                stack.enter_context(duckdb.connect(str(release / "ordermart.duckdb"), read_only=True))
-        yield
 
 
 def refused(settings: Settings) -> set[tuple[Any, ...]]:
