@@ -10,7 +10,7 @@ import logging
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
@@ -81,10 +81,16 @@ class PartnerClient:
         self.max_concurrency = partner.max_concurrency
         self.behaviour = Behaviour()
         self._partner = partner
-        self._max_bytes = max_bytes
+        self._max_bytes, self._fields = max_bytes, fields or {}
         self._clock = clock or Clock()
         self._network = transport or network_of(partner)
-        self._loop = RequestLoop(partner, self._network, self._clock, self.behaviour, fields or {})
+        self._began = self._clock.monotonic()
+        self._limit = ConcurrencyLimit(partner.max_concurrency)
+        self._budget = RetryBudget()
+        self._breaker = Breaker(self._clock, partner.outage_timeout_seconds)
+        self._tokens = Tokens(partner, self._clock, self._request_token, self.behaviour)
+        self._known = KnownGood(self._ask, self._tokens, self._breaker, self._clock)
+        self._pages = Pages()
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,36 +105,14 @@ class PartnerClient:
         """
         path: str = getattr(self._partner, ENTITIES[kind]).path
         url = self._partner.base_url.rstrip("/") + _ID.sub(str(int(id_)), path)
-        result = await self._loop.send(kind, url, limit=self._max_bytes)
-        end, at = result.outcome, self._clock.now()
+        result = await self._repeat(kind, url, limit=self._max_bytes)
+        end = result.outcome
+        asked: dict[str, Any] = {"kind": kind, "id": id_, "fetched_at": self._clock.now(), "ms": end.ms}
+        asked |= {"attempts": result.attempts, "earlier": result.earlier, "status": end.status}
         if isinstance(end, RequestError):
-            raise RequestFailed(
-                Failed(
-                    kind=kind,
-                    id=id_,
-                    code=end.code,
-                    reason=end.reason,
-                    status=end.status,
-                    fetched_at=at,
-                    ms=end.ms,
-                    bytes=end.bytes,
-                    attempts=result.attempts,
-                    earlier=result.earlier,
-                )
-            )
-        return Fetched(
-            kind=kind,
-            id=id_,
-            status=end.status,
-            body=self._record(end.body) if kind == "stores" else end.body,
-            fetched_at=at,
-            ms=end.ms,
-            bytes=len(end.body),
-            attempts=result.attempts,
-            earlier=result.earlier,
-            oversize=end.oversize,
-            headers=end.headers,
-        )
+            raise RequestFailed(Failed(**asked, code=end.code, reason=end.reason, bytes=end.bytes))
+        body = self._record(end.body) if kind == "stores" else end.body
+        return Fetched(**asked, body=body, bytes=len(end.body), oversize=end.oversize, headers=end.headers)
 
     async def list_stores(self) -> AsyncGenerator[list[bytes]]:
         """Yield the stores page by page (interface section 4.2), each record as its own JSON text.
@@ -145,91 +129,9 @@ class PartnerClient:
         return body if found is None else bytes(found)
 
     async def _page(self, url: str) -> Answer | RequestError:
-        return (await self._loop.send("store list", url, limit=_PAGE_BYTES)).outcome
+        return (await self._repeat("store list", url, limit=_PAGE_BYTES)).outcome
 
-
-def network_of(partner: Partner) -> httpx.AsyncBaseTransport:
-    """Return the network of a run: a pool of connections without cookies and retries of its own."""
-    import aiohttp  # noqa: PLC0415 -- slow, and a run that requests nothing needs none
-    from httpx_aiohttp import AiohttpTransport  # noqa: PLC0415 -- the same
-
-    context = httpx.create_ssl_context()
-
-    def session() -> aiohttp.ClientSession:
-        opened = aiohttp.ClientSession(
-            # One more than the limit, for the token.
-            connector=aiohttp.TCPConnector(limit=partner.max_concurrency + 1, ssl=context),
-            # A cookie is a credential too: none is kept.
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
-        # aiohttp repeats a lost GET by itself, which would double the requests of an outage.
-        opened._retry_connection = False  # noqa: SLF001
-        return opened
-
-    return AiohttpTransport(verify=context, client=session)
-
-
-async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched | Failed]:
-    """Yield one Fetched or Failed for each of `ids`, in the order of completion.
-
-    At most `max_concurrency` ids are taken from `ids`, which may be lazy, before they are answered. Raise RunStopped if
-    nothing more can be requested; ids not yet yielded are then unanswered. Leaving early cancels requests in flight:
-    use `contextlib.aclosing`.
-    """
-    waiting = iter(ids)
-    done: asyncio.Queue[asyncio.Task[Fetched]] = asyncio.Queue()
-    in_flight: set[asyncio.Task[Fetched]] = set()
-
-    def start_next() -> None:
-        for id_ in waiting:
-            task = asyncio.create_task(client.fetch(kind, id_))
-            in_flight.add(task)
-            task.add_done_callback(done.put_nowait)
-            return
-
-    try:
-        for _ in range(client.max_concurrency):
-            start_next()
-        while in_flight:
-            task = await done.get()
-            in_flight.discard(task)
-            answer: Fetched | Failed
-            try:
-                answer = task.result()
-            except RequestFailed as error:
-                answer = error.failed
-            start_next()
-            yield answer
-    finally:
-        for task in in_flight:
-            task.cancel()
-        await asyncio.gather(*in_flight, return_exceptions=True)
-
-
-class RequestLoop:
-    """What all requests of a run share: connections, token, concurrency limit, circuit breaker, retry budget."""
-
-    def __init__(
-        self,
-        partner: Partner,
-        network: httpx.AsyncBaseTransport,
-        clock: Clock,
-        behaviour: Behaviour,
-        fields: Mapping[str, frozenset[str]],
-    ) -> None:
-        self._behaviour, self._fields = behaviour, fields
-        self._partner = partner
-        self._network = network
-        self._clock = clock
-        self._began = clock.monotonic()
-        self._limit = ConcurrencyLimit(partner.max_concurrency)
-        self._budget = RetryBudget()
-        self._breaker = Breaker(clock, partner.outage_timeout_seconds)
-        self._tokens = Tokens(partner, clock, self._request_token, self._behaviour)
-        self._known = KnownGood(self._ask, self._tokens, self._breaker, clock)
-        self._pages = Pages()
-
-    async def send(self, group: str, url: str, *, limit: int) -> Result:
+    async def _repeat(self, group: str, url: str, *, limit: int) -> Result:
         """Return the answer for `url`, or the last error if a retry cannot help.
 
         The url that was answered last in the same `group` serves as a probe, to tell a failing service from a failing
@@ -329,10 +231,13 @@ class RequestLoop:
                 limit=limit,
                 seconds=timeout,
                 clock=self._clock,
-                recorder=Recorder(self._behaviour, operation),
+                recorder=Recorder(self.behaviour, operation),
             )
             has_result = True
-            self._count(operation, outcome)
+            at, size = self._clock.now(), len(outcome.body or b"") if isinstance(outcome, Answer) else 0
+            self.behaviour.record_cost(at, operation, outcome.ms, size or None)
+            if isinstance(outcome, RequestError):
+                self.behaviour.record(at, operation, "request_error", outcome.code)
         finally:
             breaker.ended()
             if probe and not has_result:
@@ -382,14 +287,6 @@ class RequestLoop:
             return replace(outcome, body=None, service=True, reason=reason), origin
         return outcome, origin
 
-    def _count(self, operation: str, outcome: Answer | RequestError) -> None:
-        at = self._clock.now()
-        if isinstance(outcome, Answer):
-            self._behaviour.record_cost(at, operation, outcome.ms, len(outcome.body) or None)
-        else:
-            self._behaviour.record_cost(at, operation, outcome.ms, None)
-            self._behaviour.record(at, operation, "request_error", outcome.code)
-
     async def _request_token(self) -> bytes:
         """Return the body of the token response; wait for a service that is down."""
         path = self._partner.authenticate.path
@@ -436,3 +333,61 @@ class RequestLoop:
     def _request(self, url: str, token: Token) -> httpx.Request:
         header = self._partner.authenticate.header
         return httpx.Request("GET", url, headers={**ASK_FOR_JSON, header: token.header_value.reveal()})
+
+
+def network_of(partner: Partner) -> httpx.AsyncBaseTransport:
+    """Return the network of a run: a pool of connections without cookies and retries of its own."""
+    import aiohttp  # noqa: PLC0415 -- slow, and a run that requests nothing needs none
+    from httpx_aiohttp import AiohttpTransport  # noqa: PLC0415 -- the same
+
+    context = httpx.create_ssl_context()
+
+    def session() -> aiohttp.ClientSession:
+        opened = aiohttp.ClientSession(
+            # One more than the limit, for the token.
+            connector=aiohttp.TCPConnector(limit=partner.max_concurrency + 1, ssl=context),
+            # A cookie is a credential too: none is kept.
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        # aiohttp repeats a lost GET by itself, which would double the requests of an outage.
+        opened._retry_connection = False  # noqa: SLF001
+        return opened
+
+    return AiohttpTransport(verify=context, client=session)
+
+
+async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched | Failed]:
+    """Yield one Fetched or Failed for each of `ids`, in the order of completion.
+
+    At most `max_concurrency` ids are taken from `ids`, which may be lazy, before they are answered. Raise RunStopped if
+    nothing more can be requested; ids not yet yielded are then unanswered. Leaving early cancels requests in flight:
+    use `contextlib.aclosing`.
+    """
+    waiting = iter(ids)
+    done: asyncio.Queue[asyncio.Task[Fetched]] = asyncio.Queue()
+    in_flight: set[asyncio.Task[Fetched]] = set()
+
+    def start_next() -> None:
+        for id_ in waiting:
+            task = asyncio.create_task(client.fetch(kind, id_))
+            in_flight.add(task)
+            task.add_done_callback(done.put_nowait)
+            return
+
+    try:
+        for _ in range(client.max_concurrency):
+            start_next()
+        while in_flight:
+            task = await done.get()
+            in_flight.discard(task)
+            answer: Fetched | Failed
+            try:
+                answer = task.result()
+            except RequestFailed as error:
+                answer = error.failed
+            start_next()
+            yield answer
+    finally:
+        for task in in_flight:
+            task.cancel()
+        await asyncio.gather(*in_flight, return_exceptions=True)

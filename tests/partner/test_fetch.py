@@ -37,7 +37,7 @@ def test_every_id_has_exactly_one_end(function_fixtures: Any, fates: list[str], 
 
     async def main(clock: Clock) -> list[Any]:
         async with client(partner(max_concurrency=most, max_attempts=4), service, clock) as asking:
-            asking._loop._breaker._patience = 1e9
+            asking._breaker._patience = 1e9
             return [end async for end in fetch_all(asking, "menus", range(len(fates)))]
 
     ends = {end.id: end for end in jump(main)}

@@ -108,7 +108,7 @@ def test_total_outage(
             service.serve = gone
             if not with_token:
                 service._respond = gone
-                asking._loop._tokens._token = None
+                asking._tokens._token = None
             began = clock.monotonic()
             with pytest.raises(ServiceDown):
                 await _collect(asking, range(10_000))
@@ -290,7 +290,7 @@ def test_a_run_requests_nothing_after_its_time(
             client(settings, service, clock) as asking,
             aclosing(fetch_all(asking, "orders", range(1_000))) as all_,
         ):
-            asking._loop._limit.limit = 16
+            asking._limit.limit = 16
             with suppress(RunTooLong):
                 async for _ in all_:
                     found += 1
@@ -403,10 +403,10 @@ def test_a_cancelled_probe_leaves_the_way_free(jump: Any, partner: Any, fake: An
         async with client(partner(), service, clock) as asking:
             tasks = [asyncio.create_task(asking.fetch("orders", i)) for i in range(16)]
             await clock.sleep(0.9)
-            assert asking._loop._breaker._open
+            assert asking._breaker._open
             service.serve = _hang
             await clock.sleep(3)
-            assert asking._loop._breaker._probing
+            assert asking._breaker._probing
             service.serve = working
             for task in tasks[:-1]:
                 task.cancel()

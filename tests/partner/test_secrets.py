@@ -129,8 +129,7 @@ def _tells_nothing(
                 told += [
                     repr(client),
                     repr(vars(client)),
-                    repr(vars(client._loop)),
-                    repr(vars(client._loop._tokens)),
+                    repr(vars(client._tokens)),
                 ]
                 try:
                     told += [repr(answer) async for answer in fetch_all(client, "orders", [1, 2])]

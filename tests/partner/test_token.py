@@ -226,7 +226,7 @@ def test_64_simultaneous_401s_ask_for_one_token(jump: Any, partner: Any, fake: A
 
     async def main(clock: Clock) -> None:
         async with client(partner(max_concurrency=64), service, clock) as asking:
-            asking._loop._limit.limit = 64
+            asking._limit.limit = 64
             await asking.fetch("orders", 0)
             assert service.tokens == 1
             dead.add("Bearer t1")
