@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.sandbox.menus import CENT, ZERO, at, shortest
 from pipelines.sandbox.rng import Rng
@@ -44,36 +44,21 @@ class Placed:
     amended: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line, its modifiers as the interface shows them, and how much it adds to the subtotal."""
+class Line(NamedTuple):
+    """A line as the interface shows it, but for its id, and how much it adds to the subtotal."""
 
-    product_id: int
-    quantity: int
-    name: str
-    instructions: str
-    price: Decimal
-    modifiers: tuple[dict[str, Any], ...]
+    item: dict[str, Any]
     amount: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order with its whole course."""
+    """An order with its whole course; `base` is its document as it begins, without sums, lines and deliveries."""
 
     placed: Placed
-    customer: Customer
-    phone: str
-    email: str
-    note: str
-    method: str
-    platform: str
+    base: dict[str, Any]
     is_told: bool  # by module story
     lines: tuple[Line, ...]
-    delivery_price: Decimal
-    tip: Decimal
-    discount: Decimal
-    loyalty: Decimal
     course: Course
     amendments: tuple[Amendment, ...]
 
@@ -87,38 +72,19 @@ class Order:
         """Return the order as the interface shows it, as it stood at the moment."""
         gone = {a.removed_line for a in self.amendments if a.moment <= moment}
         tips = [a.tip for a in self.amendments if a.moment <= moment and a.tip is not None]
-        tip = tips[-1] if tips else self.tip
+        base, tip = self.base, tips[-1] if tips else self.base["tip"]
         kept = [(number, line) for number, line in enumerate(self.lines) if number not in gone]
         subtotal = sum((line.amount for _, line in kept), ZERO)
-        total = subtotal + self.delivery_price + tip - self.discount - self.loyalty
+        total = subtotal + base["delivery_price"] + tip - base["discount"] - base["loyalty_discount"]
         if self.is_told:
-            total += unstated(self.platform, tip)
-        customer, away = self.customer, self.method != "pick_up"
+            total += unstated(base["platform"], tip)
         corrected = self.placed.corrected is not None and self.placed.corrected <= moment
-        promised = _stamp(self.course.promised)
         return {
-            "id": self.placed.order_id,
-            "user_phone": other_number(self.phone) if corrected else self.phone,
-            "user_email": self.email,
-            "user_address": customer.address if away else "",
-            "user_name": customer.name,
-            "apartment_details": customer.apartment if away else "",
-            "user_latitude": customer.latitude,
-            "user_longitude": customer.longitude,
-            "dispatch_note": self.note,
-            "dispatch_method": self.method,
-            "store_id": self.placed.store.store_id,
+            **base,
+            "user_phone": other_number(base["user_phone"]) if corrected else base["user_phone"],
             "status": current(self.course.steps, moment),
-            "platform": self.platform,
-            "requested_time": _stamp(self.course.requested),
-            "promised_delivery_time": promised,
-            "promised_pick_up_time": None if away else promised,
-            "created_at": _stamp(self.placed.created),
             "subtotal_price": shortest(subtotal),
-            "delivery_price": self.delivery_price,
             "tip": tip,
-            "discount": self.discount,
-            "loyalty_discount": self.loyalty,
             "total_price": shortest(total),
             "items": [_item(self.placed.order_id * 20 + number, line) for number, line in kept],
             "deliveries": [
@@ -140,15 +106,8 @@ def _stamp(moment: int) -> str:
 
 
 def _item(line_id: int, line: Line) -> dict[str, Any]:
-    return {
-        "id": line_id,
-        "product_id": line.product_id,
-        "quantity": line.quantity,
-        "name": line.name,
-        "instructions": line.instructions,
-        "price": line.price,
-        "modifiers": [dict(modifier) for modifier in line.modifiers],
-    }
+    """Return a line, and nothing of it that another document shares: a fault may be planted in it."""
+    return {"id": line_id, **line.item, "modifiers": [dict(modifier) for modifier in line.item["modifiers"]]}
 
 
 class Composer:
@@ -176,30 +135,42 @@ class Composer:
         lines = [line(offers[min(rng.below(len(offers)), rng.below(len(offers)))]) for _ in range(rng.weighted(LINES))]
         if placed.planted is not None:
             rich = [offer for offer in offers if menu.products[offer.product_id].choices]
-            while not lines[0].modifiers:
+            while not lines[0].item["modifiers"]:
                 lines[0] = line(rng.pick(rich))  # a fault may sit in a modifier
         worth = sum((line.amount for line in lines), ZERO)
         discount = _draw_discount(rng, worth)
         loyalty = min(rng.pick((2, 5)) * Decimal(1), worth // 3) if rng.often(0.08) else ZERO
-        events = course(rng, placed.created, method)
-        tip = _draw_tip(rng, worth) if rng.often(0.42 if method != "pick_up" else 0.12) else ZERO
-        return Order(
-            placed=placed,
-            customer=customer,
-            phone=phone,
-            email=email,
-            note=rng.pick(customer.notes) if method != "pick_up" and rng.often(0.3) else "",
-            method=method,
-            platform=platform,
-            is_told=self._is_told,
-            lines=tuple(lines),
-            delivery_price=shortest(rng.pick((0, 190, 190, 290, 350)) * CENT) if method != "pick_up" else ZERO,
-            tip=tip,
-            discount=discount,
-            loyalty=loyalty,
-            course=events,
-            amendments=_amendments(rng, events.ended, lines, discount + loyalty, placed),
-        )
+        events, is_away = course(rng, placed.created, method), method != "pick_up"
+        tip = _draw_tip(rng, worth) if rng.often(0.42 if is_away else 0.12) else ZERO
+        note = rng.pick(customer.notes) if is_away and rng.often(0.3) else ""
+        delivery = shortest(rng.pick((0, 190, 190, 290, 350)) * CENT) if is_away else ZERO
+        promised = _stamp(events.promised)
+        base = {
+            "id": placed.order_id,
+            "user_phone": phone,
+            "user_email": email,
+            "user_address": customer.address if is_away else "",
+            "user_name": customer.name,
+            "apartment_details": customer.apartment if is_away else "",
+            "user_latitude": customer.latitude,
+            "user_longitude": customer.longitude,
+            "dispatch_note": note,
+            "dispatch_method": method,
+            "store_id": placed.store.store_id,
+            "status": "",
+            "platform": platform,
+            "requested_time": _stamp(events.requested),
+            "promised_delivery_time": promised,
+            "promised_pick_up_time": None if is_away else promised,
+            "created_at": _stamp(placed.created),
+            "subtotal_price": ZERO,
+            "delivery_price": delivery,
+            "tip": tip,
+            "discount": discount,
+            "loyalty_discount": loyalty,
+        }
+        amendments = _amendments(rng, events.ended, lines, discount + loyalty, placed)
+        return Order(placed, base, self._is_told, tuple(lines), events, amendments)
 
     def _offered(self, menu: Menu, method: str) -> list[Price]:
         key = (menu.menu_id, "pick_up" if method == "pick_up" else "delivery")
@@ -218,15 +189,15 @@ def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool) -> 
     for reference in product.choices:
         _choose(rng, menu, reference, created, modifiers)
     chosen = sum((modifier["price"] * modifier["quantity"] for modifier in modifiers), ZERO)
-    return Line(
-        product_id=product.product_id,
-        quantity=quantity,
-        name=product.name,
-        instructions=rng.pick(WISHES) if rng.often(0.12) else "",
-        price=shortest(unit),
-        modifiers=tuple(modifiers),
-        amount=(unit + chosen) * quantity,
-    )
+    item = {
+        "product_id": product.product_id,
+        "quantity": quantity,
+        "name": product.name,
+        "instructions": rng.pick(WISHES) if rng.often(0.12) else "",
+        "price": shortest(unit),
+        "modifiers": modifiers,
+    }
+    return Line(item, (unit + chosen) * quantity)
 
 
 def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[dict[str, Any]]) -> None:
@@ -279,7 +250,7 @@ def _amendments(
         if rest >= taken_off:
             amendments.append(Amendment(ended + rng.between(10 * MINUTE, 45 * HOUR), removed_line=number))
     if placed.amended is not None:
-        number = max(range(len(lines)), key=lambda each: len(lines[each].modifiers))
+        number = max(range(len(lines)), key=lambda each: len(lines[each].item["modifiers"]))
         rest = sum((line.amount for line in lines), ZERO) - lines[number].amount
         off = number if len(lines) > 1 and rest >= taken_off else None
         amendments.append(Amendment(placed.amended, tip=TIP, removed_line=off))
