@@ -10,15 +10,11 @@ data folder.
 from __future__ import annotations
 
 import base64
-import contextlib
 import csv
 import datetime as dt
 import io
 import json
-import os
 import secrets
-import subprocess
-import sys
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -39,10 +35,9 @@ from pipelines.record import NIGHT
 from pipelines.report.outcomes import summary
 from pipelines.report.page.morning import PAGE
 from pipelines.report.text import terminal_progress
-from pipelines.resources import CHECKOUT
 from pipelines.run.under_way import Asked, perform
 from pipelines.sandbox import story
-from pipelines.sandbox.process import Sandbox
+from pipelines.sandbox.process import Sandbox, serving
 from pipelines.sandbox.story import FEE
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import SettingsError, load_settings
@@ -184,7 +179,6 @@ _CONTROL_TOTALS = """
     where sale_class = 'counted' and business_date < ? group by all order by 3 desc, 1, 2 limit 3
 """
 _LAST_DAY = "select max(business_date) from mart.orders where sale_class = 'counted' and business_date < ?"
-_READY = "ready on "
 _LOST = 0.02  # share of the webhooks that are never sent: only the random sample finds those changes
 _PATIENCE_SECONDS = 120.0
 
@@ -323,7 +317,9 @@ class DeliveryError(Exception):
 def advance_with_webhooks(settings: Settings, sandbox: Sandbox, now: dt.datetime) -> int:
     """Move the world's clock to `now` while the receiver listens; return how many webhooks were acknowledged."""
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
-    with _receiver(settings, secret) as address:
+    command = ["pipelines.cli", "webhooks", "serve", "--port", "0", "--config", str(settings.file)]
+    signed = {"ORDERMART_WEBHOOKS__SIGNATURE": "standard_webhooks", "ORDERMART_WEBHOOKS__SECRET": secret}
+    with serving(command, signed) as (address, _):
         sandbox.set_webhooks(to=address, secret=secret, lost=_LOST)
         try:
             sandbox.set_clock(now)
@@ -335,30 +331,3 @@ def advance_with_webhooks(settings: Settings, sandbox: Sandbox, now: dt.datetime
         finally:
             sandbox.set_webhooks()
     return sent["acknowledged"]
-
-
-@contextlib.contextmanager
-def _receiver(settings: Settings, secret: str) -> Iterator[str]:
-    """Run the receiver on a free port; give its address."""
-    command = [sys.executable, "-m", "pipelines.cli", "webhooks", "serve", "--port", "0"]
-    signed = {"ORDERMART_WEBHOOKS__SIGNATURE": "standard_webhooks", "ORDERMART_WEBHOOKS__SECRET": secret}
-    paths = os.pathsep.join(filter(None, (str(CHECKOUT or ""), os.environ.get("PYTHONPATH", ""))))
-    process = subprocess.Popen(  # noqa: S603 - our own command
-        [*command, "--config", str(settings.file)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **signed, "PYTHONPATH": paths},
-    )
-    try:
-        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-        line = process.stdout.readline()
-        if not line.startswith(_READY):
-            raise DeliveryError(f"the webhook receiver ended with exit code {process.wait(10)}")
-        yield line.removeprefix(_READY).strip()
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()

@@ -1,4 +1,4 @@
-"""Run the sandbox as a child process, for the demo, and stop it reliably."""
+"""Run the sandbox, or another server of ours, as a child process, for the demo, and stop it reliably."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import selectors
 import subprocess
 import sys
 import tempfile
-import time
-from typing import IO, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from pipelines.resources import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _READY = "ready on "
 
@@ -24,76 +26,70 @@ class SandboxError(Exception):
     """The sandbox did not start; the message ends with its output."""
 
 
+@contextlib.contextmanager
+def serving(arguments: list[str], environ: Mapping[str, str], seconds: float = 120.0) -> Iterator[tuple[str, int]]:
+    """Run `python -m` with these arguments while the block runs; give the address at which it is ready, and its pid.
+
+    It gets a pipe as its input, whose other end only this process has. Raise SandboxError if it does not start.
+    """
+    # A checkout need not be installed; site-packages must not come before the standard library.
+    paths = [str(CHECKOUT or ""), os.environ.get("PYTHONPATH", "")]
+    # A file, not a pipe, since nobody reads while the process runs.
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(  # noqa: S603 - our own module, flags of our own
+            [sys.executable, "-m", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+            env={**os.environ, **environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        ) as process,
+    ):
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(process.stdout or -1, selectors.EVENT_READ)
+                line = process.stdout.readline() if process.stdout and selector.select(seconds) else None
+            if line is None:
+                raise SandboxError(f"{arguments[0]} was not ready within {seconds:g} s")
+            if not line.startswith(_READY):
+                code = process.wait(10)
+                output.seek(0)
+                words = output.read()[-2000:].decode(errors="replace").strip()
+                raise SandboxError(f"{arguments[0]} ended with exit code {code}: {words}")
+            yield line.removeprefix(_READY).strip(), process.pid
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
 class Sandbox:
     """A running sandbox: `with Sandbox(orders=100) as sandbox: sandbox.base_url`.
 
-    Keywords are the flags of `serve`; the port is a free one unless named. The child watches a pipe whose other end
-    only this process has, so it ends with this process, however that ends.
+    Keywords are the flags of `serve`; the port is a free one unless named. The child ends with this process, however
+    that ends, as its input ends then.
     """
 
-    def __init__(self, *, start_seconds: float = 120.0, **flags: object) -> None:
+    def __init__(self, **flags: object) -> None:
         self.flags = {"port": 0, **flags}
-        self._start_seconds = start_seconds
-        self._process: subprocess.Popen[str] | None = None
-        # A file, not a pipe, since nobody reads while the process runs.
-        self._output: IO[bytes] | None = None
-        self.base_url = ""
+        self.base_url, self.pid = "", 0
+        self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        self.start()
+        self.base_url, self.pid = self._open.enter_context(serving(self.command(), {}))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    @property
-    def pid(self) -> int:
-        """The process id; SandboxError when it is not running."""
-        if self._process is None:
-            raise SandboxError("the sandbox is not running")
-        return self._process.pid
+        self._open.close()
 
     def command(self) -> list[str]:
         """Return the module that serves, and its arguments."""
         flags = {f"--{name.replace('_', '-')}": value for name, value in self.flags.items() if value is not None}
         said = [name if value is True else f"{name}={value}" for name, value in flags.items()]
         return ["pipelines.sandbox", "--watch-stdin", *said]
-
-    def start(self) -> None:
-        """Start the process and wait until it accepts connections."""
-        # A checkout need not be installed; site-packages must not come before the standard library.
-        paths = [str(CHECKOUT or ""), os.environ.get("PYTHONPATH", "")]
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
-        self._process = subprocess.Popen(  # noqa: S603 - our own module, flags of our own
-            [sys.executable, "-m", *self.command()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._output,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        )
-        try:
-            self.base_url = self._await_ready(self._process)
-        except BaseException:
-            self.stop()
-            raise
-
-    def stop(self) -> None:
-        """Stop the process; kill it if it does not end."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(OSError):
-            process.terminate()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        for pipe in (process.stdin, process.stdout, self._output):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
 
     def set_webhooks(self, **webhooks: object) -> None:
         """Change how webhooks are sent, and count from 0: the fields of Webhooks, none to send none."""
@@ -124,22 +120,3 @@ class Sandbox:
         if answer.status != 200:
             raise SandboxError(shown["error"])
         return shown
-
-    def _await_ready(self, process: subprocess.Popen[str]) -> str:
-        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-        deadline = time.monotonic() + self._start_seconds
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            while selector.select(max(0.0, deadline - time.monotonic())):
-                line = process.stdout.readline()
-                if line.startswith(_READY):
-                    return line.removeprefix(_READY).strip()
-                if not line:
-                    process.wait(10)
-                    raise SandboxError(f"the sandbox ended with exit code {process.returncode}: {self._last_words()}")
-        raise SandboxError(f"the sandbox was not ready within {self._start_seconds:g} s")
-
-    def _last_words(self) -> str:
-        assert self._output is not None  # noqa: S101 - opened with the process
-        self._output.seek(0)
-        return self._output.read()[-2000:].decode(errors="replace").strip()

@@ -91,11 +91,11 @@ def test_a_taken_port_is_an_error() -> None:
     with Sandbox(orders=1, stores=1) as running:
         port = int(running.base_url.rpartition(":")[2])
         with pytest.raises(SandboxError, match=f"cannot listen on 127.0.0.1:{port}"):
-            Sandbox(orders=1, stores=1, port=port).start()
+            Sandbox(orders=1, stores=1, port=port).__enter__()
 
 
 @pytest.mark.slow
 def test_wrong_flags_are_one_sentence() -> None:
     """An impossible world is refused, saying why."""
     with pytest.raises(SandboxError, match="less than or equal to 1"):
-        Sandbox(faults=2).start()
+        Sandbox(faults=2).__enter__()
