@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import json
 import os
 import re
 import signal
@@ -174,11 +173,11 @@ def only_one(data_dir: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise DevError(
-                f"`ordermart dev` already runs on {data_dir}{_said_by(file.read())}; stop it first"
-            ) from None
+            by = file.read()
+            named = f" as process {by}" if by.isdecimal() else ""
+            raise DevError(f"`ordermart dev` already runs on {data_dir}{named}; stop it first") from None
         file.truncate(0)
-        file.write(json.dumps({"pid": os.getpid()}))
+        file.write(str(os.getpid()))
         file.flush()
         try:
             yield
@@ -212,13 +211,6 @@ def listener(port: int) -> str:
             if any(str(entry.readlink()) in inodes for entry in (folder / "fd").iterdir()):
                 return f", held by process {folder.name} ({(folder / 'comm').read_text(encoding='utf-8').strip()})"
     return ""
-
-
-def _said_by(note: str) -> str:
-    try:
-        return f" as process {json.loads(note)['pid']}"
-    except (ValueError, KeyError, TypeError):
-        return ""
 
 
 def _end_with_parent() -> None:

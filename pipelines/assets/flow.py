@@ -81,7 +81,7 @@ def _evaluation(
     if failing:
         shown["first"] = dg.MetadataValue.json({_name(each.name): each.sample for each in failing})
     return dg.AssetCheckEvaluation(
-        asset_key=dg.AssetKey(table.split(".")),
+        asset_key=key_of(table),
         check_name=name,
         passed=not failing,
         severity=severity,
@@ -90,7 +90,7 @@ def _evaluation(
 
 
 def _specs(table: Table) -> Iterator[dg.AssetCheckSpec]:
-    key = dg.AssetKey(table.name.split("."))
+    key = key_of(table.name)
     warnings = []
     for check in table.checks:
         if check.severity == "blocking":

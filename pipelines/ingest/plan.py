@@ -59,23 +59,18 @@ def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]
     if not last or last[0].evaluated_at is not None:
         return []
     (kept,) = last
-    verdicts = dict(
-        read_rows(settings.data_dir, "orders", "observations", ("id", "verdict"), loads)
-    )  # the last of each
+    rows = read_rows(settings.data_dir, "orders", "observations", ("id", "verdict"), loads)
+    verdicts = dict(rows)  # the last of each
     sample = {id_: verdicts[id_] for id_ in kept.sample if id_ in verdicts}
     answered = [id_ for id_, verdict in sample.items() if verdict in ("accepted", "unchanged")]
-    changed = sum(verdicts[id_] == "accepted" and _is_only_sampled(work, id_) for id_ in answered)
+    entries = {id_: work.entry("orders", id_) for id_ in answered if verdicts[id_] == "accepted"}
+    changed = sum(entry is None or entry.why == {SAMPLE} for entry in entries.values())
     missed = missed_changes(len(answered), changed, kept.population)
     found = {id_ for id_ in kept.gap if verdicts.get(id_) == "accepted"}
     gaps = gap_report({id_ for id_ in kept.gap if id_ in verdicts}, found, notified_ids(path, "orders"))
     not_found = sum(verdict == "missing" for verdict in sample.values())
     keep_results(path, kept.no, missed, not_found, gaps)
     return ([missed.sentence()] if kept.sample else []) + ([gaps.sentence()] if kept.gap else [])
-
-
-def _is_only_sampled(work: WorkList, id_: int) -> bool:
-    entry = work.entry("orders", id_)
-    return entry is None or entry.why == {SAMPLE}
 
 
 _LARGEST_ID = 2**63 - 1

@@ -1,7 +1,6 @@
 """Landing: validate the bytes of stores, menus and orders, and write raw files without personal data."""
 
 from pipelines.landing.archives import Asked, Backfilled, ObservedMenus, backfill, land_files, time_in
-from pipelines.landing.budget import paths_of_products
 from pipelines.landing.charges import CHARGES, PRICES, expanded, read_sql
 from pipelines.landing.data_folder import (
     FORMATS,
@@ -35,7 +34,7 @@ from pipelines.landing.raw_rows import OBSERVATIONS, Cost, LoadSummary, Refusal,
 from pipelines.landing.reprocess import Rekeeper, reprocess_quarantine
 from pipelines.landing.shape import ORDER, SHAPES, ArrayField, Field, MapField, ObjectField, Shape
 from pipelines.landing.unknown_fields import without_plaintext
-from pipelines.landing.validate import Validator, documented
+from pipelines.landing.validate import Validator, documented, paths_of_products
 
 __all__ = [
     "CHARGES",

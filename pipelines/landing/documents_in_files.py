@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self, cast
 import msgspec
 
 from pipelines.landing.raw_files import LandingError
-from pipelines.partner.pointer import parse
+from pipelines.partner.pointer import is_json, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -222,7 +222,6 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 _GZIP = b"\x1f\x8b"
-_ANYTHING = msgspec.json.Decoder(msgspec.Raw)
 _BLOCK = 1 << 20
 _ALWAYS_UNPACKED = 16 << 20  # a small file may be all repetition
 
@@ -328,10 +327,10 @@ def _whole(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:
 def _lines(file: IO[bytes], first: bytes, max_bytes: int) -> Iterator[bytes]:
     start = file.tell()
     line = _line(file, max_bytes)
-    if first == b"{" and not _is_json(line):  # one document written over many lines, or a broken first line
+    if first == b"{" and not is_json(line):  # one document written over many lines, or a broken first line
         file.seek(start)
         content = file.read(max_bytes + 1)
-        if _is_json(content):
+        if is_json(content):
             yield content
             return
         file.seek(start)
@@ -348,11 +347,3 @@ def _line(file: IO[bytes], max_bytes: int) -> bytes:
         while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):
             pass
     return line
-
-
-def _is_json(content: bytes) -> bool:
-    try:
-        _ANYTHING.decode(content)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True

@@ -10,7 +10,6 @@ import gc
 from collections import Counter
 from contextlib import contextmanager
 from decimal import localcontext
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from pipelines.clock import utc_now
@@ -23,13 +22,13 @@ from pipelines.landing.raw_rows import (
     OBSERVATIONS,
     VERDICTS,
     LoadSummary,
-    ObservationRows,
     Refusal,
     Source,
     TableWriter,
     Waiting,
     document_row,
     documents_schema,
+    observation_row,
     place,
 )
 from pipelines.landing.validate import Validator
@@ -87,7 +86,7 @@ class Load:
         self._data_dir = settings.data_dir
         self._source = source
         self._has_key = settings.privacy.customer_key
-        self._new_rows = partial(ObservationRows, kind, is_backfill=is_backfill)
+        self._is_backfill = is_backfill
         self._vault = vault
         self._validator = Validator(settings, kind)
         self._waiting: list[Waiting] = []
@@ -240,7 +239,8 @@ class Load:
         """Write the rows of a batch; `encrypted` has one for each of its documents, `refs` for each refusal."""
         known = self._index.latest(item.document.id for item in batch if item.document is not None)
         documents: list[tuple[Any, ...]] = []
-        observations = self._new_rows(self.load_id, self._started_at)
+        observations: list[tuple[Any, ...]] = []
+        of_load = (self.kind, self.load_id, self._is_backfill, self._started_at)
         places: list[tuple[int, Seen]] = []
         load_id = self.load_id
         for item in batch:
@@ -252,27 +252,27 @@ class Load:
                 if is_new:
                     documents.append(document_row(document, load_id, item.size, is_erased=personal.is_erased))
                 places.append((document.id, own))
-                observations.add(
-                    item,
-                    document.id,
-                    verdict,
-                    sha256=document.sha256.hex(),
-                    customer_key=personal.customer_key if self._has_key else None,
-                    changed=personal.changed,
+                key = personal.customer_key if self._has_key else None
+                sha256, changed = document.sha256.hex(), personal.changed
+                row = observation_row(
+                    item, document.id, verdict, of_load, sha256=sha256, customer_key=key, changed=changed
                 )
             elif (refusal := item.refusal) is not None:
                 verdict = "quarantined"
-                reason, pointer = refusal.reason, refusal.pointer
-                observations.add(item, refusal.id, verdict, reason=reason, pointer=pointer, refused_ref=next(refs))
+                reason, pointer, ref = refusal.reason, refusal.pointer, next(refs)
+                row = observation_row(
+                    item, refusal.id, verdict, of_load, reason=reason, pointer=pointer, refused_ref=ref
+                )
                 self._refusals.append(refusal)
             else:
                 verdict = FAILED if item.failure is not None else "missing"
-                observations.add(item, item.asked, verdict, reason=item.failure)
+                row = observation_row(item, item.asked, verdict, of_load, reason=item.failure)
                 if item.failure is not None:
                     self._refusals.append(Refusal(item.asked, item.failure, None))
+            observations.append(row)
             self._counts[verdict] += 1
         writers[0].add(documents)
-        writers[1].add(observations.rows)
+        writers[1].add(observations)
         self._index.add(places)
 
 

@@ -283,35 +283,25 @@ def document_row(validated: ValidatedDocument, load_id: str, size: int, *, is_er
     )
 
 
-class ObservationRows:
-    """Rows of raw/observations, gathered for a batch."""
-
-    def __init__(self, kind: str, load_id: str, load_started_at: dt.datetime, *, is_backfill: bool) -> None:
-        self.rows: list[tuple[Any, ...]] = []
-        self._kind, self._load_id = kind, load_id
-        self._of_load = (is_backfill, load_started_at)
-
-    def add(
-        self,
-        item: Waiting,
-        id_: int | None,
-        verdict: str,
-        *,
-        sha256: str | None = None,
-        reason: str | None = None,
-        pointer: str | None = None,
-        customer_key: str | None = None,
-        changed: Sequence[str] = (),
-        refused_ref: str | None = None,
-    ) -> None:
-        """Add a body with its verdict, or an id without one."""
-        row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, sha256, item.http_status)
-        why = (self._load_id, reason, pointer, customer_key, changed, refused_ref)
-        self.rows.append((*row, *why, *_took(item.cost), *self._of_load))
-
-
-def _took(cost: Cost | None) -> tuple[Any, ...]:
-    if cost is None:
-        return (None, None, None, None)
-    earlier = [dict(zip((field.name for field in _TRY), each, strict=True)) for each in cost.earlier] or None
-    return (cost.ms, cost.bytes, cost.tries, earlier)
+def observation_row(
+    item: Waiting,
+    id_: int | None,
+    verdict: str,
+    load: tuple[str, str, bool, dt.datetime],
+    *,
+    sha256: str | None = None,
+    reason: str | None = None,
+    pointer: str | None = None,
+    customer_key: str | None = None,
+    changed: Sequence[str] = (),
+    refused_ref: str | None = None,
+) -> tuple[Any, ...]:
+    """Return the row of a body with its verdict, or of an id without one; `load` is kind, id, is_backfill, start."""
+    kind, load_id, is_backfill, started_at = load
+    row = (kind, id_, item.seq, item.observed_at, item.source, verdict, sha256, item.http_status)
+    why = (load_id, reason, pointer, customer_key, changed, refused_ref)
+    took: tuple[Any, ...] = (None, None, None, None)
+    if (cost := item.cost) is not None:
+        earlier = [dict(zip((field.name for field in _TRY), each, strict=True)) for each in cost.earlier] or None
+        took = (cost.ms, cost.bytes, cost.tries, earlier)
+    return (*row, *why, *took, is_backfill, started_at)

@@ -264,10 +264,6 @@ class Behaviour:
         if size is not None:
             self.record(at, operation, "response_bytes", _bucket(size), size)
 
-    def record_error_body(self, at: datetime, operation: str, status: int, body: bytes) -> None:
-        """Count the shape of an error body: its keys and types."""
-        self.record(at, operation, "error_body", f"{status} {shape(body)}", len(body))
-
     def take(self) -> list[Counted]:
         """Return the counts and reset them."""
         counted, self._counted, self._names = list(self._counted.values()), {}, {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import httpx
 
-from pipelines.partner.answers import Answer, Behaviour, RequestError
+from pipelines.partner.answers import Answer, Behaviour, RequestError, shape
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import is_json
 
@@ -168,7 +168,8 @@ async def _not_ok(
     # Only the status counts here, not a broken body.
     with contextlib.suppress(BodyError, httpx.HTTPError):
         body, _ = await read_body(response, headers.get("content-encoding", ""), _DRAIN)
-        recorder.behaviour.record_error_body(clock.now(), recorder.operation, status, body)
+        of_body = f"{status} {shape(body)}"
+        recorder.behaviour.record(clock.now(), recorder.operation, "error_body", of_body, len(body))
     if retry_after is not None:
         recorder.behaviour.record(clock.now(), recorder.operation, "retry_after", str(status), retry_after)
     ms = _since(clock, began)
