@@ -98,7 +98,8 @@ class RayCluster:
 
     def width(self) -> int:
         """Return how many tasks run at once, by processors and memory of the nodes that are there."""
-        return sum(self._slots(node) for node in self._ray.nodes())
+        alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        return sum(int(min(has.get("CPU", 0), has.get("memory", 0) // self._task_bytes)) for has in alive)
 
     def map(self, function: Callable[[T], R], values: Sequence[T]) -> Iterator[tuple[int, R]]:
         """Yield the place of each value and the function's result, in the order in which they end.
@@ -133,10 +134,6 @@ class RayCluster:
                 f"a part of the build was lost on the Ray cluster, {RETRIES} retries included ({type(error).__name__}: "
                 f"{reason}). See the logs of its nodes; if they ran out of memory, lower [engine] task_memory"
             ) from None
-
-    def _slots(self, node: dict[str, Any]) -> int:
-        has = node["Resources"] if node["Alive"] else {}
-        return int(min(has.get("CPU", 0), has.get("memory", 0) // self._task_bytes))
 
     def _require_nodes(self) -> None:
         if not self.width():

@@ -41,22 +41,23 @@ if TYPE_CHECKING:
 _ALIVE = dt.timedelta(minutes=2)  # a daemon that works says so every 30 seconds
 _SECONDS = 3.0
 _GIB = 1 << 30
+_OF_ALARM = "see docs/OPERATIONS.md, Alarms"
 
 
 def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Finding]:
     """Yield a finding for each part, the service last."""
-    now = now or utc_now()
+    now, data_dir = now or utc_now(), settings.data_dir
     parts: tuple[tuple[str, Callable[[], Iterable[Finding]]], ...] = (
         ("settings", lambda: [_settings(settings)]),
         ("secrets", lambda: _secrets(settings)),
         ("disk", lambda: [_disk(settings)]),
-        ("access", lambda: _access(settings.data_dir)),
+        ("access", lambda: _access(data_dir)),
         ("erasure log", lambda: [_erasure_log(settings)]),
-        ("lock", lambda: [_lock(settings)]),
+        ("lock", lambda: [Finding("lock", "ok", f"{lock_holder(data_dir) or 'free: no run is under way'}.")]),
         ("daemon", lambda: [_daemon(settings, now)]),
         ("last run", lambda: [_last_run(settings, now)]),
         ("data", lambda: _data(settings)),
-        ("alarm", lambda: _alarms(settings)),
+        ("alarm", lambda: (Finding("alarm", "warning", alarm.text, _OF_ALARM) for alarm in standing(data_dir))),
         ("alarms", lambda: [_channels(settings)]),
         ("receiver", lambda: [_receiver(settings)]),
     )
@@ -64,7 +65,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
         try:
             yield from look()
         except PermissionError as error:
-            text = f"cannot be looked at by this user: {error.filename or settings.data_dir}."
+            text = f"cannot be looked at by this user: {error.filename or data_dir}."
             yield Finding(part, "failure", text, "see access")
     yield from asyncio.run(examine_service(settings)).findings
 
@@ -174,16 +175,6 @@ def _data(settings: Settings) -> Iterator[Finding]:
         yield Finding("data", "warning", "no inventory says what must be there.", "`ordermart run` writes one")
     elif not found.damages:
         yield Finding("data", "ok", f"{found.sentence()}.")
-
-
-def _lock(settings: Settings) -> Finding:
-    holder = lock_holder(settings.data_dir)
-    return Finding("lock", "ok", f"{holder}." if holder else "free: no run is under way.")
-
-
-def _alarms(settings: Settings) -> Iterator[Finding]:
-    for alarm in standing(settings.data_dir):
-        yield Finding("alarm", "warning", alarm.text, "see docs/OPERATIONS.md, Alarms")
 
 
 def _daemon(settings: Settings, now: dt.datetime) -> Finding:

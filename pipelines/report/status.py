@@ -8,6 +8,7 @@ answers at once, whatever else is broken. It imports neither Dagster nor the war
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import shutil
@@ -147,7 +148,9 @@ def _instant(local: dt.datetime) -> dt.datetime:
 def _release(path: Path | None, now: dt.datetime) -> dict[str, Any] | None:
     if path is None:
         return None
-    published = _published_at(path.name)
+    published = None
+    with contextlib.suppress(ValueError):  # its id begins with it
+        published = dt.datetime.strptime(path.name.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
     found: dict[str, Any] = {
         "id": path.name,
         "path": str(path),
@@ -163,14 +166,6 @@ def _release(path: Path | None, now: dt.datetime) -> dict[str, Any] | None:
         return found | {"error": type(error).__name__}
     found["quarantine"] = [{"kind": kind, "reason": reason, "count": count} for kind, reason, count in rows]
     return found
-
-
-def _published_at(release_id: str) -> dt.datetime | None:
-    """Return when a release was published: its id begins with it."""
-    try:
-        return dt.datetime.strptime(release_id.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
-    except ValueError:
-        return None
 
 
 def _deferred(data_dir: Path) -> str | None:

@@ -287,7 +287,7 @@ class Listing:
         row = db.execute(f"select {largest} from ({self.query})", self.values).fetchone()
         return max((amount for amount in row or () if amount is not None), default=Decimal(0))
 
-    def rows(self, db: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    def rows(self, db: duckdb.DuckDBPyConnection) -> Iterator[list[Any]]:
         """Yield the rows; instants are local times in the row's time zone."""
         zone = next((place for place, column in enumerate(self.columns) if column.name == "timezone"), None)
         instants = [place for place, column in enumerate(self.columns) if column.kind == "instant"]
@@ -295,8 +295,11 @@ class Listing:
             cursor.execute("set timezone = 'UTC'")
             cursor.execute(self.query, self.values)
             while rows := cursor.fetchmany(_AT_ONCE):
-                for row in rows:
-                    yield _localised(row, instants, zone) if instants and zone is not None else row
+                for row in map(list, rows):
+                    for place in instants:
+                        if zone is not None and row[place] is not None:
+                            row[place] = row[place].astimezone(zoneinfo.ZoneInfo(row[zone])).replace(tzinfo=None)
+                    yield row
 
 
 def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[Listing]:
@@ -356,11 +359,3 @@ def _release(reconciled: Reconciliation) -> dict[str, list[str]]:
         "hash of the settings": manifest.settings,
     }
     return {"items": list(details), "details": list(details.values())}
-
-
-def _localised(row: tuple[Any, ...], instants: list[int], zone: int) -> tuple[Any, ...]:
-    changed = list(row)
-    for place in instants:
-        if isinstance(row[place], dt.datetime):
-            changed[place] = row[place].astimezone(zoneinfo.ZoneInfo(row[zone])).replace(tzinfo=None)
-    return tuple(changed)

@@ -5,6 +5,7 @@ Each row of docs/ASSUMPTIONS.md is one.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -147,22 +148,17 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
 
 def assumptions(settings: Settings) -> list[tuple[int, Assumption, str]]:
     """Return every assumption with its number, from 1, and the current settings: `[table] key = value; …`."""
-    return [(number, row, _assumed(row, settings)) for number, row in enumerate(ASSUMPTIONS, 1)]
-
-
-def _assumed(assumption: Assumption, settings: Settings) -> str:
-    values = [
-        f"[{key.rpartition('.')[0]}] {key.rpartition('.')[2]} = {_value(key, settings)}" for key in assumption.keys
+    return [
+        (number, row, "; ".join([*(_set(key, settings) for key in row.keys), *filter(None, [row.assumed])]))
+        for number, row in enumerate(ASSUMPTIONS, 1)
     ]
-    return "; ".join([*values, *([assumption.assumed] if assumption.assumed else [])])
 
 
-def _value(key: str, settings: Settings) -> str:
-    value: Any = settings
-    for part in key.split("."):
-        value = getattr(value, part)
-    if key in _HIDDEN:
-        return f"(with {', '.join(sorted(value))})"
+def _set(key: str, settings: Settings) -> str:
+    """Return a key with its value, as `[table] key = value`."""
+    *tables, name = key.split(".")
+    value: Any = functools.reduce(getattr, [*tables, name], settings)
     if key == "partner.base_url":  # a part before @ would be a credential
         value = value.rpartition("@")[2]
-    return msgspec.json.encode(value).decode()
+    shown = f"(with {', '.join(sorted(value))})" if key in _HIDDEN else msgspec.json.encode(value).decode()
+    return f"[{'.'.join(tables)}] {name} = {shown}"
