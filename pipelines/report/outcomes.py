@@ -11,8 +11,6 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.record import current_release, release_before
@@ -21,6 +19,8 @@ from pipelines.report.text import counted, moment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import duckdb
 
     from pipelines.backup import BackedUp, Restored
     from pipelines.inbox.deliveries import StoredDelivery
@@ -67,20 +67,6 @@ _SECOND = 10**9  # in nanoseconds
 _MIB = 1 << 20
 
 
-def refused(settings: Settings) -> set[tuple[Any, ...]]:
-    """Return the unresolved rows of audit.quarantine: kind and id, or load and sequence number."""
-    release = current_release(settings.data_dir / "published")
-    if release is None:
-        return set()
-    with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
-        return set(
-            db.execute(
-                "select kind, entity_id, if(entity_id is null, load_id || ' ' || seq, null) "
-                "from audit.quarantine where is_unresolved"
-            ).fetchall()
-        )
-
-
 def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterator[str]:
     """Yield the summary of a run: fifteen lines at most when all is well, unless verbose; else also its notes."""
     release = current_release(settings.data_dir / "published")
@@ -111,7 +97,9 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
 
 
 def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) -> Iterator[str]:
-    from pipelines.finance.released import money  # noqa: PLC0415 -- slow: most commands need none
+    import duckdb  # noqa: PLC0415 -- slow: most commands need none
+
+    from pipelines.finance.released import money  # noqa: PLC0415 -- the same
     from pipelines.warehouse.release.manifest import read_manifest  # noqa: PLC0415 -- the same
 
     file = release / "ordermart.duckdb"
@@ -163,12 +151,12 @@ def _unnamed(db: duckdb.DuckDBPyConnection, sales: Sales) -> Iterator[str]:
     ).fetchone()
     orders, unmapped, unlabelled = found or (0, 0, 0)
     if orders and unmapped == orders:
-        from pipelines.report.status import named, statuses  # noqa: PLC0415 -- slow: seldom needed
+        from pipelines.report.status import STATUSES, named  # noqa: PLC0415 -- slow: seldom needed
 
         what = "No status counts as a sale: name them in [sales] counted_statuses, excluded_statuses"
         if sales.counted_statuses or sales.excluded_statuses:
             what = "None of the statuses in [sales] counted_statuses and excluded_statuses occurs"
-        yield f"{what}. Seen: {named(statuses(db))}"
+        yield f"{what}. Seen: {named(db.execute(STATUSES).fetchall())}"
     if unlabelled:
         orders = counted(unlabelled, "order has", "orders have")
         yield f"{orders} no currency: set [partner.store] currency_pointer, or [finance] currency"
@@ -226,6 +214,8 @@ def drift_and_silence(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: b
 
     `db` is this release, opened; `is_new`: this run published it. Drift is reported for a new release only.
     """
+    import duckdb  # noqa: PLC0415 -- slow: most commands need none
+
     new = []
     if is_new and (before := release_before(release)):
         with duckdb.connect(str(before / "ordermart.duckdb"), read_only=True) as earlier:

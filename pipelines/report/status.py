@@ -47,6 +47,10 @@ _NICKNAMES = {
 }
 _WAITING = ("waiting", "started", "dead")
 _QUARANTINE = "select kind, reason, count(*) from audit.quarantine where is_unresolved group by all order by all"
+_REFUSED = """
+    select kind, entity_id, if(entity_id is null, load_id || ' ' || seq, null)
+    from audit.quarantine where is_unresolved
+"""
 _GB = 10**9
 _STATES = {"dead": "in the dead-letter queue (`ordermart retry` requests them again)"}
 
@@ -160,12 +164,24 @@ def _release(path: Path | None, now: dt.datetime) -> dict[str, Any] | None:
         "quarantine": [],
     }
     try:
-        with duckdb.connect(str(path / "ordermart.duckdb"), read_only=True) as db:
-            rows = db.execute(_QUARANTINE).fetchall()
+        rows = _rows(path, _QUARANTINE)
     except duckdb.Error as error:
         return found | {"error": type(error).__name__}
     found["quarantine"] = [{"kind": kind, "reason": reason, "count": count} for kind, reason, count in rows]
     return found
+
+
+def refused(settings: Settings) -> set[tuple[Any, ...]]:
+    """Return the unresolved rows of audit.quarantine: kind and id, or load and sequence number."""
+    release = current_release(settings.data_dir / "published")
+    if release is None:
+        return set()
+    return set(_rows(release, _REFUSED))
+
+
+def _rows(release: Path, query: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
+        return db.execute(query).fetchall()
 
 
 def _deferred(data_dir: Path) -> str | None:
@@ -279,6 +295,7 @@ def _release_lines(release: Mapping[str, Any] | None) -> Iterator[str]:
     )
 
 
+STATUSES = "select status, count(*) as n from mart.orders group by 1 order by n desc, 1"
 _FEWEST_ORDERS = 20  # that show which statuses there are
 _MOST_KEYS = 8
 
@@ -314,8 +331,7 @@ def unused_statuses(settings: Settings) -> Iterator[str]:
     if release is None or not settings.sales.counted_statuses:
         return
     try:
-        with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
-            seen = statuses(db)
+        seen = _rows(release, STATUSES)
     except duckdb.Error:
         return  # its reader names the fault
     is_enough = sum(number for _, number in seen) >= _FEWEST_ORDERS
@@ -323,11 +339,6 @@ def unused_statuses(settings: Settings) -> Iterator[str]:
         yield f"no order has a status of [sales] counted_statuses; orders have {named(seen)}"
 
 
-def statuses(db: duckdb.DuckDBPyConnection) -> list[tuple[str | None, int]]:
-    """Return the statuses of orders, the most frequent first, with their numbers of orders."""
-    return db.execute("select status, count(*) as n from mart.orders group by 1 order by n desc, 1").fetchall()
-
-
-def named(seen: Sequence[tuple[str | None, int]]) -> str:
+def named(seen: Sequence[tuple[Any, ...]]) -> str:
     """Return the first statuses with their numbers of orders, for a sentence."""
     return ", ".join(f"{plain(status or 'none')} {number:,}" for status, number in seen[:_MOST_KEYS])

@@ -34,8 +34,7 @@ from pipelines.record import (
     runs,
     save,
 )
-from pipelines.report.outcomes import refused
-from pipelines.report.status import lost_keys, unused_statuses
+from pipelines.report.status import lost_keys, refused, unused_statuses
 from pipelines.report.text import sentence_of
 from pipelines.run.steps import STEPS, check_before_run, steps_of
 from pipelines.settings import given_keys
