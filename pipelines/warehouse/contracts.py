@@ -18,9 +18,11 @@ The head is the comment that a file starts with. Only its first paragraph, the g
 
 Then follow texts, which start with `A step: read … instead.` where no release holds the table; the facts, of which
 `span: from, until`, `compares: columns by clock within minutes` and `template:` are rare; the joins that readers may
-rely on, `join table (columns): so that`, or that multiply rows, `join multiplies table …`; and one line for each column
-of which the glossary does not say everything: its name, and of type, null, bounds, `not additive` and meaning what
-differs. An indented line goes on with the one before.
+rely on, `join table (columns): so that`, or that multiply rows, `join multiplies table …`; the checks that each row's
+columns are in another table, or in no other row, `in table (columns), severity name: claim` and `unique (columns), …`:
+nulls that the key does not have are left out; and one line for each column of which the glossary does not say
+everything: its name, and of type, null, bounds, `not additive` and meaning what differs. An indented line goes on with
+the one before.
 
 The glossary has such lines for names that several tables have.
 """
@@ -168,7 +170,11 @@ _COLUMN = re.compile(
     r"(?P<not_additive> not additive)?"
     r"(?:: (?P<meaning>.+))?"
 )
-_FACT = re.compile(r"(key|scope|span|compares|template|gathered from(?: [\w.]+)?|join(?: multiplies)? [^:]+): (.+)")
+CLAIM = re.compile(
+    r"(?:in (?P<other>[\w.]+)|unique) \((?P<columns>[\w, ]+)\), (?P<severity>blocking|warning) (?P<name>\w+)"
+)
+_NAMED = "key|scope|span|compares|template|gathered from(?: [\\w.]+)?|join(?: multiplies)? [^:]+|(?:in|unique) [^:]+"
+_FACT = re.compile(f"({_NAMED}): (.+)")
 _JOIN = re.compile(r"join( multiplies)? ([\w.]+) \(([\w, ]+)\)")
 _COMPARES = re.compile(r"(.+) by (\w+) within (\w+)")
 

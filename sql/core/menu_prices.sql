@@ -6,6 +6,9 @@
 --
 -- key: menu_id, group_no, price_no
 -- scope: menu
+-- in core.price_groups (menu_id, group_no), blocking belong_to_a_price_group: Every menu price belongs to a price group.
+-- in core.products (menu_id, product_id), warning reference_a_product: Interface rule 1: every product_id in a price is a key of the menu's products.
+-- unique (menu_id, price_id), warning have_unique_ids: No two prices of a menu have the same id.
 -- join core.price_groups (menu_id, group_no): a price has its group
 -- join core.products (menu_id, product_id): a price has its product
 --

@@ -6,6 +6,7 @@
 --
 -- key: menu_id, modifier_id
 -- scope: menu
+-- in core.menus (menu_id), blocking belong_to_a_menu: Every modifier belongs to a menu.
 --
 -- modifier_id not null: The modifier's id: its key in the dictionary.
 -- name: The modifier's name.

@@ -5,6 +5,8 @@
 --
 -- key: order_id, delivery_no
 -- scope: order
+-- in core.orders (order_id), blocking belong_to_an_order: Every delivery record belongs to an order.
+-- unique (order_id, delivery_id), warning have_unique_ids: No two delivery records of an order have the same id.
 -- join mart.orders (order_id): a delivery record has its order; the order's money repeats: do not sum it
 --
 -- type VARCHAR null: Who delivers, as sent (observed: own_delivery).

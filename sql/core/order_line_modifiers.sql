@@ -6,6 +6,7 @@
 --
 -- key: order_id, line_no, modifier_no
 -- scope: order
+-- in core.order_lines (order_id, line_no), blocking belong_to_a_line: Every modifier of an order belongs to a line.
 -- join core.order_lines (order_id, line_no): a modifier has its line; the line's quantity and price repeat: do not sum them
 -- join mart.orders (order_id): a modifier has its order; the order's money repeats: do not sum it
 -- join multiplies core.modifier_edges (modifier_id): a modifier is in several places

@@ -6,6 +6,8 @@
 --
 -- key: order_id, line_no
 -- scope: order
+-- in core.orders (order_id), blocking belong_to_an_order: Every order line belongs to an order.
+-- unique (order_id, line_id), warning have_unique_ids: No two lines of an order have the same id.
 -- join mart.orders (order_id): a line has its order; the order's money repeats: do not sum it
 -- join multiplies core.products (product_id): a product is in several menus: use mart.products
 -- join multiplies core.menu_prices (product_id): a product has several prices: in several groups, channels and menus

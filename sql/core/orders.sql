@@ -6,6 +6,7 @@
 --
 -- key: order_id
 -- scope: order
+-- in core.stores (store_id), warning reference_a_known_store: Every store that an order names has an observed record.
 --
 -- has_user_phone BOOLEAN null: Whether there is a phone number; false for an empty text, null if the source gave null or nothing.
 -- has_user_email BOOLEAN null: Whether there is an e-mail address; false for an empty text, null if the source gave null or nothing.

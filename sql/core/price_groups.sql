@@ -5,6 +5,8 @@
 --
 -- key: menu_id, group_no
 -- scope: menu
+-- in core.menus (menu_id), blocking belong_to_a_menu: Every price group belongs to a menu.
+-- unique (menu_id, price_group_id), warning have_unique_ids: No two price groups of a menu have the same id.
 -- join core.menus (menu_id): a price group has its menu
 --
 -- price_group_id BIGINT null: The price group's id.

@@ -6,6 +6,7 @@
 --
 -- key: menu_id, product_id
 -- scope: menu
+-- in core.menus (menu_id), blocking belong_to_a_menu: Every product belongs to a menu.
 -- join core.menus (menu_id): a product has its menu
 --
 -- product_id not null: The product: its key in the dictionary.

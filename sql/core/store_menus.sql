@@ -6,6 +6,8 @@
 --
 -- key: store_id, menu_id
 -- scope: store
+-- in core.stores (store_id), blocking belong_to_a_store: Every store that names a menu has a row in core.stores.
+-- in core.menus (menu_id), warning reference_a_known_menu: Every menu that a store names was observed.
 -- join core.stores (store_id): a menu that a store names has the store
 -- join core.menus (menu_id): a menu that a store names has its name, where it was observed
 --

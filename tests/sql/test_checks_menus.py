@@ -198,8 +198,8 @@ def test_repeated_ids(run_check: Run) -> None:
     clean = [group(10, 1, 7), group(10, 2, None), group(10, 3, None), group(11, 1, 7)]
     assert run_check(claim, {"core.price_groups": clean}) == []
     assert run_check(claim, {"core.price_groups": [*clean, group(10, 4, 7)]}) == [
-        {"entity_id": 10, "location": "group 1", "detail": "group id 7"},
-        {"entity_id": 10, "location": "group 4", "detail": "group id 7"},
+        {"entity_id": 10, "location": "group 1", "detail": "price group id 7"},
+        {"entity_id": 10, "location": "group 4", "detail": "price group id 7"},
     ]
 
     def price(menu_id: int, group_no: int, price_id: int | None) -> dict[str, Any]:

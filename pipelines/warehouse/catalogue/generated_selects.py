@@ -11,6 +11,7 @@ read no select of a table, so that a fault in one is not repeated here.
 from __future__ import annotations
 
 import functools
+import re
 import tomllib
 from dataclasses import dataclass
 from string import Template
@@ -21,7 +22,7 @@ from pipelines.landing.shape import COUNTS, FIELDS, SHAPES, SUMS, ArrayField, Fi
 from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
 from pipelines.warehouse.catalogue.reads import reads
-from pipelines.warehouse.contracts import CatalogueError
+from pipelines.warehouse.contracts import CLAIM, CatalogueError
 
 if TYPE_CHECKING:
     from pipelines.warehouse.contracts import Head
@@ -224,6 +225,35 @@ def _difference(name: str, held: str, *, is_count: bool) -> str:
     difference = f"cast({held} - latest.validated_{name} as decimal(38, 4))"
     location = name.replace("_", " ")
     return f"{{'location': '{location}', 'difference': {difference}, 'is_count': {str(is_count).lower()}}}"
+
+
+def claims_of(table: str, head: Head) -> dict[str, str]:
+    """Return each check that a table's head declares, by name, as a file of `sql/checks/` would state it."""
+    key = head.names("key")
+    found = {}
+    for fact, claim in head.facts.items():
+        if said := CLAIM.fullmatch(fact):
+            columns = said["columns"]
+            stated = [column for column in columns.split(", ") if column not in key]
+            others = f"select {columns} from {table} group by all having count(*) > 1"
+            words = {each: each.replace("_", " ") for each in (*key, *stated)}
+            if said["other"]:
+                words = {each: word.removesuffix(" id") for each, word in words.items()}
+            details = [f"'{words[each]} ' || t.{each} as detail," for each in stated]
+            places = [f"'{re.sub(' (id|no)$', '', words[each])} ' || t.{each}" for each in key[1:]]
+            found[f"{table}__{said['name']}"] = filled(
+                "claim",
+                claim=claim,
+                severity=said["severity"],
+                entity=key[0],
+                location=" || ', ' || ".join(places) or f"'{stated[0]}'",
+                detail="".join(details),
+                table=table,
+                join=f"anti join {said['other']} as other" if said["other"] else f"semi join ({others}) as repeated",
+                columns=columns,
+                stated=" and ".join(f"t.{each} is not null" for each in stated) or "true",
+            )
+    return found
 
 
 FILE = resource("sql") / "comparisons.toml"

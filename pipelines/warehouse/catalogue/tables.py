@@ -2,9 +2,10 @@
 
 A table is `sql/<schema>/<table>.sql`: its contract, which is the file's head (`contracts.py`), and its select,
 which of some is generated from the shape of documents (`GENERATED`). A check is a file
-`sql/checks/<schema>.<table>__<claim>.sql`, declared in `sql/comparisons.toml`, or generated. Selects that are alike but
-for names share a file of `sql/templates/`, see `generated_selects.py`. What a select reads is read from the select
-itself. Inputs of the build (typed documents, states, settings) are in schema `raw`; see `inputs/relations.py`.
+`sql/checks/<schema>.<table>__<claim>.sql`, generated, or declared in `sql/comparisons.toml` or in the head of its
+table. Selects that are alike but for names share a file of `sql/templates/`, see `generated_selects.py`. What a select
+reads is read from the select itself. Inputs of the build (typed documents, states, settings) are in schema `raw`; see
+`inputs/relations.py`.
 
 A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
 
@@ -36,6 +37,7 @@ from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES, KINDS
 from pipelines.warehouse.catalogue.generated_selects import (
+    claims_of,
     comparisons,
     completed,
     daily_field_values,
@@ -50,7 +52,7 @@ from pipelines.warehouse.contracts import SCOPES, CatalogueError, Contract, cont
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.warehouse.contracts import Join
+    from pipelines.warehouse.contracts import Head, Join
 
 
 CREATED, BUSINESS = "created_month", "business_month"
@@ -183,7 +185,7 @@ def downstream_of_orders() -> frozenset[str]:
 @functools.cache
 def joins() -> tuple[Join, ...]:
     """Return the joins that the heads of tables name, by table: the dictionary lists them, and tests prove each."""
-    heads = ((each.name, head_of(read_sql(SQL / f"{each.name.replace('.', '/')}.sql"))) for each in tables())
+    heads = ((each.name, _head(each.name)) for each in tables())
     return tuple(join for name, head in sorted(heads, key=lambda each: each[0]) for join in joins_of(name, head))
 
 
@@ -204,8 +206,8 @@ def stages() -> dict[str, int]:
 @functools.cache
 def checks() -> tuple[Check, ...]:
     """Return every check of `sql/checks/`, and every declared or generated one, by name."""
-    files = {path.stem for path in (SQL / "checks").glob("*.sql")}
-    names = files | GENERATED_CHECKS.keys() | comparisons("checks").keys()
+    names = {path.stem for path in (SQL / "checks").glob("*.sql")}
+    names |= {*GENERATED_CHECKS, *comparisons("checks"), *(name for each in tables() for name in _claims(each.name))}
     found = tuple(check(name) for name in sorted(names))
     keep_reads()
     return found
@@ -240,8 +242,19 @@ def check(name: str) -> Check:
     """Return the check of that name (`core.orders__match_validation`), whatever the state of the others."""
     if name in GENERATED_CHECKS:
         return _check(name, GENERATED_CHECKS[name]())
-    file = SQL / "checks" / f"{name}.sql"
-    return _check(name, comparisons("checks").get(name) or read_sql(file))
+    declared = comparisons("checks").get(name) or _claims(name.partition("__")[0]).get(name)
+    return _check(name, declared or read_sql(SQL / "checks" / f"{name}.sql"))
+
+
+@functools.cache
+def _claims(table: str) -> dict[str, str]:
+    """Return the checks that a table's head declares."""
+    return claims_of(table, _head(table))
+
+
+@functools.cache
+def _head(table: str) -> Head:
+    return head_of(read_sql(SQL / f"{table.replace('.', '/')}.sql"))
 
 
 def contract_check(table: Table) -> Check:
