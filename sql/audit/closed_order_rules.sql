@@ -13,10 +13,10 @@
 -- subtotal_basis: On what that rule was based; null where it did not hold for the subtotal.
 -- total_basis: On what that rule was based.
 
--- What the close recorded for it; of a close that recorded rules by scope, the narrowest's.
--- One that came later takes its population's, else that of its store's day, else the day's.
+-- What the close recorded for it. One that came later takes its population's, else that of
+-- its store's day, else the day's.
 with orders as (
-    select order_id, store_id, business_date, platform, dispatch_method, close_entry_no
+    select order_id, store_id, business_date, close_entry_no
     from audit.order_closes
     where close_entry_no is not null
 ),
@@ -37,38 +37,6 @@ recorded as (
     where close_entry_no in (select distinct close_entry_no from orders)
 ),
 
--- of a close that did not record them by order
-by_scope as (
-    select
-        orders.order_id,
-        struct_pack(
-            line_rule := arg_min(rules.rule, place) filter (where rule_target = 'subtotal'),
-            line_open_parts := cast([] as bigint[]),
-            subtotal_basis := arg_min(rules.basis, place)
-                filter (where rule_target = 'subtotal'),
-            total_rule := arg_min(rules.rule, place) filter (where rule_target = 'total'),
-            total_basis := arg_min(rules.basis, place) filter (where rule_target = 'total')
-        ) as rules,
-    from orders
-    inner join (
-        select
-            *,
-            list_position(['platform', 'dispatch_method', 'store', 'month', 'all'], scope)
-                as place,
-        from raw.closed_rules
-        where scope <> 'population'
-    ) as rules
-        on orders.close_entry_no = rules.close_entry_no
-        and rules.scope_value is not distinct from case rules.scope
-            when 'platform' then orders.platform
-            when 'dispatch_method' then orders.dispatch_method
-            when 'store' then cast(orders.store_id as varchar)
-            when 'month' then strftime(orders.business_date, '%Y-%m')
-            else 'all'
-        end
-    group by orders.order_id
-),
-
 -- where all orders of a day, or of a store's day, were closed with one and the same
 shared as (
     select
@@ -85,10 +53,8 @@ found as (
         orders.order_id,
         subtotals.order_id is not null as has_subtotal,
         totals.order_id is not null as has_total,
-        coalesce(by_scope.rules, recorded.rules, store_days.line_rules, days.line_rules)
-            as line_rules,
-        coalesce(by_scope.rules, recorded.rules, store_days.total_rules, days.total_rules)
-            as total_rules,
+        coalesce(recorded.rules, store_days.line_rules, days.line_rules) as line_rules,
+        coalesce(recorded.rules, store_days.total_rules, days.total_rules) as total_rules,
         subtotals.rule as population_line_rule,
         subtotals.open_parts as population_open_parts,
         subtotals.basis as population_subtotal_basis,
@@ -96,7 +62,6 @@ found as (
         totals.basis as population_total_basis,
     from orders
     left join recorded using (order_id, close_entry_no)
-    left join by_scope using (order_id)
     left join audit.closed_population_rules as subtotals
         on orders.order_id = subtotals.order_id
         and subtotals.rule_target = 'subtotal'

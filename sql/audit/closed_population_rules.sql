@@ -25,27 +25,15 @@ with orders as (
 new_orders as (
     select
         orders.*,
-        'subtotal' as rule_target,
-        current.status, current.sale_class, current.weekday,
-        settings.subtotal_setting_no as setting_no,
-        patterns.holds,
+        targets.rule_target, current.status, current.sale_class, current.weekday,
+        if(rule_target = 'total', total_setting_no, subtotal_setting_no) as setting_no,
+        if(rule_target = 'total', parts.holds, lines.holds) as holds,
     from mart.orders as current
     inner join orders using (order_id)
     inner join audit.order_rule_settings as settings using (order_id)
-    left join audit.subtotal_patterns as patterns using (order_id)
-
-    union all
-
-    select
-        orders.*,
-        'total' as rule_target,
-        current.status, current.sale_class, current.weekday,
-        settings.total_setting_no as setting_no,
-        patterns.holds,
-    from mart.orders as current
-    inner join orders using (order_id)
-    inner join audit.order_rule_settings as settings using (order_id)
-    left join audit.total_patterns as patterns using (order_id)
+    left join audit.subtotal_patterns as lines using (order_id)
+    left join audit.total_patterns as parts using (order_id)
+    cross join (values ('subtotal'), ('total')) as targets (rule_target)
 ),
 
 candidates as (
@@ -54,7 +42,6 @@ candidates as (
     inner join raw.closed_rules as rules
         on new_orders.close_entry_no = rules.close_entry_no
         and new_orders.rule_target = rules.rule_target
-        and rules.scope = 'population'
     left join raw.formula_settings as configured using (setting_no)
     where rules.basis is distinct from 'configured' or rules.rule = configured.rule
 ),

@@ -73,31 +73,20 @@ usual as (
         order by business_date
         rows between 8 preceding and 1 preceding
     )
-),
-
-runs as (
-    select
-        usual.store_id, usual.last_order_date,
-        min(usual.business_date) as inactive_from_date,
-        max(usual.business_date) as inactive_to_date,
-        count(*) as day_count,
-        sum(usual.expected) as expected_order_count,
-        max(usual.business_date) = any_value(watched.until) as is_ongoing,
-    from usual
-    cross join watched
-    where usual.orders = 0 and usual.business_date >= watched.since
-    group by usual.store_id, usual.last_order_date
 )
 
 select
-    runs.store_id,
-    runs.inactive_from_date,
+    usual.store_id,
+    min(usual.business_date) as inactive_from_date,
     -- how long
-    runs.inactive_to_date,
-    runs.day_count,
-    runs.is_ongoing,
-    runs.last_order_date,
+    max(usual.business_date) as inactive_to_date,
+    count(*) as day_count,
+    max(usual.business_date) = any_value(watched.until) as is_ongoing,
+    usual.last_order_date,
     -- missing orders
-    runs.expected_order_count,
-from runs
-where runs.expected_order_count >= 10
+    sum(usual.expected) as expected_order_count,
+from usual
+cross join watched
+where usual.orders = 0 and usual.business_date >= watched.since
+group by usual.store_id, usual.last_order_date
+having sum(usual.expected) >= 10

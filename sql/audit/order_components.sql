@@ -29,17 +29,7 @@ select
     cast(
         if(meets(components.conditions, orders), 1, null) * coalesce(
             components.amount,
-            components.share * cast(
-                case components.base
-                    when 'subtotal' then orders.subtotal_price
-                    when 'subtotal_less_discount'
-                        then orders.subtotal_price - orders.discount
-                    when 'delivery' then orders.delivery_price
-                    when 'tip' then orders.tip
-                    when 'discount' then orders.discount
-                    when 'loyalty' then orders.loyalty_discount
-                end as decimal(22, 4)
-            ),
+            components.share * cast(base_of(orders, components.base) as decimal(22, 4)),
             if(components.share is null, 0, null)
         ) as decimal(38, 8)
     ) as amount,

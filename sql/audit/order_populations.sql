@@ -53,21 +53,12 @@ placed as (
             when 'weekday' then cast(tested.weekday as varchar)
             else tested.holds[rests.part_no]
         end
-),
-
--- children have higher numbers than what they are divided from
-leaves as (
-    select
-        order_id,
-        max(node_no) filter (where rule_target = 'subtotal') as subtotal_population_no,
-        max(node_no) filter (where rule_target = 'total') as total_population_no,
-    from placed
-    group by order_id
 )
 
 select
     order_id,
-    -- its populations
-    subtotal_population_no,
-    total_population_no,
-from leaves
+    -- its populations: children have higher numbers than what they are divided from
+    max(node_no) filter (where rule_target = 'subtotal') as subtotal_population_no,
+    max(node_no) filter (where rule_target = 'total') as total_population_no,
+from placed
+group by order_id

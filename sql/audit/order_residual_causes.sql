@@ -1,7 +1,7 @@
 -- One row per residual of an order for which there is a likely cause.
 --
 -- A step: read mart.order_reconciliation instead.
--- Source: audit.order_residuals, audit.formula_populations, mart.order_lines and audit.order_line_sums.
+-- Source: audit.order_formula_amounts, mart.orders, audit.formula_populations, mart.order_lines and audit.order_line_sums.
 --
 -- key: order_id, rule_target
 -- scope: order
@@ -10,12 +10,48 @@
 
 -- A pattern of its population that the residual follows, else the only candidate that
 -- explains it exactly.
-with broken_lines as (
+with residuals as (
+    select
+        order_id,
+        unnest([
+            {
+                'rule_target': 'subtotal',
+                'residual': subtotal_residual,
+                'expected': formula_subtotal,
+                'rule': subtotal_rule,
+                'population_no': subtotal_population_no,
+            },
+            {
+                'rule_target': 'total',
+                'residual': total_residual,
+                'expected': formula_total,
+                'rule': total_rule,
+                'population_no': total_population_no,
+            },
+        ], recursive := true),
+    from audit.order_formula_amounts
+    where subtotal_residual <> 0 or total_residual <> 0
+),
+
+breaks as materialized (
+    select
+        residuals.*, orders.currency, orders.subtotal_price, orders.delivery_price, orders.tip,
+        orders.discount, orders.loyalty_discount,
+        cast(
+            if(residuals.rule_target = 'total', orders.total_price, orders.subtotal_price)
+            as decimal(38, 4)
+        ) as stated,
+    from mart.orders as orders
+    inner join residuals using (order_id)
+    where residuals.residual <> 0
+),
+
+broken_lines as (
     select
         breaks.order_id, breaks.rule_target,
         bool_or(abs(lines.line_amount) = abs(breaks.residual)) as is_a_line,
     from mart.order_lines as lines
-    inner join audit.order_residuals as breaks using (order_id)
+    inner join breaks using (order_id)
     group by breaks.order_id, breaks.rule_target
 ),
 
@@ -30,7 +66,7 @@ broken_modifiers as (
             abs(sum(add_once + other_once)),
         ] as sums,
     from audit.order_line_sums as lines
-    inner join audit.order_residuals as breaks using (order_id)
+    inner join breaks using (order_id)
     group by breaks.order_id, breaks.rule_target
     having bool_and(lines.is_whole)
 ),
@@ -47,22 +83,15 @@ patterns as (
                 and abs(
                     breaks.residual
                     - cast(
-                        populations.residual_value * case populations.residual_base
-                            when 'subtotal' then breaks.subtotal_price
-                            when 'subtotal_less_discount'
-                                then breaks.subtotal_price - breaks.discount
-                            when 'delivery' then breaks.delivery_price
-                            when 'tip' then breaks.tip
-                            when 'discount' then breaks.discount
-                            when 'loyalty' then breaks.loyalty_discount
-                        end as decimal(38, 8)
+                        populations.residual_value * base_of(breaks, populations.residual_base)
+                        as decimal(38, 8)
                     )
                 ) <= smallest_unit(breaks.currency, breaks.stated) then 'share_of_a_base'
             when populations.residual_kind = 'step'
                 and breaks.stated % populations.residual_value = 0
                 and abs(breaks.residual) < populations.residual_value then 'rounding_step'
         end as cause,
-    from audit.order_residuals as breaks
+    from breaks
     inner join audit.formula_populations as populations
         using (rule_target, population_no)
 ),
@@ -119,7 +148,7 @@ explained as (
             ],
             lambda cause: cause is not null
         ) as causes,
-    from audit.order_residuals as breaks
+    from breaks
     left join broken_modifiers using (order_id, rule_target)
     left join broken_lines using (order_id, rule_target)
     inner join audit.formula_rules as rules using (rule_target, rule)

@@ -61,14 +61,7 @@ where
             then abs(
                 residual
                 - cast(
-                    residual_value * case residual_base
-                        when 'subtotal' then subtotal_price
-                        when 'subtotal_less_discount' then subtotal_price - discount
-                        when 'delivery' then delivery_price
-                        when 'tip' then tip
-                        when 'discount' then discount
-                        when 'loyalty' then loyalty_discount
-                    end as decimal(38, 8)
+                    residual_value * base_of(differing, residual_base) as decimal(38, 8)
                 )
             ) <= unit
         when 'step' then total_price % residual_value = 0 and abs(residual) < residual_value

@@ -14,12 +14,7 @@
 
 -- Booked is the closed amount plus restatements since, under the active close. Orders are
 -- read only of days that may differ.
-with changed_places as (
-    select business_date, store_id, sale_class, close_entry_no
-    from audit.changed_closed_days
-),
-
-orders as (
+with orders as (
     select
         closed.close_entry_no, closed.order_id, closed.store_id, closed.business_date,
         closed.sale_class, closed.currency, closed.platform,
@@ -27,7 +22,7 @@ orders as (
         closed.line_amount,
         'closed' as side,
     from raw.closed_orders as closed
-    semi join changed_places as places
+    semi join audit.changed_closed_days as places
         on closed.business_date = places.business_date
         and closed.store_id is not distinct from places.store_id
         and closed.sale_class = places.sale_class
@@ -43,7 +38,7 @@ orders as (
         'current' as side,
     from mart.order_reconciliation as current
     left join mart.orders as orders using (order_id)
-    inner join changed_places as places
+    inner join audit.changed_closed_days as places
         on current.business_date = places.business_date
         and current.store_id is not distinct from places.store_id
         and current.sale_class = places.sale_class
@@ -67,7 +62,7 @@ measures as (
         restated.measure,
         restated.restatement_amount as amount,
     from raw.restated as restated
-    semi join changed_places as places
+    semi join audit.changed_closed_days as places
         on restated.business_date = places.business_date
         and restated.store_id is not distinct from places.store_id
         and restated.sale_class = places.sale_class

@@ -31,8 +31,11 @@ stores as (
     select
         store_menus.store_id,
         min(menus.first_seen_at) as some_from,
-        max(menus.first_seen_at) as all_from,
-        count(*) > count(menus.menu_id) as lacks_a_menu,
+        if(
+            count(*) > count(menus.menu_id),
+            cast('infinity' as timestamptz),
+            max(menus.first_seen_at)
+        ) as all_from,
         list(store_menus.menu_id order by store_menus.menu_id) as menu_ids,
     from core.store_menus as store_menus
     left join menus using (menu_id)
@@ -40,55 +43,39 @@ stores as (
     having count(menus.menu_id) > 0
 ),
 
-numbered as (
+spans as (
     select
-        *,
-        len(menu_ids) > 1 as are_several,
-        if(
-            are_several,
-            min(store_id) over (partition by menu_ids),
-            menu_ids[1]
-        ) as menu_scope_id,
+        store_id, menu_ids,
+        if(len(menu_ids) > 1, min(store_id) over (partition by menu_ids), menu_ids[1])
+            as menu_scope_id,
+        [
+            {
+                'stage': 'none',
+                'from_at': cast('-infinity' as timestamptz),
+                'until_at': some_from,
+            },
+            {'stage': 'some', 'from_at': some_from, 'until_at': all_from},
+            {
+                'stage': 'all',
+                'from_at': all_from,
+                'until_at': cast('infinity' as timestamptz),
+            },
+        ] as stages,
     from stores
+),
+
+staged as (
+    select store_id, menu_ids, menu_scope_id, unnest(stages, recursive := true), from spans
 )
 
--- before any menu was seen, each counts as it was when first seen
 select
     store_id,
-    cast(null as timestamptz) as known_from,
-    some_from as known_until,
-    -- which
-    true as are_first_seen_later,
-    false as are_all_known,
-    are_several,
-    store_id as menu_scope_id,
-from numbered
-where some_from > cast('-infinity' as timestamptz)
-
-union all
-
-select
-    store_id,
-    nullif(some_from, cast('-infinity' as timestamptz)) as known_from,
-    if(lacks_a_menu, null, all_from) as known_until,
-    -- which
-    false as are_first_seen_later,
-    false as are_all_known,
-    are_several,
-    menu_scope_id,
-from numbered
-where lacks_a_menu or some_from < all_from
-
-union all
-
-select
-    store_id,
-    nullif(all_from, cast('-infinity' as timestamptz)) as known_from,
-    null as known_until,
-    -- which
-    false as are_first_seen_later,
-    true as are_all_known,
-    are_several,
-    menu_scope_id,
-from numbered
-where not lacks_a_menu
+    nullif(from_at, cast('-infinity' as timestamptz)) as known_from,
+    nullif(until_at, cast('infinity' as timestamptz)) as known_until,
+    -- which: before any menu was seen, each counts as it was when first seen
+    stage = 'none' as are_first_seen_later,
+    stage = 'all' as are_all_known,
+    len(menu_ids) > 1 as are_several,
+    if(stage = 'none', store_id, menu_scope_id) as menu_scope_id,
+from staged
+where from_at < until_at

@@ -93,27 +93,14 @@ stores as (
 ),
 
 -- at most twenty years: a wrong date must not make millions of rows
-bounds as (
-    select
-        *,
-        greatest(
-            first_date, cast(latest_date - interval 20 years as date)
-        ) as from_date,
-        least(
-            last_date,
-            coalesce(latest_date, cast(first_date + interval 20 years as date))
-        ) as to_date,
-    from stores
-),
-
 days as (
     select
         *,
-        cast(
-            unnest(generate_series(cast(from_date as timestamp), to_date, interval 1 day))
-            as date
-        ) as business_date,
-    from bounds
+        greatest(first_date, latest_date - interval 20 years) as from_date,
+        least(last_date, coalesce(latest_date, first_date + interval 20 years)) as to_date,
+        cast(unnest(generate_series(from_date, to_date, interval 1 day)) as date)
+            as business_date,
+    from stores
 )
 
 select

@@ -17,21 +17,14 @@
 -- posted_amount: Sum of the restatements posted to a period.
 -- unposted_amount DECIMAL(38,4): Sum of the unposted restatements.
 -- current_amount: Current total.
-with closed as (
-    select
-        business_date, store_id, platform, sale_class, currency, order_count,
-        $price,
-        line_amount,
-    from audit.closed_day_totals
-),
 
 -- a null amount adds nothing to a sum
-long as (
+with long as (
     select
         business_date, store_id, platform, sale_class, currency,
         'closed' as side,
         unnest(measures_of(closed, order_count), recursive := true),
-    from closed
+    from audit.closed_day_totals as closed
 
     union all
 

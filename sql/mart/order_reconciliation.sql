@@ -27,56 +27,46 @@ with causes as (
             as total_likely_cause,
     from audit.order_residual_causes
     group by order_id
-),
-
-compared as (
-    select
-        orders.order_id, orders.store_id, orders.business_date, orders.sale_class,
-        orders.currency,
-        orders.$price,
-        amounts.* exclude (order_id),
-    from audit.order_formula_amounts as amounts
-    inner join mart.orders as orders using (order_id)
 )
 
 select
-    compared.order_id,
-    compared.store_id,
-    compared.business_date,
-    compared.sale_class,
+    orders.order_id,
+    orders.store_id,
+    orders.business_date,
+    orders.sale_class,
     -- money as sent
-    compared.currency,
-    compared.$price,
+    orders.currency,
+    orders.$price,
     -- the lines
-    compared.line_amount,
+    amounts.line_amount,
     -- a subtotal that is not stated, and lines without an amount, add nothing here
-    coalesce(compared.subtotal_price, 0) - coalesce(compared.line_amount, 0)
+    coalesce(orders.subtotal_price, 0) - coalesce(amounts.line_amount, 0)
         as unallocated_amount,
-    compared.subtotal_rule,
-    compared.formula_subtotal,
-    compared.subtotal_residual,
+    amounts.subtotal_rule,
+    amounts.formula_subtotal,
+    amounts.subtotal_residual,
     causes.subtotal_likely_cause,
     -- the total
-    compared.total_rule,
-    compared.formula_total,
-    compared.total_residual,
+    amounts.total_rule,
+    amounts.formula_total,
+    amounts.total_residual,
     causes.total_likely_cause,
     -- the answer
     if(
-        compared.subtotal_price is null
-        or compared.delivery_price is null
-        or compared.tip is null
-        or compared.discount is null
-        or compared.loyalty_discount is null
-        or compared.total_price is null,
+        orders.subtotal_price is null
+        or orders.delivery_price is null
+        or orders.tip is null
+        or orders.discount is null
+        or orders.loyalty_discount is null
+        or orders.total_price is null,
         list_filter(
             [
-                if(compared.subtotal_price is null, 'subtotal_price', null),
-                if(compared.delivery_price is null, 'delivery_price', null),
-                if(compared.tip is null, 'tip', null),
-                if(compared.discount is null, 'discount', null),
-                if(compared.loyalty_discount is null, 'loyalty_discount', null),
-                if(compared.total_price is null, 'total_price', null),
+                if(orders.subtotal_price is null, 'subtotal_price', null),
+                if(orders.delivery_price is null, 'delivery_price', null),
+                if(orders.tip is null, 'tip', null),
+                if(orders.discount is null, 'discount', null),
+                if(orders.loyalty_discount is null, 'loyalty_discount', null),
+                if(orders.total_price is null, 'total_price', null),
             ],
             lambda part: part is not null
         ),
@@ -96,20 +86,21 @@ select
             '; ',
             case
                 when total_residual is not null then null
-                when compared.total_rule is null
+                when amounts.total_rule is null
                     then 'total: no rule is in force'
                 else 'total: a price field is missing'
             end,
             case
                 when subtotal_residual is not null then null
-                when compared.subtotal_rule is null
+                when amounts.subtotal_rule is null
                     then 'subtotal: no rule is in force'
-                when compared.subtotal_price is null then 'subtotal: not stated'
-                when not compared.has_lines then 'subtotal: no lines'
-                when not compared.has_line_sum then 'subtotal: a line has no amount'
+                when orders.subtotal_price is null then 'subtotal: not stated'
+                when not amounts.has_lines then 'subtotal: no lines'
+                when not amounts.has_line_sum then 'subtotal: a line has no amount'
                 else 'subtotal: discount not stated'
             end
         )
     ) as reason,
-from compared
+from audit.order_formula_amounts as amounts
+inner join mart.orders as orders using (order_id)
 left join causes using (order_id)

@@ -13,7 +13,6 @@ from pipelines.warehouse import catalogue
 RECONCILED = (
     "mart.order_lines",
     "audit.order_formula_amounts",
-    "audit.order_residuals",
     "audit.order_residual_causes",
     "mart.order_reconciliation",
 )

@@ -80,19 +80,3 @@ def test_the_rule_of_its_population_comes_before_that_of_its_day(run_table: Run)
         told = [population | {"rule": rule, "basis": basis}]
         rows = run_table("audit.closed_order_rules", given | {"audit.closed_population_rules": told})
         assert [(row["line_rule"], row["total_rule"]) for row in rows] == [("lines", "a"), ("lines", basis and rule)]
-
-
-def test_an_older_close_keeps_its_rules_by_scope(run_table: Run) -> None:
-    """Of rules recorded by scope the narrowest holds."""
-    rule = {"close_entry_no": 4, "rule_target": "total", "basis": "supported"}
-    rows = run_table(
-        "audit.closed_order_rules",
-        {
-            "audit.order_closes": [order(1), order(2, platform="ios")],
-            "raw.closed_rules": [
-                rule | {"scope": "all", "scope_value": "all", "rule": "wide"},
-                rule | {"scope": "platform", "scope_value": "ios", "rule": "own"},
-            ],
-        },
-    )
-    assert [row["total_rule"] for row in rows] == ["wide", "own"]

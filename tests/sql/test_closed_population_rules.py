@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
 DAY = "2026-10-31"
-RULE = {"close_entry_no": 4, "rule_no": 0, "rule_target": "total", "scope": "population"}
+RULE = {"close_entry_no": 4, "rule_no": 0, "rule_target": "total"}
 PLATFORM = {"dimension": "platform", "value": "web"}
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Joins of every row with every row, where one side stays short whatever is landed.
 SHORT = {
+    "audit.closed_population_rules": "subtotal and total",
     "audit.inactive_periods": "one row of days watched",
     "audit.order_populations": "subtotal and total",
     "audit.order_rule_settings": "the rules of the settings",

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 STEPS = (
     "audit.order_formula_amounts",
-    "audit.order_residuals",
     "audit.order_residual_causes",
     "mart.order_reconciliation",
 )

@@ -23,10 +23,20 @@ def residual(target: str, amount: str, **columns: Any) -> dict[str, Any]:
 def causes(run_table: Run, *residuals: dict[str, Any], **population: Any) -> list[tuple[str, str]]:
     """Return the causes by rule target."""
     pattern = {"rule_target": "total", "population_no": 2} | population
+    order: dict[str, Any] = {"order_id": 1}
+    sums: dict[str, Any] = {"order_id": 1}
+    for each in residuals:
+        target = each["rule_target"]
+        columns = {"residual": f"{target}_residual", "expected": f"formula_{target}", "rule": f"{target}_rule"}
+        columns |= {"population_no": f"{target}_population_no"}
+        sums |= {column: each[name] for name, column in columns.items()}
+        order |= {f"{target}_price": each["stated"]}
+        order |= {name: value for name, value in each.items() if name not in {*columns, "rule_target", "stated"}}
     rows = run_table(
         "audit.order_residual_causes",
         {
-            "audit.order_residuals": list(residuals),
+            "mart.orders": [order],
+            "audit.order_formula_amounts": [sums],
             "audit.formula_rules": [SIGNS, LINES],
             "audit.formula_populations": [pattern],
             "mart.order_lines": [{"order_id": 1, "line_no": 1, "line_amount": "7"}],

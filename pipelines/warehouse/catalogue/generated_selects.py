@@ -42,15 +42,18 @@ def references_a_menu(entity: str) -> str:
 def completed(name: str, text: str, head: Head) -> str:
     """Return the select of a table whose head names a template; that of another is its file.
 
-    `template: name` puts the file's select in place of `$select`. `template: name of table` has none: `$of` is the
-    select of that table of menus, over every version instead of the last. A place in a menu is the rest of the key, and
-    what is said of it are the columns up to the times.
+    `template: name` puts the file's select in place of `$select`, and its key but for the last column in place of
+    `$place`; `template: name with column` tells records at one place apart. `template: name of table` has none: `$of`
+    is the select of that table of menus, over every version instead of the last. A place in a menu is the rest of the
+    key, and what is said of it are the columns up to the times.
     """
     template, _, of = head.facts.get("template", "").partition(" of ")
     if not template:
         return text
     if not of:
-        return filled(template, table=name, select=text)
+        template, _, record = template.partition(" with ")
+        place, named = ", ".join(head.names("key")[:-1]), f"record as {record}," if record else ""
+        return filled(template, table=name, select=text, place=place, record=record or "null", named=named)
     schema, _, table = of.partition(".")
     last = read_sql(resource("sql") / schema / f"{table}.sql")
     each = last.replace("raw.latest_menus", "raw.menu_versions").replace("_load_id", "version_no")

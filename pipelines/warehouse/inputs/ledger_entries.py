@@ -77,11 +77,8 @@ def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pa
 
 
 def closed_rules(data_dir: Path) -> list[tuple[Any, ...]]:
-    """Return the rows of raw.closed_rules: by scope where a close did not record rules by order, else by population."""
-    return [
-        (entry_no, rule_no, *(_rule_by_scope(rule) if "source" in rule else _rule_of_population(rule)))
-        for entry_no, rule_no, rule in _closed_rules(data_dir)
-    ]
+    """Return the rows of raw.closed_rules: the rule of each population."""
+    return [(entry_no, rule_no, *_rule_of_population(rule)) for entry_no, rule_no, rule in _closed_rules(data_dir)]
 
 
 def closed_scopes(data_dir: Path) -> list[tuple[Any, ...]]:
@@ -89,7 +86,7 @@ def closed_scopes(data_dir: Path) -> list[tuple[Any, ...]]:
     return [
         (entry_no, rule_no, number, of.get("dimension"), of.get("part"), of["is_other"], *each)
         for entry_no, rule_no, rule in _closed_rules(data_dir)
-        for number, of in enumerate(rule.get("conditions", ()))  # none of a rule by scope
+        for number, of in enumerate(rule["conditions"])
         for each in _values(of)
     ]
 
@@ -121,9 +118,7 @@ def _closed_rules(data_dir: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             if rule.get("is_configured") and rule["conditions"]:
                 named.setdefault(rule["rule_target"], []).extend(rule["conditions"][0]["values"])
         for rule_no, rule in enumerate(entry.body["rules"]):
-            if "source" in rule:
-                yield entry.no, rule_no, rule
-            elif "open_parts" in rule and _is_known(rule["conditions"]):
+            if "open_parts" in rule and _is_known(rule["conditions"]):
                 others = named.get(rule["rule_target"])
                 apart = [{"dimension": "rule_setting", "is_other": True, "values": others}] if others else []
                 kept = rule["conditions"] + ([] if rule["is_configured"] else apart)
@@ -142,11 +137,6 @@ def _values(condition: dict[str, Any]) -> list[tuple[str | None, dt.date | None,
     return [(value, None, None) for value in condition["values"]]
 
 
-def _rule_by_scope(rule: dict[str, Any]) -> tuple[Any, ...]:
-    basis = {"setting": "configured", "evidence": "supported"}.get(rule["source"])
-    return rule["rule_target"], rule["scope"], rule["scope_value"], rule["rule"], basis, [], False
-
-
 def _rule_of_population(rule: dict[str, Any]) -> tuple[Any, ...]:
     """Return what orders of a population that hold none of its open parts were valued by: as in audit.order_rules."""
     name, open_parts = rule["rule"], rule["open_parts"]
@@ -158,7 +148,7 @@ def _rule_of_population(rule: dict[str, Any]) -> tuple[Any, ...]:
         name, basis, open_parts = _OBSERVED, "assumed", []
     else:
         basis = None
-    return rule["rule_target"], "population", None, name, basis, open_parts, rule["is_assumable"]
+    return rule["rule_target"], name, basis, open_parts, rule["is_assumable"]
 
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:

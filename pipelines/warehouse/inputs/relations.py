@@ -331,8 +331,8 @@ RAW: dict[str, dict[str, str]] = {
     ),
     "raw.closed_orders": {"close_entry_no": "BIGINT", **_of_arrow(CLOSED_ORDERS)},
     "raw.closed_rules": columns_of(
-        "close_entry_no BIGINT, rule_no BIGINT, rule_target VARCHAR, scope VARCHAR, scope_value VARCHAR, "
-        "rule VARCHAR, basis VARCHAR, open_parts BIGINT[], is_assumable BOOLEAN"
+        "close_entry_no BIGINT, rule_no BIGINT, rule_target VARCHAR, rule VARCHAR, "
+        "basis VARCHAR, open_parts BIGINT[], is_assumable BOOLEAN"
     ),
     "raw.closed_scopes": columns_of(
         "close_entry_no BIGINT, rule_no BIGINT, condition_no BIGINT, dimension VARCHAR, part VARCHAR, "
