@@ -44,6 +44,7 @@ PATTERNS = (
     "warehouse/verifications.jsonl",
 )
 _HASH = 64
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # SQLite may quote the bytes that it cannot read
 
 
 class InventoryError(Exception):
@@ -53,7 +54,8 @@ class InventoryError(Exception):
 class Store(msgspec.Struct):
     """How far an SQLite store had come: its last mark, and the rows of each part as count and digest.
 
-    Parts that are `damaged` are not recorded again until somebody accepts them.
+    Parts that are `damaged` are not recorded again until somebody accepts them. `schema` is SQLite's count of changes
+    to tables and triggers, and a digest of their texts.
     """
 
     no: int
@@ -61,6 +63,7 @@ class Store(msgspec.Struct):
     columns: str
     parts: dict[str, tuple[int, str]]
     damaged: list[str] = []
+    schema: tuple[int, str] = (-1, "")
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -327,11 +330,11 @@ def record_store(path: Path, name: str, inventory: Inventory) -> None:
     try:
         with closing(_opened(path)) as db:
             before = inventory.stores.get(name)
-            if not _is_tracked(db) or (before and not continues(db, before)):
+            if not _is_tracked(db) or (before and _why_not(db, before)):
                 return
             columns = columns_of(db, name)
             known = before if before and before.columns == columns else None
-            changed = changed_parts(db, known.no) if known else set(_every_part(db, name))
+            changed = changed_parts(db, name, known.no) if known else set(_every_part(db, name))
             if known and not changed:
                 return
             row = db.execute("select coalesce(max(no), 0) + 1 from inventory_marks").fetchone()
@@ -347,34 +350,48 @@ def record_store(path: Path, name: str, inventory: Inventory) -> None:
                 parts[part] = digest(db, name, part)
                 if not parts[part][0]:
                     del parts[part]
-            inventory.stores[name] = Store(no, mark, columns, parts, damaged)
-    except sqlite3.Error:
+            inventory.stores[name] = Store(no, mark, columns, parts, damaged, _schema(db))
+    except _UNREADABLE:
         return  # a comparison names it
 
 
-def continues(db: sqlite3.Connection, store: Store) -> bool:
-    """Tell whether a store has the recorded mark."""
-    row = db.execute("select mark from inventory_marks where no = ?", (store.no,)).fetchone()
-    return row is not None and row[0] == store.mark
+def _why_not(db: sqlite3.Connection, store: Store) -> str:
+    query = "select 1 from inventory_marks where no = ? and mark = ?"
+    if not _is_tracked(db) or db.execute(query, (store.no, store.mark)).fetchone() is None:
+        return "an older version, or another file: it lacks what was last recorded of it"
+    count, texts = _schema(db)
+    is_other = count == store.schema[0] and texts != store.schema[1]
+    return "its tables or triggers are damaged: they are not those that were recorded" if is_other else ""
 
 
-def changed_parts(db: sqlite3.Connection, since: int) -> set[str]:
+def _schema(db: sqlite3.Connection) -> tuple[int, str]:
+    texts = db.execute("select type, name, tbl_name, sql from sqlite_master order by name").fetchall()
+    (count,) = db.execute("pragma schema_version").fetchone()
+    return count, hashlib.blake2b(msgspec.msgpack.encode(texts), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def changed_parts(db: sqlite3.Connection, store: str, since: int) -> set[str]:
     """Return the parts that changed after the mark with this number."""
-    return {part for (part,) in db.execute("select part from inventory_changed where no >= ?", (since,))}
+    found = {part for (part,) in db.execute("select part from inventory_changed where no >= ?", (since,))}
+    by = {table.name: table.by for table in STORES[store]}
+    for name, *values in (str(part).split("/") for part in found):
+        if name not in by or len(values) != len(by[name]) or not all(each.isdecimal() for each in values[-1:]):
+            raise sqlite3.DatabaseError("the note of what changed names a part that there is not")
+    return found
 
 
 def damaged_parts(path: Path, name: str, store: Store, parts: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield those of these parts whose rows are not what was recorded, each with what differs."""
     with closing(_opened(path)) as db:
         db.execute("begin")
-        changed = changed_parts(db, store.no) if columns_of(db, name) == store.columns else None
+        changed = changed_parts(db, name, store.no) if columns_of(db, name) == store.columns else None
         for part in parts:
             if changed is None or part in changed:
                 continue
             count, recorded = store.parts[part]
             try:
                 now = digest(db, name, part)
-            except sqlite3.DatabaseError as error:
+            except _UNREADABLE as error:
                 yield part, str(error)
                 continue
             if now[0] != count:
@@ -387,11 +404,9 @@ def why_not_continued(path: Path, store: Store) -> str:
     """Return why a store does not continue its record; "" where it does."""
     try:
         with closing(_opened(path)) as db:
-            if not _is_tracked(db) or not continues(db, store):
-                return "an older version, or another file: it lacks what was last recorded of it"
-    except sqlite3.DatabaseError as error:
+            return _why_not(db, store)
+    except _UNREADABLE as error:
         return str(error)
-    return ""
 
 
 def structure(path: Path) -> str:
@@ -399,7 +414,7 @@ def structure(path: Path) -> str:
     try:
         with closing(_opened(path)) as db:
             (found,) = db.execute("pragma integrity_check(1)").fetchone()
-    except sqlite3.DatabaseError as error:
+    except _UNREADABLE as error:
         return str(error)
     return "" if found == "ok" else " ".join(str(found).split())
 

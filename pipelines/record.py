@@ -13,12 +13,14 @@ from __future__ import annotations
 import datetime as dt
 import os
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, write_whole
+from pipelines.inventory import InventoryError, changing, forget_files, measured
 from pipelines.verdict import SHELL, Verdict, code_of
 
 if TYPE_CHECKING:
@@ -184,17 +186,28 @@ def new_run(kind: RunKind, started_at: dt.datetime | None = None, *, dagster_run
 
 
 def save(data_dir: Path, run: Run) -> None:
-    """Write the record of a run, whole or not at all; raise OSError where the disk does not take it."""
+    """Write the record of a run, whole or not at all; raise OSError where the disk does not take it.
+
+    One that was told changes no more, and is noted in the inventory, which names it if it does.
+    """
     make_folder(_folder(data_dir), 0o700)
-    write_whole(_folder(data_dir) / f"{run.id}.json", msgspec.json.format(msgspec.json.encode(run), indent=1))
+    path = _folder(data_dir) / f"{run.id}.json"
+    write_whole(path, msgspec.json.format(msgspec.json.encode(run), indent=1))
+    if run.is_told:
+        with suppress(InventoryError), changing(data_dir) as inventory:
+            if inventory.no:
+                inventory.files.setdefault(f"runs/{path.name}", measured(path))
 
 
 def forget_old(data_dir: Path) -> None:
     """Remove the oldest records of each kind."""
     names = sorted(file.name for file in _folder(data_dir).glob("*.json"))
     for kind in KINDS_OF_RUNS:
-        for name in [each for each in names if each.endswith(f"-{kind}.json")][:-_KEPT]:
-            (_folder(data_dir) / name).unlink(missing_ok=True)
+        old = [_folder(data_dir) / each for each in names if each.endswith(f"-{kind}.json")][:-_KEPT]
+        if old:
+            forget_files(data_dir, old)
+        for path in old:
+            path.unlink(missing_ok=True)
 
 
 def runs(data_dir: Path) -> list[Run]:

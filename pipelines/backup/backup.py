@@ -131,15 +131,15 @@ class _Backup:
         earlier = backups(self.folder)
         self.last = earlier[-1] if earlier else None
         manifest = read_manifest(self.last) if self.last else None
-        log = erasure_log(self.settings) or self.folder / LOG
-        add_to_log(log, erasures(ledger_of(self.data_dir)), [each.name for each in earlier])
-        remember_erasure_log(self.data_dir, log)
         self.known = {file.path: file for file in manifest.files} if manifest else {}
         found = compare(self.settings)
         if found.damages:
             raise BackupError(
                 f"nothing was backed up, earlier backups stay: {' '.join(each.sentence() for each in found.damages)}"
             )
+        log = erasure_log(self.settings) or self.folder / LOG
+        add_to_log(log, erasures(ledger_of(self.data_dir)), [each.name for each in earlier])
+        remember_erasure_log(self.data_dir, log)  # once the note that has it is known to be right
         sign_missing_heads(self.settings)  # the copy must have the key: a witness knows no other
         record_stores(self.data_dir)
         self.inventory = read_inventory(self.data_dir)

@@ -70,6 +70,7 @@ _LOST = {  # beginning of a path → the loss with it
     "raw/erasures.json": "which erasures were applied: all are applied again",
     "format.json": "the formats of the folder",
     "ledger": "closes, restatements, control totals, decisions and erasures",
+    "runs": "how that run ended",
     "notify": "which alarms were sent, or how the last runs ended",
     "warehouse/verifications": "which parts of the warehouse were verified",
     "inbox": "ids that wait to be fetched, and the log of webhooks and plans",
@@ -223,7 +224,7 @@ def _read_one(data_dir: Path, inventory: Inventory, unit: str) -> Iterator[Damag
         else:
             for damaged, why in damaged_parts(path, name, inventory.stores[name], [part]):
                 yield Damage(name, f"{_spoken(damaged)}: {why}", "", parts=(damaged,))
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
         yield Damage(name, f"it cannot be read ({error})", "")
 
 
@@ -273,7 +274,7 @@ def _note(data_dir: Path, read: Inventory, found: Compared) -> None:
 
 
 ACT = "loss_accepted"
-_SET_ASIDE = ("raw/service/", "raw/erasures.json", "notify/", "warehouse/")
+_SET_ASIDE = ("raw/service/", "raw/erasures.json", "notify/", "runs/", "warehouse/")
 
 
 def mend(settings: Settings, *, seconds: float) -> Compared:

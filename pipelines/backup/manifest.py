@@ -151,7 +151,7 @@ def read_manifest(backup: Path) -> Manifest:
         return msgspec.json.decode(content, type=Manifest)
     except OSError as error:
         raise BackupError(f"{path} cannot be read: {error.strerror}; use another backup of that folder") from None
-    except (msgspec.DecodeError, AttributeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
         raise BackupError(f"{path} is damaged: use another backup of that folder") from None
 
 

@@ -269,7 +269,12 @@ def _put_in_place(
         _copy(backup, manifest, draft, show)
         if (inventory := read_inventory(draft)).files:
             write_inventory(draft, inventory)
-        own = msgspec.structs.replace(settings, data=msgspec.structs.replace(settings.data, dir=str(draft)))
+        # The witness keeps the head of what counts: a draft that is killed leaves nothing there.
+        own = msgspec.structs.replace(
+            settings,
+            data=msgspec.structs.replace(settings.data, dir=str(draft)),
+            ledger=msgspec.structs.replace(settings.ledger, witness=""),
+        )
         notes = [*migrate(draft), *_erased_again(own, erasures, backup.name, word)]
         sync_tree(draft)
     except BaseException:

@@ -38,7 +38,7 @@ def _read(path: Path, kind: type[T], error: type[Exception], advice: str) -> T:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         return kind()
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise error(f"{path} is damaged: {advice}") from None
 
 

@@ -162,7 +162,7 @@ def read_manifest(data_dir: Path, kind: str) -> Manifest:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return Manifest()
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise LandingError(f"{path} is damaged: restore it from a backup") from None
 
 

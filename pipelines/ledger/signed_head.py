@@ -156,7 +156,7 @@ def kept_heads(settings: Settings) -> dict[str, Head]:
 def _decoded(content: bytes, path: Path) -> Head:
     try:
         return msgspec.json.decode(content, type=Head)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise LedgerError(f"{path} has a head of the ledger that cannot be read: {_RESTORE}") from None
 
 

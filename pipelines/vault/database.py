@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pipelines.inventory import Head
 
 
+MALFORMED = "database disk image is malformed"  # as SQLite says it
 _ASKED_AT_ONCE = 500
 _RANDOM_AT_ONCE = 8_192
 
@@ -46,6 +47,9 @@ def opened(path: Path) -> sqlite3.Connection:
         db.execute("pragma cache_size = -65536")
         db.executescript((resource("sql") / "vault" / "tables.sql").read_text(encoding="utf-8"))
         track(db, "vault/vault.sqlite")
+    except UnicodeDecodeError:  # SQLite quotes a text of its tables that is damaged
+        db.close()
+        raise sqlite3.DatabaseError(MALFORMED) from None
     except BaseException:
         db.close()
         raise

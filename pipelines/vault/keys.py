@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, sync, unfinished
 from pipelines.settings import DEFAULT_FILE
-from pipelines.vault.database import Lookup, contact, opened, transaction
+from pipelines.vault.database import MALFORMED, Lookup, contact, opened, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -302,7 +302,10 @@ def kept_ledger_head(path: Path) -> tuple[bool, bytes | None]:
     """Return whether a vault has the key, and the head that it keeps; needs no keys."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=30)) as db:
         query = "select name, value from meta where name in (?, ?)"
-        found = dict(db.execute(query, (_LEDGER, _HEAD)).fetchall())
+        try:
+            found = dict(db.execute(query, (_LEDGER, _HEAD)).fetchall())
+        except UnicodeDecodeError:  # SQLite quotes a text of its tables that is damaged
+            raise sqlite3.DatabaseError(MALFORMED) from None
     return _LEDGER in found, found.get(_HEAD)
 
 

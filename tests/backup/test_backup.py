@@ -209,6 +209,27 @@ def test_every_file_that_is_damaged_is_named(folder: Folder, damage: Callable[[P
 
 
 @pytest.mark.slow
+def test_damaged_texts_of_tables_and_notes_are_named(folder: Folder) -> None:
+    """A bit in the text of a trigger, also one that makes it no text, and a note of a part that there is not."""
+    record_stores(folder.data)
+    path = folder.data / "vault" / "vault.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("pragma wal_checkpoint(truncate)")
+    content, word = path.read_bytes(), b"coalesce(max(no)"
+    assert compare(folder.settings).damages == []
+    for flipped in (b"coalescE(max(no)", b"coa\xecesce(max(no)", b"\xe3oalesce(max(no)"):
+        path.write_bytes(content.replace(word, flipped, 1))
+        record_stores(folder.data)  # leaves it as it was recorded
+        damages = compare(folder.settings).damages
+        assert [each.what for each in damages if each.path == "vault/vault.sqlite"], flipped
+    path.write_bytes(content)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("insert into inventory_changed values ('mookups/0', 1)")
+    record_stores(folder.data)
+    assert {each.path for each in compare(folder.settings).damages} == {"vault/vault.sqlite"}
+
+
+@pytest.mark.slow
 def test_older_stores_are_named_and_later_ones_are_good(folder: Folder) -> None:
     """A vault and a work list of before the last record lack its mark; what was committed after it is no damage."""
     older = {name: (folder.data / name).read_bytes() for name in ("vault/vault.sqlite", "inbox/worklist.sqlite")}

@@ -13,6 +13,7 @@ import pytest
 from pipelines.backup import BackupError, back_up, restore
 from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.ledger import erasures, ledger_of
+from pipelines.ledger.signed_head import checked_heads
 from pipelines.privacy import Asked, NoErasures, PrivacyError, erase, read_log
 from pipelines.settings import SettingsError
 from pipelines.vault import open_vault
@@ -146,18 +147,24 @@ runpy.run_module("pipelines.cli", run_name="__main__")
 
 @pytest.mark.slow
 def test_restore_that_a_signal_interrupts_says_so_to_others(lost: World) -> None:
-    """It had moved a part into place: nothing takes that for a data folder, and the next restore begins again."""
+    """It had moved a part into place: nothing takes that for a data folder, and the next restore begins again.
+
+    The witness knows nothing of it, or it would refuse the entries of the next one.
+    """
+    lost.configure('[ledger]\nwitness = "witness"\n')
     command = [sys.executable, "-c", _INTERRUPTED, str(lost.data), str(lost.backups)]
     done = subprocess.run(command, env=os.environ | lost.environ, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     moved = {each.name for each in lost.data.iterdir()} - {".restoring", "run.lock", "inventory.lock"}
     assert len(moved) == 2, done.stderr
     assert (lost.data / ".restoring" / "vault").exists()
+    assert not (lost.place / "witness").exists()
     with pytest.raises(SettingsError, match="give `ordermart restore` again"), run_lock(lost.data, "ordermart run"):
         pass
     with run_lock(lost.data, RESTORE):
         restore(lost.settings, lost.backups)
     assert [row[1] is None for row in lost.rows(KEYS)] == [True, False, True]
+    assert len(checked_heads(lost.settings, ledger_of(lost.data))) == 4
 
 
 @pytest.mark.slow

@@ -123,6 +123,14 @@ class Disk:
                 where.write_bytes(self._content(node, path, loss))
                 where.chmod(0o600)
 
+    def left(self, loss: str) -> Iterator[tuple[str, bytes]]:
+        """Yield each path that is left after losing power, with its content: of a link its target, of a folder none."""
+        for path, node in self._left(self.top, loss, ""):
+            if isinstance(node, Folder):
+                yield f"{path}/", b""
+            else:
+                yield path, node.target.encode() if node.target else self._content(node, path, loss)
+
     def _content(self, file: File, path: str, loss: str) -> bytes:
         if loss == "dropped" or path.endswith(_DATABASES):
             return file.synced

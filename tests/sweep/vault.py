@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import hashlib
 import json
 import os
 import random
@@ -24,8 +25,9 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +76,7 @@ def main() -> int:
     parser.add_argument("--only", choices=COMMANDS)
     parser.add_argument("--on", default="", metavar="TEXT", help="only operations on files with this in their path")
     parser.add_argument("--at", type=int, help="one point alone, with --only")
+    parser.add_argument("--after", type=int, default=0, help="only points after this one, with --only")
     parser.add_argument("--power", action="store_true", help="lose power after an operation instead")
     parser.add_argument("--plant", action="store_true", help="plant a fault in each command, which kills must show")
     asked = parser.parse_args()
@@ -106,11 +109,15 @@ class Sweep:
     def __init__(self, folder: Path, *, plant: bool) -> None:
         self._base, self._place, self._trace = folder / "base", folder / "place", folder / "trace"
         self._record, self._before = folder / "record", folder / "before"
+        self._secrets: dict[str, list[str]] = {}
         self._plant = plant
 
     def run(self, asked: argparse.Namespace) -> int:
         """Try the points that were asked for; return 1 if any lost something."""
-        self._child(self._base, _first)
+        found = self._child(self._base, _first)
+        for name in found.get("modules", ()):  # once, and not in each fork
+            with suppress(ImportError):
+                import_module(name)
         lost = 0
         for command in COMMANDS if asked.only is None else (asked.only,):
             expected = self._outcome(command, at=0)
@@ -123,7 +130,9 @@ class Sweep:
             seen = [line.partition("\t")[2] for line in self._trace.read_text().splitlines()]
             every = [point for point in all_points({command: seen}, ("kill",)) if asked.on in point.operation]
             points = every if asked.at else distinct(every) if asked.all else sample(every, asked.each, asked.seed)
-            points = [point for point in points if asked.at in (None, point.at)][: asked.most or None]
+            points = [point for point in points if asked.at in (None, point.at) and point.at > asked.after][
+                : asked.most or None
+            ]
             wrong = [p for p in points if not self._holds(f"{p.at}, {p.operation!r}", self._outcome(*p[:2]), expected)]
             lost += len(wrong)
             _say(f"{command}: {len(every)} operations, killed at {len(points)} of them, {len(wrong)} lost")
@@ -131,21 +140,31 @@ class Sweep:
 
     def _lose_power(self, command: str, expected: dict[str, Any], asked: argparse.Namespace) -> int:
         """Lose power after operations of the command that was recorded last; return at how many something was lost."""
-        operations, secrets = recorded(self._record), self._child(self._before, _found_bytes)["secrets"]
-        disk = Disk(self._before)
-        states = [(at, loss) for at, each in enumerate(operations) for loss in disk.apply(each)]
-        chosen = random.Random(asked.seed).sample(states, min(asked.most or len(states), len(states)))
+        operations, disk = recorded(self._record), Disk(self._before)
+        points: list[Point] = []
+        seen: set[bytes] = set()
+        count = 0
+        for at, each in enumerate(operations):
+            for loss in disk.apply(each):
+                count += 1
+                point = Point(command, at, loss, f"{each.letter}\t{each.path}")
+                if (found := _own(disk, loss)) not in seen or _is_derived(point):
+                    points.append(point)
+                seen.add(found)
+        points = [point for point in (one_of_derived(points) if asked.all else points) if point.at >= asked.after]
+        chosen = random.Random(asked.seed).sample(points, min(asked.most or len(points), len(points)))
+        states = {(point.at, point.mode) for point in chosen}
         disk, wrong = Disk(self._before), 0
         for at, operation in enumerate(operations):
             for loss in disk.apply(operation):
-                if (at, loss) not in chosen:
+                if (at, loss) not in states:
                     continue
                 shutil.rmtree(self._place)
                 self._place.mkdir()
                 disk.write(self._place, loss)
-                got = self._again(command, secrets)
+                got = self._again(command)
                 wrong += not self._holds(f"{at + 1}, {loss}, {operation.letter} {operation.path}", got, expected)
-        _say(f"{command}: {len(states)} losses of power, {len(chosen)} of them tried, {wrong} lost")
+        _say(f"{command}: {count} losses of power, {len(states)} of them tried, {wrong} lost")
         return wrong
 
     @staticmethod
@@ -160,23 +179,29 @@ class Sweep:
     def _outcome(self, command: str, at: int) -> dict[str, Any]:
         """Give the command, killed at its operation `at` (0: at none), give it again, and return its rows."""
         shutil.rmtree(self._place, ignore_errors=True)
-        shutil.copytree(self._base, self._place, symlinks=True)
-        file = self._place / "ordermart.toml"
-        file.write_text(file.read_text("utf-8").replace(str(self._base), str(self._place)), encoding="utf-8")
-        secrets = self._child(self._place, _found_bytes)["secrets"]
-        if command == "restore" and "error" in (found := self._child(self._place, _lose_disk)):
+        if at:
+            shutil.copytree(self._before, self._place, symlinks=True)
+        elif "error" in (found := self._begin(command)):
             return found
-        if not at:
-            shutil.rmtree(self._before, ignore_errors=True)
-            shutil.copytree(self._place, self._before, symlinks=True)
         killed = self._child(self._place, _WORK[command], at=at, plant=self._plant, trace=True)
         if bool(at) != ("killed" in killed) or "error" in killed:
             return {"error": f"it was {'not ' if at else ''}killed: {killed}"}
-        return self._again(command, secrets) if at else self._child(self._place, partial(_state, command, secrets))
+        return self._again(command) if at else self._child(self._place, partial(_state, command, self._secrets))
 
-    def _again(self, command: str, secrets: dict[str, list[str]]) -> dict[str, Any]:
+    def _begin(self, command: str) -> dict[str, Any]:
+        """Copy the world to where a command works on it, and keep it as it is before the command."""
+        shutil.copytree(self._base, self._place, symlinks=True)
+        file = self._place / "ordermart.toml"
+        file.write_text(file.read_text("utf-8").replace(str(self._base), str(self._place)), encoding="utf-8")
+        self._secrets = self._child(self._place, _found_bytes)["secrets"]
+        found = self._child(self._place, _lose_disk) if command == "restore" else {}
+        shutil.rmtree(self._before, ignore_errors=True)
+        shutil.copytree(self._place, self._before, symlinks=True)
+        return found
+
+    def _again(self, command: str) -> dict[str, Any]:
         again = self._child(self._place, _WORK[command])
-        return again if "error" in again else self._child(self._place, partial(_state, command, secrets))
+        return again if "error" in again else self._child(self._place, partial(_state, command, self._secrets))
 
     def _child(
         self,
@@ -212,18 +237,38 @@ class Sweep:
 
 def distinct(points: list[Point]) -> list[Point]:
     """Leave out points inside a run of equal operations, and all but one of each kind on files that are derived."""
-    derived = [each for each in points if each.operation.partition("\t")[2].startswith(_DERIVED)]
-    own = [each for each in points if each not in set(derived)]
-    neighbours = zip([None, *own], own, [*own[1:], None], strict=False)
-    kept = [at for before, at, after in neighbours if len({e and e.operation for e in (before, at, after)}) > 1]
-    return [*kept, *sample(derived, 1)]
+    neighbours = zip([None, *points], points, [*points[1:], None], strict=False)
+    return one_of_derived(
+        [at for before, at, after in neighbours if len({e and e.operation for e in (before, at, after)}) > 1]
+    )
 
 
-def _first(world: World) -> None:
+def one_of_derived(points: list[Point]) -> list[Point]:
+    """Leave out all points but one of each kind on files that are derived."""
+    derived = [each for each in points if _is_derived(each)]
+    return [*(each for each in points if not _is_derived(each)), *sample(derived, 1)]
+
+
+def _is_derived(point: Point) -> bool:
+    return point.operation.partition("\t")[2].startswith(_DERIVED)
+
+
+def _own(disk: Disk, loss: str) -> bytes:
+    """Return a digest of what a loss of power leaves, but for what is derived."""
+    found = hashlib.blake2b()
+    for path, content in disk.left(loss):
+        if not path.startswith(_DERIVED):
+            found.update(f"{path}\n{len(content)}\n".encode())
+            found.update(content)
+    return found.digest()
+
+
+def _first(world: World) -> dict[str, Any]:
     land(world)
     world.publish()
     world.configure(f'erasure_log = "{world.place / "elsewhere" / "erasures.jsonl"}"\n[ledger]\nwitness = "witness"\n')
     back_up(world.settings, world.backups)
+    return {"modules": sorted(set(sys.modules) - {"__main__"})}
 
 
 def _settings(world: World) -> Settings:

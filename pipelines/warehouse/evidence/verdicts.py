@@ -205,6 +205,13 @@ class Judgement:
     borrowed: list[int] = field(default_factory=list)
     """Parts too rare here, answered as by all other populations."""
 
+    def judged(self) -> Verdict:
+        """Whether the orders support the leader: "supported" is said if it is good."""
+        against = [] if self.verdict == SUPPORTED else [self.verdict]
+        is_refuted = self.verdict == NONE
+        checked = {"orders": self.orders, "fit": self.fits}
+        return Verdict(checked, against if is_refuted else [], [] if is_refuted else against)
+
 
 def judge(forms: Forms, patterns: Patterns, weights: Ints, asked: Asked, only: int | None = None) -> Judgement:
     """Judge a population given how many of its orders follow each pattern; `only` is a form that settings name."""
@@ -237,8 +244,8 @@ def best(forms: Forms, fits: Floats, among: list[int], orders: int) -> int:
     return min(places, key=lambda form: (-fits[form], forms.complexity[form], form))
 
 
-def decide(forms: Forms, found: Judgement, asked: Asked) -> Verdict:
-    """Set verdict and open parts from the candidates that remain; return whether the orders support the leader."""
+def decide(forms: Forms, found: Judgement, asked: Asked) -> None:
+    """Set verdict and open parts from the candidates that remain."""
     differing = forms.differs[found.leader, found.candidates].any(axis=0)
     found.open_parts = [int(part) for part in np.flatnonzero(differing & forms.is_tested)]
     if not found.orders:
@@ -253,10 +260,6 @@ def decide(forms: Forms, found: Judgement, asked: Asked) -> Verdict:
         found.verdict = AGREED
     else:
         found.verdict = SUPPORTED
-    against = [] if found.verdict == SUPPORTED else [found.verdict]
-    is_refuted = found.verdict == NONE
-    checked = {"orders": found.orders, "orders that fit": found.fits}
-    return Verdict(checked, against if is_refuted else [], [] if is_refuted else against)
 
 
 def _matters(forms: Forms, part: int) -> bool:

@@ -16,9 +16,9 @@ from pipelines.warehouse.evidence.populations import DAYS, DIMENSIONS
 from pipelines.warehouse.evidence.residuals import COMMON
 from pipelines.warehouse.evidence.verdicts import (
     AGREED,
-    COMPATIBLE,
     NONE,
     NOT_TESTED,
+    SUPPORTED,
     UNDECIDED,
     fewest_fits,
     lower_bound,
@@ -145,17 +145,17 @@ def sentence(
 
 
 def _verdict(forms: Forms, found: Judgement, asked: Asked) -> str:
-    fits = f"{found.fits:,} of {found.orders:,} fit"
-    if found.verdict == NONE:
+    fits, judged = f"{found.fits:,} of {found.orders:,} fit", found.judged()
+    if judged.is_good:
+        return f"{SUPPORTED}, {fits}"
+    if judged.wrong:
         return f"refuted, {_refutation(forms, found, asked)}; no candidate holds"
     open_parts = ", ".join(forms.parts[part] for part in found.open_parts)
     if found.verdict == AGREED:
         return f"{fits}; {len(found.candidates)} candidates remain and all agree but for: {open_parts}"
     if found.verdict == UNDECIDED:
         return f"undecided, {fits}; {len(found.candidates)} candidates remain, which differ on: {open_parts}"
-    if found.verdict == COMPATIBLE:
-        return _compatible(found, asked, fits)
-    return f"supported, {fits}"
+    return _compatible(found, asked, fits)
 
 
 def _compatible(found: Judgement, asked: Asked, fits: str) -> str:

@@ -82,7 +82,7 @@ def verifications(data_dir: Path) -> list[Verified]:
     for line in lines:
         try:
             found.append(msgspec.json.decode(line, type=Verified))
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             continue
     return found
 

@@ -76,7 +76,7 @@ def read_manifest(release: Path) -> Manifest | None:
     """Return the manifest of a release folder, None where there is none that can be read."""
     try:
         return msgspec.json.decode((release / MANIFEST).read_bytes(), type=Manifest)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

@@ -122,7 +122,7 @@ def copies(data_dir: Path) -> list[Copy]:
         return msgspec.json.decode(_file(data_dir).read_bytes(), type=list[Copy])
     except FileNotFoundError:
         return []
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return [Copy(f"whatever {_file(data_dir)} named, which cannot be read", "", "")]
 
 
