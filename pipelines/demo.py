@@ -1,7 +1,8 @@
 """The demo: the whole job on the sandbox, for a first look at a fresh clone.
 
 Four nights of one world, by a clock shifted to its time: orders and prices change after they were fetched, a store
-gets another name, webhooks come in, a day is closed and restated, control totals tie and one does not. Uses the
+gets another name, webhooks come in, a day is closed and restated, control totals tie and one does not, statements of a
+platform and its payouts are imported. Uses the
 packages of a real run; only the service is a stand-in: the sandbox signs and sends webhooks, and the receiver is
 `ordermart webhooks serve` in a process of its own. What it leaves are ordinary data and settings, `demo.toml` in the
 data folder.
@@ -31,6 +32,7 @@ from pipelines.finance.released import released
 from pipelines.ingest.lock import run_lock
 from pipelines.ledger import Ledger, import_totals
 from pipelines.ledger.decisions import current_user
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.record import NIGHT
 from pipelines.report.outcomes import summary
 from pipelines.report.page.morning import PAGE
@@ -41,6 +43,7 @@ from pipelines.sandbox.process import Sandbox, serving
 from pipelines.sandbox.story import FEE
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import SettingsError, load_settings
+from pipelines.settlements import import_bank, import_statements, read_mapping
 from pipelines.vault import new_key_file
 from pipelines.verdict import Exit
 
@@ -178,6 +181,11 @@ _CONTROL_TOTALS = """
     select business_date, store_id, sum(order_count), sum(total_price) from mart.daily_store_sales
     where sale_class = 'counted' and business_date < ? group by all order by 3 desc, 1, 2 limit 3
 """
+_SETTLED = """
+    select order_id, store_id, business_date, currency, total_price from mart.orders
+    where platform = ? and sale_class = 'counted' and total_price > 0 and business_date < ?
+    order by business_date, order_id
+"""
 _LAST_DAY = "select max(business_date) from mart.orders where sale_class = 'counted' and business_date < ?"
 _LOST = 0.02  # share of the webhooks that are never sent: only the random sample finds those changes
 _PATIENCE_SECONDS = 120.0
@@ -216,6 +224,8 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
                 )
             if len(nights) > 1 and state.night == _CLOSING:
                 close_the_books(settings, now)
+            if len(nights) > 1 and state.night == _VERIFYING:
+                settle(settings, now)
     typer.echo("\n".join(summary(settings, run)))
     typer.echo(
         f"\nTook {time.monotonic() - started:.1f} s. Faults were planted: {settings.data_dir}/sandbox/truth.json"
@@ -308,6 +318,23 @@ def close_the_books(settings: Settings, now: dt.datetime) -> None:
         with run_lock(settings.data_dir, "ordermart demo"):
             reason = "the demo closes a day whose orders still change"
             closing.close(settings, one_day(str(found[0])), None, exceptions=reason, user=current_user(""))
+
+
+def settle(settings: Settings, now: dt.datetime) -> None:
+    """Import a platform's statements of the weeks before `now`, and the bank's file of its payouts."""
+    with released(settings) as release:
+        orders = release.con.execute(_SETTLED, [story.SETTLED, now.date()]).fetchall()
+    statement, bank = story.statements(orders)
+    if not statement:
+        return
+    texts = {f"{story.SETTLED}.toml": story.MAPPING, "statements.csv": statement, "bank.csv": bank}
+    mapping, *files = (folder(settings) / name for name in texts)
+    for name, text in texts.items():
+        write_whole(folder(settings) / name, text.encode())
+    read = read_mapping(mapping)
+    with run_lock(settings.data_dir, "ordermart demo"):
+        import_statements(signing_ledger(settings), files[0], read)
+        import_bank(signing_ledger(settings), files[1], read)
 
 
 class DeliveryError(Exception):

@@ -4,14 +4,18 @@ A store closes for a few days and another gets a new name, an order is sent twic
 corrected, an order of a closed day is amended; a menu has a field that the interface does not show, tips of the iOS app
 are paid apart, and orders by phone have a fee that no field states. One order is under way during a night. Days are
 counted back from the last day with orders.
+
+Orders of the Android app are settled by weekly statements, in which one order is missing, one is settled twice and one
+has too much commission; the rate of the busiest store rises in the last week, and the second payout never arrives.
 """
 
 from __future__ import annotations
 
 import bisect
 import datetime as dt
+from collections import Counter, defaultdict
 from dataclasses import replace
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +35,33 @@ _AFTER_NIGHT = dt.timedelta(hours=10)
 _HOUR = dt.timedelta(hours=3, minutes=15)  # of the first night
 _LATER = dt.timedelta(minutes=2)
 _UNDER_WAY = dt.timedelta(minutes=12)
+
+_RATES = Decimal("0.15"), Decimal("0.18"), Decimal("0.30")  # usual, risen, wrong
+_FEWEST = 20  # orders of which a statement is made
+_CENT = Decimal("0.01")
+SETTLED = "android"
+MAPPING = """\
+platform = "android"
+orders = { platform = ["android"] }
+[line]
+statement = "payout"
+payout = "payout"
+store = "shop"
+order = "order"
+date = { column = "date", form = "%Y-%m-%d" }
+type = "order"
+currency = { column = "currency" }
+[components]
+gross = "+total"
+commission = "-commission"
+[check]
+net = "+net"
+[bank]
+date = { column = "Booking date", form = "%Y-%m-%d" }
+amount = "+Amount"
+text = "Remittance"
+payout = '(PO-\\d{6})'
+"""
 
 Drawn = list[tuple[int, int]]  # when an order is placed, in seconds, and the place of its store
 
@@ -90,6 +121,36 @@ def night(until: dt.date, number: int) -> dt.datetime:
 def unstated(platform: str, tip: Decimal) -> Decimal:
     """Return what no field states of the total of an order: the fee by phone, and that the iOS app's tip is not in."""
     return FEE if platform == "phone" else -tip if platform == "ios" else Decimal(0)
+
+
+def statements(orders: Sequence[tuple[int, int, dt.date, str, Decimal]]) -> tuple[str, str]:
+    """Return statement and bank file, CSV, of whole weeks of orders: id, store, day, currency and total of each."""
+    if len(orders) < _FEWEST:
+        return "", ""
+    first = orders[0][2]
+    weeks = (orders[-1][2] - first).days // 7
+    ((busiest, _),) = Counter(order[1] for order in orders).most_common(1)
+    third = len(orders) // 3
+    wrong = next((place for place, order in enumerate(orders[third:], third) if order[1] == busiest), third)
+    lines = ["payout,shop,order,date,currency,total,commission,net"]
+    paid = defaultdict[int, Decimal](Decimal)
+    for place, (order_id, store_id, day, currency, total) in enumerate(orders):
+        week = (day - first).days // 7
+        is_risen = store_id == busiest and week == weeks - 1
+        rate = _RATES[2] if place == wrong else _RATES[is_risen]
+        commission = (total * rate).quantize(_CENT, ROUND_HALF_UP)
+        net = total - commission
+        cells = f"PO-{week + 1:06d},{store_id},{order_id},{day},{currency},{total:.2f},{commission},{net:.2f}"
+        count = 0 if place == 0 or week >= weeks else 1 + (place == 1)
+        lines += [cells] * count
+        paid[week] += count * net
+    bank = ["Booking date,Amount,Remittance"]
+    bank += [
+        f"{first + dt.timedelta(days=7 * week + 9)},{paid[week]:.2f},Payout PO-{week + 1:06d}"
+        for week in range(weeks)
+        if week != 1
+    ]
+    return "\n".join(lines), "\n".join(bank)
 
 
 def other_number(phone: str) -> str:

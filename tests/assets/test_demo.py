@@ -26,17 +26,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 EMPTY = {
     "audit.pending_restatements": "a run records what is pending in the ledger before it ends",
     "meta.models": "its settings name no tables of its own",
-    **dict.fromkeys(
-        (
-            "audit.settlement_breaks",
-            "mart.order_settlements",
-            "mart.payouts",
-            "mart.settlement_lines",
-            "mart.settlement_matches",
-            "mart.settlement_statements",
-        ),
-        "it has no statements of a platform",
-    ),
 }
 
 
@@ -106,6 +95,8 @@ def test_no_table_is_empty(release: duckdb.DuckDBPyConnection) -> None:
 
 
 TIES = "count(*) filter (tie_out_status = 'tied') = 2 and count(*) filter (tie_out_status = 'variance') = 1"
+SETTLED = "count(*) filter (settlement_state = 'settled')"
+FAULTS = ["never_settled", "not_at_bank", "settled_twice", "wrong_commission"]
 FIRST = "(select min(store_id) from core.stores)"
 
 
@@ -123,6 +114,15 @@ FIRST = "(select min(store_id) from core.stores)"
         ("an order is sent twice", "select count(*) >= 1 from audit.possible_duplicate_orders"),
         ("a phone number is corrected", "select count(*) = 1 from audit.personal_data_changes"),
         ("a store pauses", "select max(day_count) >= 2 from audit.inactive_periods"),
+        ("statements settle most orders", f"select {SETTLED} > 20 from mart.order_settlements"),
+        (
+            "and have four faults",
+            f"select list_sort(list(break_kind::varchar)) = {FAULTS} from audit.settlement_breaks",
+        ),
+        (
+            "one payout is missing",
+            "select count(*) = 1 from mart.payouts where payout_state = 'not_at_bank' and is_due",
+        ),
         ("the world's time", "select max(last_observed_at) between '2026-10-30' and '2026-10-31' from audit.loads"),
     ],
 )
@@ -151,6 +151,8 @@ def test_other_commands_and_the_next_night(ordermart: Ordermart, played: Path) -
     assert (built.returncode, "unmapped" in built.stdout) == (0, False), built.stderr
     assert "tables changed" in built.stdout
     assert ordermart("reconcile", config=config).returncode == 3
+    assert "Open breaks: 4" in (listed := ordermart("settlements", "list", config=config).stdout), listed
+    assert "not at the bank, overdue" in ordermart("explain", "payout", "PO-000002", config=config).stdout
     status = ordermart("status", config=config)
     assert "2026-10-30" in status.stdout, status.stdout + status.stderr
     run = ordermart("run", "--due", config=config)

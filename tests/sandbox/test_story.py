@@ -114,3 +114,21 @@ def test_two_rules_and_a_fee(world: World) -> None:
         rest += order["discount"] + order["loyalty_discount"]
         expected = {"phone": story.FEE, "ios": -order["tip"]}.get(order["platform"], Decimal(0))
         assert Decimal(rest) == expected
+
+
+def test_statements_have_each_fault_once() -> None:
+    """One order is missing, one is there twice, one has too much commission; the bank lacks the second payout."""
+    start = dt.date(2026, 9, 6)
+    orders = [
+        (number, 1 + number % 2, start + dt.timedelta(days=number), "EUR", Decimal("10.01")) for number in range(30)
+    ]
+    statement, bank = story.statements(orders)
+    rows = [line.split(",") for line in statement.splitlines()[1:]]
+    assert [int(row[2]) for row in rows] == [1, 1, *range(2, 28)]
+    assert [int(row[2]) for row in rows if row[6] == "3.00"] == [10]
+    assert {row[6] for row in rows if row[1] == "1" and row[0] == "PO-000004"} == {"1.80"}
+    assert all(Decimal(row[5]) - Decimal(row[6]) == Decimal(row[7]) for row in rows)
+    paid = {line.rpartition(" ")[2]: Decimal(line.split(",")[1]) for line in bank.splitlines()[1:]}
+    net = {payout: sum(Decimal(row[7]) for row in rows if row[0] == payout) for payout in {row[0] for row in rows}}
+    assert paid == {payout: amount for payout, amount in net.items() if payout != "PO-000002"}
+    assert story.statements(orders[:5]) == ("", "")
