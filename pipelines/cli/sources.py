@@ -79,7 +79,7 @@ def _add_command(kind: str, documents: str) -> None:
                 say(backfilled(done))
                 verdicts: Mapping[str, int] = done.verdicts
             else:
-                summary = land_files(settings, vault, kind, **asked._asdict(), progress=progress)
+                summary = land_files(settings, vault, kind, asked, progress)
                 say(landed(summary))
                 verdicts = summary.counts
         # What was landed before, and skipped now, has no verdict.

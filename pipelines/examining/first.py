@@ -198,7 +198,7 @@ async def _documents(
 
 def _clock(fetched: Fetched, found: Examined) -> None:
     try:
-        skew = fetched.fetched_at - email.utils.parsedate_to_datetime(fetched.headers.get("date") or "")
+        skew = fetched.fetched_at - email.utils.parsedate_to_datetime(fetched.date)
     except (TypeError, ValueError):
         found.add("clock", "ok", "the service sends no date to compare with.")
         return

@@ -55,11 +55,10 @@ class KnownOrder:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An order to request: its tier, and since when it is due."""
+    """An order to request, and its tier."""
 
     id: int
     tier: Tier
-    due_since: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ def plan(
         due[tier] += 1
         changing = order.created_at is None or now - order.created_at <= still_changing
         urgency = (-_RANK[tier], changing, (now - since) / interval, -order.id)
-        entry = (urgency, Planned(order.id, tier, min(since, now)))
+        entry = (urgency, Planned(order.id, tier))
         if len(chosen) < limit:
             heapq.heappush(chosen, entry)
         elif chosen:

@@ -239,9 +239,12 @@ class StoreRecords:
         store = settings.partner.store
         self._menus = store.menu_id_pointers
         self._fields = {
-            "name_pointer": (store.name_pointer, _is_name),
+            "name_pointer": (store.name_pointer, lambda value: isinstance(value, str) and bool(value.strip())),
             "timezone_pointer": (store.timezone_pointer, _is_zone),
-            "currency_pointer": (store.currency_pointer, _is_currency),
+            "currency_pointer": (
+                store.currency_pointer,
+                lambda value: isinstance(value, str) and bool(_CURRENCY.fullmatch(value)),
+            ),
         }
         self.count = 0
         self._found: Counter[str] = Counter()
@@ -314,10 +317,6 @@ def _members(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                     yield f"/{name}/{inner}", inside
 
 
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
 def _is_zone(value: object) -> bool:
     if not isinstance(value, str) or not value:
         return False
@@ -326,7 +325,3 @@ def _is_zone(value: object) -> bool:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
-
-
-def _is_currency(value: object) -> bool:
-    return isinstance(value, str) and bool(_CURRENCY.fullmatch(value))

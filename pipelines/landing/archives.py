@@ -68,21 +68,13 @@ def checked(asked: Asked) -> Asked:
 
 
 def land_files(
-    settings: Settings,
-    vault: Vault,
-    kind: str,
-    paths: Iterable[Path],
-    *,
-    observed_at: dt.datetime | None = None,
-    observed_at_pointer: str = "",
-    documents_pointer: str = "",
-    progress: Progress | None = None,
+    settings: Settings, vault: Vault, kind: str, asked: Asked, progress: Progress | None = None
 ) -> LoadSummary:
-    """Land files as one load of an archive, read as Asked says; `progress` gets (kind, documents, 0).
+    """Land files as one load of an archive; `progress` gets (kind, documents, 0).
 
     Raise LandingError when a file cannot be read or a pointer leads nowhere in any document.
     """
-    asked = checked(Asked(list(paths), observed_at, observed_at_pointer, documents_pointer))
+    asked = checked(asked)
     tell = progress or (lambda *_: None)
     note_formats(settings.data_dir)
     with Load(settings, vault, kind, "archive") as load:

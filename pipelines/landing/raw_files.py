@@ -241,8 +241,7 @@ def check_raw(data_dir: Path, *, hashes: bool = False) -> None:
             new.append(path)
         elif path in observed:  # the loss of documents may have been accepted
             wrong[_name(data_dir, path)] = "missing"
-    if damaged := {name: why for name, why in wrong.items() if why}:
-        raise _damaged(damaged)
+    _raise_damage(wrong)
     if new:
         note_files(data_dir, new)
 
@@ -251,9 +250,7 @@ def check_files(data_dir: Path, paths: Iterable[Path]) -> None:
     """Raise RawDamageError where one of these files is missing or does not have the hash that was noted."""
     noted = checksums(data_dir)
     names = {_name(data_dir, path) for path in paths}  # one that is not noted: its load was killed, a build notes it
-    wrong = {name: fault(data_dir / name, noted[name], reads=True) for name in names & noted.keys()}
-    if damaged := {name: why for name, why in wrong.items() if why}:
-        raise _damaged(damaged)
+    _raise_damage({name: fault(data_dir / name, noted[name], reads=True) for name in names & noted.keys()})
 
 
 @contextmanager
@@ -262,7 +259,7 @@ def naming_damage(data_dir: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise _damaged({_name(data_dir, path): _short(error)}) from None
+        _raise_damage({_name(data_dir, path): _short(error)})
 
 
 def checksums(data_dir: Path) -> Sums:
@@ -270,15 +267,16 @@ def checksums(data_dir: Path) -> Sums:
     return {name: noted for name, noted in read_inventory(data_dir).files.items() if name.startswith(_AREAS)}
 
 
-def _damaged(wrong: dict[str, str]) -> RawDamageError:
-    """Return the error that names the faulty files."""
-    named = [f"{name} ({why})" for name, why in sorted(wrong.items())]
+def _raise_damage(wrong: dict[str, str]) -> None:
+    """Raise the error that names the faulty files, those with a reason; without any, do nothing."""
+    if not (named := [f"{name} ({why})" for name, why in sorted(wrong.items()) if why]):
+        return
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    return RawDamageError(
+    raise RawDamageError(
         f"raw files are damaged: {', '.join(named[:_NAMED])}{more}. Restore them from a backup; to go on without them "
         'for good, remove them and run `ordermart inventory --accept "REASON"`. Until then the last release stays '
         "current; what is fetched is landed all the same"
-    )
+    ) from None
 
 
 def _name(data_dir: Path, path: Path) -> str:
@@ -294,4 +292,4 @@ def _unreadable(path: Path) -> str:
 
 
 def _short(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__

@@ -27,7 +27,7 @@ import msgspec
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pipelines.settings.kinds import Kind
 
@@ -62,14 +62,12 @@ class _Response:
 class Fetched(_Response):
     """The response for one id: status 200 with a body, or 404 without one.
 
-    With `oversize` the body is cut just above the limit. `headers` has those that are safe to keep: content-type, etag,
-    last-modified, date.
+    A body above the limit is cut just there. `date` is the header of this name: the service's clock.
     """
 
     status: int
     body: builtins.bytes = field(repr=False)
-    oversize: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    date: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +90,7 @@ class Answer:
     body: bytes = field(repr=False)
     ms: float
     oversize: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    date: str = field(default="", repr=False)
     links: tuple[str, ...] = field(default=(), repr=False)
 
 

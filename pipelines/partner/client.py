@@ -112,7 +112,7 @@ class PartnerClient:
         if isinstance(end, RequestError):
             raise RequestFailed(Failed(**asked, code=end.code, reason=end.reason, bytes=end.bytes))
         body = self._record(end.body) if kind == "stores" else end.body
-        return Fetched(**asked, body=body, bytes=len(end.body), oversize=end.oversize, headers=end.headers)
+        return Fetched(**asked, body=body, bytes=len(end.body), date=end.date)
 
     async def list_stores(self) -> AsyncGenerator[list[bytes]]:
         """Yield the stores page by page (interface section 4.2), each record as its own JSON text.

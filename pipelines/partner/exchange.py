@@ -19,7 +19,7 @@ from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import is_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Mapping
+    from collections.abc import AsyncIterable
 
     from pipelines.partner.pacing import Clock
 
@@ -63,7 +63,6 @@ async def read_body(response: httpx.Response, encoding: str, limit: int) -> tupl
 
 ASK_FOR_JSON = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "ordermart"}
 
-KEPT_HEADERS = ("content-type", "etag", "last-modified", "date")
 _OK, _CREATED, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY = 200, 201, 401, 404, 429
 _REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
 _REDIRECTS = range(300, 400)
@@ -153,7 +152,7 @@ async def _answer(
             body=body,
             ms=ms,
             oversize=oversize,
-            headers=_kept(headers),
+            date=headers.get("date", ""),
             links=tuple(response.headers.get_list("link")) if "link" in headers else (),
         )
     finally:
@@ -174,7 +173,7 @@ async def _not_ok(
         recorder.behaviour.record(clock.now(), recorder.operation, "retry_after", str(status), retry_after)
     ms = _since(clock, began)
     if status in (_UNAUTHORIZED, _NOT_FOUND):
-        return Answer(status=status, body=b"", ms=ms, headers=_kept(headers))
+        return Answer(status=status, body=b"", ms=ms, date=headers.get("date", ""))
     if status in _REDIRECTS:
         code, reason = "redirect", f"the service redirects ({status}): set base_url to the final address"
     elif status == _TOO_MANY:
@@ -236,10 +235,6 @@ def _is_json_type(content_type: str | None) -> bool:
         return True
     media = content_type.partition(";")[0].strip().lower()
     return media in {"application/json", "text/json"} or media.endswith("+json")
-
-
-def _kept(headers: dict[str, str]) -> Mapping[str, str]:
-    return {name: headers[name] for name in KEPT_HEADERS if name in headers}
 
 
 def _since(clock: Clock, began: float) -> float:

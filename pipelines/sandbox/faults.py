@@ -54,7 +54,7 @@ def plan_faults(seed: int, kind: str, ids: Sequence[int], share: float) -> dict[
         return {}
     rng = Rng(seed, "faults", kind)
     count = max(1, int(share * len(ids) + 0.5))
-    turns = itertools.cycle(rng.shuffled(list(_PLANTERS[kind])))
+    turns = itertools.cycle(rng.shuffled(list(PLANTERS[kind])))
     return dict(zip(rng.shuffled(ids)[:count], turns, strict=False))
 
 
@@ -63,7 +63,7 @@ def plant(seed: int, kind: str, document_id: int, fault: str, document: dict[str
 
     The same fault comes to the same place whenever the document is shown.
     """
-    pointer, spoil = _PLANTERS[kind][fault](Rng(seed, "fault", kind, document_id), document)
+    pointer, spoil = PLANTERS[kind][fault](Rng(seed, "fault", kind, document_id), document)
     return Fault(kind, document_id, fault, pointer), spoil
 
 
@@ -331,6 +331,4 @@ _MENU_PLANTERS: dict[str, Planter] = {
     "invalid_utf8": _at(lambda rng, menu: ("/menu/name", f"{_product(rng, menu)}/name"), _invalid_utf8),
 }
 
-ORDER_FAULTS = tuple(_ORDER_PLANTERS)
-MENU_FAULTS = tuple(_MENU_PLANTERS)
-_PLANTERS = {"orders": _ORDER_PLANTERS, "menus": _MENU_PLANTERS}
+PLANTERS = {"orders": _ORDER_PLANTERS, "menus": _MENU_PLANTERS}

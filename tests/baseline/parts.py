@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 
 from pipelines import clock
+from pipelines.landing import Asked as Files
 from pipelines.landing import land_files
 from pipelines.listening import claimed
 from pipelines.settings import load_settings
@@ -74,9 +75,9 @@ def chipotle(folder: Path) -> Facts | None:
     environ = {"ORDERMART_VAULT__KEY_FILE": str(folder / "keys.json"), "ORDERMART_WAREHOUSE__THREADS": "1"}
     chosen = load_settings(file, environ)
     with open_vault(chosen) as vault:
-        land_files(chosen, vault, "stores", [SHARED / "chipotle" / "stores.json"])
-        land_files(chosen, vault, "menus", sorted((SHARED / "chipotle" / "menus").iterdir()))
-        land_files(chosen, vault, "orders", [SHARED / "chipotle" / "orders.ndjson"])
+        land_files(chosen, vault, "stores", Files([SHARED / "chipotle" / "stores.json"]))
+        land_files(chosen, vault, "menus", Files(sorted((SHARED / "chipotle" / "menus").iterdir())))
+        land_files(chosen, vault, "orders", Files([SHARED / "chipotle" / "orders.ndjson"]))
     build(chosen)
     publish(chosen)
     return release(chosen.data_dir, "chipotle")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from pipelines.sandbox.faults import MENU_FAULTS, ORDER_FAULTS, Fault
+from pipelines.sandbox.faults import PLANTERS, Fault
 from pipelines.sandbox.world import Config, World
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_the_share_is_that_of_the_flag() -> None:
     orders = Counter(entry.fault for entry in TRUTH if entry.kind == "orders")
     assert orders.total() == 1500
     assert set(orders.values()) == {100}
-    assert {entry.fault for entry in TRUTH if entry.kind == "menus"} == set(MENU_FAULTS)
+    assert {entry.fault for entry in TRUTH if entry.kind == "menus"} == PLANTERS["menus"].keys()
     assert len({(entry.kind, entry.id) for entry in TRUTH}) == len(TRUTH)
     assert len(World(Config(orders=10, stores=2, faults=0.0001)).truth()) == 2
     assert CLEAN.truth() == []
@@ -104,8 +104,7 @@ def test_documents_without_a_fault_are_whole() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "fault"),
-    [("orders", fault) for fault in ORDER_FAULTS if fault not in BROKEN_TEXT]
-    + [("menus", fault) for fault in MENU_FAULTS if fault not in BROKEN_TEXT],
+    [(kind, fault) for kind, planters in PLANTERS.items() for fault in planters if fault not in BROKEN_TEXT],
 )
 def test_a_fault_is_where_the_truth_says(kind: str, fault: str) -> None:
     """The document differs from the same one of a world without faults at the pointer, and hardly anywhere else."""
@@ -202,7 +201,7 @@ def test_the_truth_file_is_what_is_served(client: httpx.Client, files: Path) -> 
     world = World(Config(orders=300, stores=6, faults=0.1))
     listed = [Fault(**json.loads(line)) for line in (files / "truth").read_text().splitlines()]
     assert listed == world.truth()
-    assert len({entry.fault for entry in listed if entry.kind == "orders"}) == len(ORDER_FAULTS)
+    assert len({entry.fault for entry in listed if entry.kind == "orders"}) == len(PLANTERS["orders"])
     for entry in listed:
         body = client.get(f"/v1/partner_developers/{entry.kind}/{entry.id}").content
         assert body == served(world, entry)

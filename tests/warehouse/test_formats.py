@@ -16,7 +16,7 @@ import pytest
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import COPY, INVENTORY
-from pipelines.landing import FORMATS, land_files, merge_days, migrate, raw_files
+from pipelines.landing import FORMATS, Asked, land_files, merge_days, migrate, raw_files
 from pipelines.ledger import ledger_of, verify
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
@@ -75,7 +75,7 @@ def test_new_folder_is_not_called_older(tmp_path: Path) -> None:
         (settings.data_dir / name).unlink()
     (tmp_path / "orders.ndjson").write_text('{"id": 1}\n', encoding="utf-8")
     with open_vault(settings) as vault:
-        land_files(settings, vault, "orders", [tmp_path / "orders.ndjson"])
+        land_files(settings, vault, "orders", Asked([tmp_path / "orders.ndjson"]))
     assert json.loads((settings.data_dir / "format.json").read_text()) == FORMATS
     assert migrate(settings.data_dir) == []
 
