@@ -159,20 +159,22 @@ def explain_payout(settings: Settings, payout_ref: str) -> list[str]:
 
 def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
     key = [payout["platform"], payout["payout_ref"], payout["currency"]]
-    where = "where platform = ? and payout_ref = ? and currency = ?"
+    where = "where lines.platform = ? and payout_ref = ? and settled_currency = ? group by all order by all"
     for each in records(
         con,
-        f"select component, sum(amount) as amount from mart.settlement_lines {where} group by all order by all",
+        f"select component, lines.currency, sum(amount) as amount from mart.settlement_lines as lines {where}",
         key,
     ):
-        yield f"  {each['component']:<20}{money(each['amount'], payout['currency']):>16}"
-    yield f"  {'sum':<20}{money(payout['stated_amount'], payout['currency']):>16}"
+        of = f" {each['currency']}" if each["currency"] != payout["currency"] else ""
+        yield f"  {each['component']:<20}{money(each['amount'], each['currency']):>16}{of}"
+    sums = {"carried": "carried_amount", "sum": "stated_amount", "bank": "bank_amount", "bank fee": "bank_fee_amount"}
+    for name, column in sums.items():
+        if payout[column] or name == "sum":
+            yield f"  {name:<20}{money(payout[column], payout['currency']):>16}"
     for each in records(
         con,
-        "select matches.match_state, count(distinct matches.match_id) as match_count, sum(lines.amount) as amount "
-        f"from mart.settlement_lines as lines inner join mart.settlement_matches as matches using (match_id) "
-        f"{where.replace('where platform', 'where lines.platform').replace('and currency', 'and lines.currency')} "
-        "group by all order by all",
+        "select match_state, count(distinct match_id) as match_count, sum(settled_amount) as amount "
+        f"from mart.settlement_lines as lines inner join mart.settlement_matches as matches using (match_id) {where}",
         key,
     ):
         amount = f"{money(each['amount'], payout['currency']):>16}"
@@ -198,7 +200,7 @@ def order_settlements(con: duckdb.DuckDBPyConnection, order_id: int) -> Iterator
             "and lines.statement_ref is not distinct from statements.statement_ref "
             "and lines.currency = statements.currency "
             "left join mart.payouts as payouts on lines.platform = payouts.platform "
-            "and lines.payout_ref = payouts.payout_ref and lines.currency = payouts.currency "
+            "and lines.payout_ref = payouts.payout_ref and lines.settled_currency = payouts.currency "
             "where lines.platform = ? and (matches.order_id = ? or lines.order_id = ? or matches.match_id = ?) "
             "order by lines.entry_no, lines.source_row, lines.component limit 100",
             [each["platform"], order_id, order_id, each["match_id"] or ""],

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree as ET
-from xml.parsers import expat
 
 import pyarrow as pa
 
@@ -26,8 +25,9 @@ from pipelines.settlements.lines import (
 from pipelines.settlements.mapping import MappingError, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from pipelines.settlements.lines import Records
     from pipelines.settlements.mapping import Bank, Read
 
 CREDITS = pa.schema(
@@ -37,6 +37,7 @@ CREDITS = pa.schema(
         ("bank_date", pa.date32()),
         ("currency", pa.string()),
         ("amount", pa.decimal128(38, 4)),
+        ("fee_amount", pa.decimal128(38, 4)),  # what the bank kept of the payout
     ]
 )
 _MOST_DEPTH = 64
@@ -44,12 +45,13 @@ _DECIMALS = re.compile(r"[0-9]{1,18}(\.[0-9]{1,4})?", re.ASCII)
 
 
 class _Row(NamedTuple):
-    """A row of the bank's file; `text` is where a payout may be named."""
+    """A row of the bank's file; `text` is where a payout may be named, `fee` what the bank kept of it."""
 
     number: int
     day: dt.date
     currency: str | None
     amount: Decimal
+    fee: Decimal
     text: str
 
 
@@ -74,10 +76,7 @@ def read_bank(content: bytes, name: str, read: Read) -> Credits:
     pattern = re.compile(bank.payout)
     named = [(row, found[1]) for row in rows if (found := pattern.search(row.text))]
     table = pa.Table.from_pylist(
-        [
-            dict(zip(CREDITS.names, (row.number, ref, row.day, row.currency, row.amount), strict=True))
-            for row, ref in named
-        ],
+        [dict(zip(CREDITS.names, (row.number, ref, *row[1:-1]), strict=True)) for row, ref in named],
         schema=CREDITS,
     )
     days = [row.day for row in rows]
@@ -88,17 +87,29 @@ def _csv(content: bytes, name: str, bank: Bank, zone: str) -> Iterator[_Row]:
     if bank.date is None or not bank.amount or not bank.text:
         raise MappingError("[bank] needs date, amount and text for a CSV file")
     records = records_of(content, name, bank.encoding, bank.delimiter)
-    day, sign_and_column = day_reader(records, bank.date, name, zone), signed(bank.amount)
-    amount, text = (place_of(records, column, name) for column in (sign_and_column[1], bank.text))
-    read = amount_reader(bank.decimal, bank.thousands)
+    day, text = day_reader(records, bank.date, name, zone), place_of(records, bank.text, name)
+    amount, fee = (_amounts(records, column, name, bank) for column in (bank.amount, bank.fee))
     currency = currency_reader(records, bank.currency, name) if bank.currency else None
     for number, cells in records.rows:
-        found, value = day(number, cells), read(cells[amount], Where(name, number, sign_and_column[1]))
+        found, value = day(number, cells), amount(number, cells)
         if found is None or value is None:
-            column = bank.date.column if found is None else sign_and_column[1]
-            raise Where(name, number, column).refused("is empty")
+            raise Where(name, number, bank.date.column if found is None else bank.amount[1:]).refused("is empty")
         of = currency(number, cells) if currency else None
-        yield _Row(number, found.date(), of, value * sign_and_column[0], cells[text])
+        yield _Row(number, found.date(), of, value, fee(number, cells) or Decimal(0), cells[text])
+
+
+def _amounts(records: Records, stated: str, name: str, bank: Bank) -> Callable[[int, list[str]], Decimal | None]:
+    """Return a function that gives a row's amount in a column with a sign; None if there is none."""
+    if not stated:
+        return lambda _number, _cells: None
+    (sign, column), read = signed(stated), amount_reader(bank.decimal, bank.thousands)
+    place = place_of(records, column, name)
+
+    def amount(number: int, cells: list[str]) -> Decimal | None:
+        value = read(cells[place], Where(name, number, column))
+        return value if value is None else sign * value
+
+    return amount
 
 
 def _camt(content: bytes, name: str) -> Iterator[_Row]:
@@ -111,8 +122,7 @@ def _camt(content: bytes, name: str) -> Iterator[_Row]:
             if (entry.findtext("Sts/Cd") or entry.findtext("Sts") or "").strip() != "BOOK":
                 continue
             where = Where(name, number, "Ntry")
-            sign = -1 if entry.findtext("CdtDbtInd") == "DBIT" else 1
-            amount = sign * _decimal(entry.find("Amt"), where)
+            sign, amount = _sign(entry), _signed(entry, where)
             moved += amount
             details = entry.findall("NtryDtls/TxDtls")
             parts = details if len(details) > 1 else [entry]
@@ -123,27 +133,29 @@ def _camt(content: bytes, name: str) -> Iterator[_Row]:
             if sum(amounts) != amount:
                 raise where.refused("its transactions do not add up to the entry")
             for part, value in zip(parts, amounts, strict=True):
-                yield _Row(number, _day(entry, where), _currency(entry, where), value, " ".join(part.itertext()))
+                fees = [_signed(each, where) for each in part.iterfind(".//Chrgs/Rcrd[ChrgInclInd='true']")]
+                text = " ".join(part.itertext())
+                yield _Row(number, _day(entry, where), _currency(entry, where), value, -sum(fees, Decimal(0)), text)
         balances = {_first_text(each, "Tp/CdOrPrtry/Cd"): each for each in statement.findall("Bal")}
         if {"OPBD", "CLBD"} <= balances.keys():
-            opening, closing = (_balance(balances[kind], Where(name, number, "Bal")) for kind in ("OPBD", "CLBD"))
+            opening, closing = (_signed(balances[kind], Where(name, number, "Bal")) for kind in ("OPBD", "CLBD"))
             if opening + moved != closing:
                 raise SettlementError(f"{name}: opening balance and entries do not add up to the closing balance")
 
 
-def _balance(balance: ET.Element, where: Where) -> Decimal:
-    amount = _decimal(balance.find("Amt"), where)
-    return -amount if balance.findtext("CdtDbtInd") == "DBIT" else amount
+def _sign(element: ET.Element) -> int:
+    return -1 if element.findtext("CdtDbtInd") == "DBIT" else 1
+
+
+def _signed(element: ET.Element, where: Where) -> Decimal:
+    return _sign(element) * _decimal(element.find("Amt"), where)
 
 
 def _decimal(element: ET.Element | None, where: Where) -> Decimal:
     text = (element.text or "").strip() if element is not None else ""
-    try:
-        if _DECIMALS.fullmatch(text):
-            return Decimal(text)
-    except InvalidOperation:
-        pass
-    raise where.refused("has no amount")
+    if not _DECIMALS.fullmatch(text):
+        raise where.refused("has no amount")
+    return Decimal(text)
 
 
 def _day(entry: ET.Element, where: Where) -> dt.date:
@@ -171,32 +183,31 @@ def _first_text(element: ET.Element, *paths: str) -> str:
     return (found.text or "").strip() if found is not None else ""
 
 
+class _Builder(ET.TreeBuilder):
+    """Builds a tree of names without namespace; a document type, and so every entity, is refused."""
+
+    depth = 0
+    name = ""
+
+    def doctype(self, *_: str | None) -> None:
+        raise SettlementError(f"{self.name}: has a document type declaration, which camt.053 never has")
+
+    def start(self, tag: str, attributes: dict[str, str]) -> ET.Element:  # type: ignore[override]
+        self.depth += 1
+        if self.depth > _MOST_DEPTH:
+            raise SettlementError(f"{self.name}: is nested too deeply")
+        return super().start(tag.rpartition("}")[2], attributes)
+
+    def end(self, tag: str) -> ET.Element:
+        self.depth -= 1
+        return super().end(tag.rpartition("}")[2])
+
+
 def _tree(content: bytes, name: str) -> ET.Element:
-    """Return the root of an XML file, names without namespace; any document type, and so every entity, is refused."""
-    builder, depth = ET.TreeBuilder(), 0
-    parser = expat.ParserCreate(namespace_separator=" ")
-
-    def refuse(*_: object) -> None:
-        raise SettlementError(f"{name}: has a document type declaration, which camt.053 never has")
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > _MOST_DEPTH:
-            raise SettlementError(f"{name}: is nested too deeply")
-        builder.start(tag.rpartition(" ")[2], attributes)
-
-    def end(tag: str) -> None:
-        nonlocal depth
-        depth -= 1
-        builder.end(tag.rpartition(" ")[2])
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = builder.data
+    """Return the root of an XML file."""
+    builder = _Builder()
+    builder.name = name
     try:
-        parser.Parse(content, True)  # noqa: FBT003 -- the last piece
-    except expat.ExpatError as error:
-        raise SettlementError(f"{name}, line {error.lineno}: not valid XML") from None
-    return builder.close()
+        return ET.fromstring(content, ET.XMLParser(target=builder))  # noqa: S314 -- the builder refuses document types
+    except ET.ParseError as error:
+        raise SettlementError(f"{name}, line {error.position[0]}: not valid XML") from None

@@ -14,7 +14,7 @@ import io
 import re
 import unicodedata
 import zoneinfo
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pipelines.settlements.mapping import Date, Mapping, Read
 
+BALANCES = ("opening", "paid", "closing")
 _TEXT, _DAY, _NUMBER, _AMOUNT = pa.string(), pa.date32(), pa.int64(), pa.decimal128(38, 4)
 _INSTANT = pa.timestamp("us", tz="UTC")
 LINES = pa.schema(
@@ -46,6 +47,10 @@ LINES = pa.schema(
         ("component", _TEXT),
         ("currency", _TEXT),
         ("amount", _AMOUNT),
+        ("settled_currency", _TEXT),  # that of the payout: `currency` if the row is not converted
+        ("exchange_rate", pa.decimal128(38, 8)),
+        ("settled_amount", _AMOUNT),  # of a converted row the whole row's, on its first line
+        *((name, _AMOUNT) for name in BALANCES),  # of the statement, where the row states them
     ]
 )
 _REF = re.compile(r"[0-9A-Za-z][0-9A-Za-z ._/#:+-]{0,99}", re.ASCII)
@@ -54,6 +59,8 @@ _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 _WHOLE = "[0-9]{1,18}"
 _MOST_NAME = 200
 _MILLE = 3
+_MONEY, _RATE = 4, 8  # decimals at most
+_CENT, _HALF = Decimal("0.01"), Decimal("0.005")  # what rounding an amount changes at most
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
@@ -127,13 +134,13 @@ def place_of(records: Records, column: str, name: str) -> int:
     return records.header.index(column)
 
 
-def amount_reader(decimal: str, thousands: str) -> Callable[[str, Where], Decimal | None]:
+def amount_reader(decimal: str, thousands: str, decimals: int = _MONEY) -> Callable[[str, Where], Decimal | None]:
     """Return a function that reads an amount exactly; None if the cell is empty.
 
-    1.234 is refused unless the mapping states both signs: it is one of two amounts.
+    1.234 is refused unless the mapping states both signs: it is one of two amounts. A rate is only one.
     """
     groups = f"[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+|{_WHOLE}" if thousands else _WHOLE
-    form = re.compile(rf"(-?)({groups})(?:{re.escape(decimal)}([0-9]{{1,4}}))?", re.ASCII)
+    form = re.compile(rf"(-?)({groups})(?:{re.escape(decimal)}([0-9]{{1,{decimals}}}))?", re.ASCII)
     known: dict[str, Decimal | None] = {"": None}
 
     def read(text: str, where: Where) -> Decimal | None:
@@ -145,7 +152,8 @@ def amount_reader(decimal: str, thousands: str) -> Callable[[str, Where], Decima
         found = form.fullmatch(plain) if plain else None
         if plain and not found:
             raise where.refused(f"no amount with decimal {decimal!r} and thousands {thousands!r}")
-        if found and not thousands and len(found[3] or "") == _MILLE and len(found[2]) <= _MILLE:
+        is_money = decimals == _MONEY
+        if found and is_money and not thousands and len(found[3] or "") == _MILLE and len(found[2]) <= _MILLE:
             raise where.refused(f"ambiguous: three digits follow {decimal!r}; state [file] thousands")
         whole = found[2].replace(thousands, "") if found and thousands else found[2] if found else ""
         known[text] = Decimal(f"{found[1]}{whole}.{found[3] or 0}") if found else None
@@ -204,10 +212,9 @@ class _Reader:
 
     def __init__(self, records: Records, name: str, read: Read) -> None:
         self.records, self.name, self.read, self.mapping = records, name, read, read.mapping
-        self.line, self.amount = (
-            self.mapping.line,
-            amount_reader(self.mapping.file.decimal, self.mapping.file.thousands),
-        )
+        self.line, file = self.mapping.line, self.mapping.file
+        self.amount, self.rate = amount_reader(file.decimal, file.thousands), amount_reader(file.decimal, "", _RATE)
+        self.balances: dict[tuple[str | None, str], dict[str, Decimal]] = {}
         self.places = {column: place_of(records, column, name) for column in self._columns()}
         self.currency = currency_reader(records, self.line.currency, name)
         self.bare = _bare(self.mapping)
@@ -215,31 +222,89 @@ class _Reader:
 
     def _columns(self) -> Iterator[str]:
         line, parts = self.line, self.mapping.components
-        for key in ("statement", "payout", "store", "order", "count"):
+        for key in ("statement", "payout", "store", "order", "count", "exchange_rate"):
             if stated := getattr(line, key):
                 yield stated if isinstance(stated, str) else stated.column
-        for key in ("order_date", "ordered_at", "date", "period", "type"):
+        for key in ("order_date", "ordered_at", "date", "period", "type", "settled_currency"):
             if (stated := getattr(line, key)) and not isinstance(stated, str):
                 yield stated.column
         if "values" in parts:
             yield from (str(parts["column"]), signed(str(parts["amount"]))[1])
         else:
             yield from (signed(str(column))[1] for column in parts.values())
-        if self.mapping.check:
-            yield signed(self.mapping.check.net)[1]
+        check = self.mapping.check
+        yield from (signed(each)[1] for each in (check.net, check.settled, *check.balances.values()) if each)
 
     def lines(self) -> pa.Table:
         columns: dict[str, list[Any]] = {field.name: [] for field in LINES}
         lists = list(columns.values())
         for number, cells in self.records.rows:
-            said = self._said(number, cells)
-            for component, amount in self._amounts(number, cells):
-                for values, value in zip(lists, (*said, component, self.currency(number, cells), amount), strict=True):
+            said, currency, amounts = (
+                self._said(number, cells),
+                self.currency(number, cells),
+                self._amounts(number, cells),
+            )
+            settled_currency, rate, settled = self._settled(number, cells, sum(amount for _, amount in amounts))
+            balances = self._balances(number, cells, currency)
+            for place, (component, amount) in enumerate(amounts):
+                of_line = amount if settled is None else 0 if place else settled
+                paid = (settled_currency or currency, rate, of_line, *balances)
+                for values, value in zip(lists, (*said, component, currency, amount, *paid), strict=True):
                     values.append(value)
         _number_settlements(columns, by_event="values" in self.mapping.components)
         if self.line.type is None:
             columns["kind"] = _kinds(columns)
+        self._add_up(columns)
         return pa.table(columns, LINES)
+
+    def _settled(
+        self, number: int, cells: list[str], net: Decimal | int
+    ) -> tuple[str | None, Decimal | None, Decimal | None]:
+        """Return currency, rate and amount that a row is settled in: each row is rounded by itself."""
+        stated = self.line.settled_currency
+        code = cells[self.places[stated.column]].strip() if isinstance(stated, Column) else stated
+        if not code:
+            return None, None, None
+        if not _CURRENCY.fullmatch(code):
+            raise self._where(number, stated).refused("no currency code such as EUR")
+        column, rate, settled = self.line.exchange_rate, None, None
+        if column:
+            where = Where(self.name, number, column)
+            rate = self.rate(cells[self.places[column]], where)
+            if rate is None:
+                raise where.refused("is empty")
+            settled = (net * rate).quantize(_CENT, ROUND_HALF_UP)
+        if check := self.mapping.check.settled:
+            exact, settled = settled and net * rate, self._signed(check, number, cells)  # type: ignore[operator]
+            if settled is None or (exact is not None and abs(settled - exact) > _HALF):
+                raise Where(self.name, number, check[1:]).refused("not what the row comes to at its exchange rate")
+        return code, rate, settled
+
+    def _balances(self, number: int, cells: list[str], currency: str) -> list[Decimal | None]:
+        """Return opening, paid and closing as a row states them; a statement has one of each."""
+        stated = self.mapping.check.balances
+        found = {name: self._signed(column, number, cells) for name, column in stated.items()}
+        known = self.balances.setdefault((self._ref(self.line.statement, number, cells), currency), {})
+        for name, amount in found.items():
+            if amount is not None and known.setdefault(name, amount) != amount:
+                raise Where(self.name, number, stated[name][1:]).refused("another row of the statement has another")
+        return [found.get(name) for name in BALANCES]
+
+    def _add_up(self, columns: dict[str, list[Any]]) -> None:
+        """Refuse a statement whose balances are off by more than the rounding of its amounts can come to."""
+        if not self.mapping.check.balances:
+            return
+        sums: dict[tuple[str | None, str], list[Decimal]] = {}
+        for ref, currency, amount in zip(*(columns[n] for n in ("statement_ref", "currency", "amount")), strict=True):
+            sums.setdefault((ref, currency), []).append(amount)
+        for (ref, currency), amounts in sums.items():
+            said = self.balances[ref, currency]
+            where = f"{self.name}, statement {ref or '(no reference)'}, {currency}"
+            if "paid" not in said:
+                raise SettlementError(f"{where}: no row says what was paid")
+            rounding = said["paid"] + said.get("closing", 0) - said.get("opening", 0) - sum(amounts)
+            if abs(rounding) > _HALF * len(amounts):
+                raise SettlementError(f"{where}: opening and lines do not add up to paid and closing")
 
     def _said(self, number: int, cells: list[str]) -> tuple[Any, ...]:
         """Return what a row says beside its amounts, in the order of LINES."""
@@ -279,10 +344,10 @@ class _Reader:
         else:
             stated = {name: str(column) for name, column in parts.items()}
         amounts = [(name, self._signed(column, number, cells)) for name, column in stated.items()]
-        if self.mapping.check:
-            net = self._signed(self.mapping.check.net, number, cells)
+        if check := self.mapping.check.net:
+            net = self._signed(check, number, cells)
             if net is None or net != sum(amount or 0 for _, amount in amounts):
-                raise Where(self.name, number, self.mapping.check.net[1:]).refused("the row does not add up to it")
+                raise Where(self.name, number, check[1:]).refused("the row does not add up to it")
         found = [(name, amount) for name, amount in amounts if amount]
         return found or [(amounts[0][0], Decimal(0))]
 

@@ -3,10 +3,11 @@
     platform = "dashline"
     orders = { platform = ["dashline"] }
     [file]        names, encoding, delimiter, decimal, thousands, timezone
-    [line]        statement, payout, store, order, order_date, ordered_at, date or period, type, count, currency
+    [line]        statement, payout, store, order, order_date, ordered_at, date or period, type, count, currency,
+                  settled_currency, exchange_rate
     [components]  each component and its column with a sign, or amount, column and values
-    [check]       net
-    [bank]        names, date, amount, currency, text, payout
+    [check]       net, settled; opening, paid, closing
+    [bank]        names, date, amount, fee, currency, text, payout
 
 docs/BOOKS.md describes each key. A column that no key names is not kept.
 """
@@ -51,7 +52,7 @@ class Scope(_Part, frozen=True):
     platform: list[str]
 
 
-class File(_Part, frozen=True):
+class Csv(_Part, frozen=True):
     """How files are named and written."""
 
     names: str = "*.csv"
@@ -59,61 +60,58 @@ class File(_Part, frozen=True):
     delimiter: str = ","
     decimal: Literal[".", ","] = "."
     thousands: Literal["", ".", ",", " ", "'"] = ""
+
+
+class File(Csv, frozen=True):
+    """The platform's files."""
+
     timezone: str = "store"
-
-
-class Text(_Part, frozen=True):
-    """A text: its first group if it has a pattern."""
-
-    column: str
-    pattern: str = ""
-
-
-class Store(_Part, frozen=True):
-    """A store: our id, our name, or an id of the platform's that a file translates by day."""
-
-    column: str
-    file: str = ""
-
-
-class Order(_Part, frozen=True):
-    """An order: its id, or with `digits` a short number that is unique only within a store and a day."""
-
-    column: str
-    pattern: str = ""
-    digits: str = ""
-    within: list[str] = []
-
-
-class Date(_Part, frozen=True):
-    """A day or a time, in the form of strptime."""
-
-    column: str
-    form: str
-
-
-class Period(_Part, frozen=True):
-    """The first and the last day, in one column."""
-
-    column: str
-    form: str
-    split: str
-
-
-class Type(_Part, frozen=True):
-    """Which words of a column mean which kind of row."""
-
-    column: str
-    order: list[str] = []
-    refund: list[str] = []
-    fee: list[str] = []
-    total: list[str] = []
 
 
 class Column(_Part, frozen=True):
     """A column whose value is taken as it is."""
 
     column: str
+
+
+class Text(Column, frozen=True):
+    """A text: its first group if it has a pattern."""
+
+    pattern: str = ""
+
+
+class Store(Column, frozen=True):
+    """A store: our id, our name, or an id of the platform's that a file translates by day."""
+
+    file: str = ""
+
+
+class Order(Text, frozen=True):
+    """An order: its id, or with `digits` a short number that is unique only within a store and a day."""
+
+    digits: str = ""
+    within: list[str] = []
+
+
+class Date(Column, frozen=True):
+    """A day or a time, in the form of strptime."""
+
+    form: str
+
+
+class Period(Date, frozen=True):
+    """The first and the last day, in one column."""
+
+    split: str
+
+
+class Type(Column, frozen=True):
+    """Which words of a column mean which kind of row."""
+
+    order: list[str] = []
+    refund: list[str] = []
+    fee: list[str] = []
+    total: list[str] = []
 
 
 class Line(_Part, frozen=True):
@@ -131,27 +129,35 @@ class Line(_Part, frozen=True):
     period: Period | None = None
     type: str | Type | None = None
     count: str | None = None
+    settled_currency: str | Column | None = None
+    exchange_rate: str = ""
 
 
 class Check(_Part, frozen=True):
-    """Stated sums: every row adds up to its net."""
+    """Stated sums: of every row its net, and that in the currency that it is settled in; of a statement the others."""
 
-    net: str
+    net: str = ""
+    settled: str = ""
+    opening: str = ""
+    paid: str = ""
+    closing: str = ""
+
+    @property
+    def balances(self) -> dict[str, str]:
+        """The columns of what a statement starts from, pays and ends with."""
+        stated = {"opening": self.opening, "paid": self.paid, "closing": self.closing}
+        return {name: column for name, column in stated.items() if column}
 
 
-class Bank(_Part, frozen=True):
+class Bank(Csv, frozen=True, kw_only=True):
     """The columns of the bank's file; of camt.053 only `payout` counts."""
 
     payout: str
-    names: str = "bank.csv"
     date: Date | None = None
     amount: str = ""
+    fee: str = ""
     currency: str | Column | None = None
     text: str = ""
-    encoding: str = ""
-    delimiter: str = ","
-    decimal: Literal[".", ","] = "."
-    thousands: Literal["", ".", ",", " ", "'"] = ""
 
 
 class StoreSpan(msgspec.Struct, frozen=True):
@@ -170,7 +176,7 @@ class Mapping(_Part, frozen=True):
     line: Line
     components: dict[str, str | dict[str, str]]
     file: File = File()
-    check: Check | None = None
+    check: Check = Check()
     bank: Bank | None = None
     due_days: int = 14
 
@@ -239,10 +245,20 @@ def _complaints(mapping: Mapping) -> list[tuple[str, str]]:
         ("[bank] payout", mapping.bank.payout if mapping.bank else ""),
     ):
         found += [(f"{name} pattern", complaint) for complaint in _pattern(pattern)]
-    return found + _components(parts) + ([] if mapping.check is None else _sign("[check] net", mapping.check.net))
+    return found + _components(parts) + _checks(line, mapping.check)
 
 
-def _signs(key: str, part: File | Bank) -> list[tuple[str, str]]:
+def _checks(line: Line, check: Check) -> list[tuple[str, str]]:
+    stated = {"net": check.net, "settled": check.settled, **check.balances}
+    found = [each for name, column in stated.items() if column for each in _sign(f"[check] {name}", column)]
+    if bool(line.settled_currency) != bool(line.exchange_rate or check.settled):
+        found.append(("[line] settled_currency", "needs exchange_rate or [check] settled, and they need it"))
+    if check.balances and (not check.paid or line.settled_currency):
+        found.append(("[check]", "opening and closing need paid, and none of them a settled_currency"))
+    return found
+
+
+def _signs(key: str, part: Csv) -> list[tuple[str, str]]:
     found = []
     if len(part.delimiter) != 1 or part.delimiter in '"\r\n':
         found.append((f"{key} delimiter", "must be one character"))

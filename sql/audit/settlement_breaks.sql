@@ -1,12 +1,13 @@
 -- One row per break of settlements: an order, a line, a period or a payout that does not settle to the cent, or late.
 --
--- Source: mart.order_settlements, mart.settlement_matches, mart.settlement_rates, mart.payouts, and what people decided of them in the ledger.
+-- Source: mart.order_settlements, settlement_matches, settlement_rates, settlement_statements and payouts, and what people
+-- decided of them in the ledger.
 -- Caveats: amounts of kinds are never added up: an order and its line may both have a break.
 --
 -- key: break_key
 --
--- break_key VARCHAR: As it is accepted by: settlement, line, group, period, commission or payout, and which.
--- break_kind ENUM('amount_differs', 'late', 'never_settled', 'not_a_sale', 'not_at_bank', 'not_ours', 'not_stated', 'one_of', 'payout_differs', 'period_differs', 'settled_twice', 'wrong_commission'): never_settled and not_at_bank only once due; late: settled or paid since, but later than due; not_stated: a credit that no statement names; wrong_commission: another than the rate in force; the others as match_state and settlement_state.
+-- break_key VARCHAR: As it is accepted by: settlement, line, group, period, commission, statement or payout, and which.
+-- break_kind ENUM('amount_differs', 'late', 'never_settled', 'not_a_sale', 'not_at_bank', 'not_ours', 'not_stated', 'one_of', 'payout_differs', 'period_differs', 'settled_twice', 'statement_gap', 'statement_rounding', 'wrong_commission'): never_settled and not_at_bank only once due; late: settled or paid since, but later than due; not_stated: a credit that no statement names; wrong_commission: another than the rate in force; statement_gap, statement_rounding: as in mart.settlement_statements; the others as match_state and settlement_state.
 -- platform not null: The platform, as the mapping names it.
 -- order_id null: The order; null if it is not one.
 -- since_date DATE null: The business date of the order, the day of the line, or the last day of the payout.
@@ -65,6 +66,19 @@ commissions as (
         and abs(rows_of.commission_amount - unrounded) > 0.005
 ),
 
+statements as (
+    select
+        unnest(['statement_gap', 'statement_rounding']) as break_kind,
+        concat_ws('/', 'statement:' || entry_no, statement_ref, currency, break_kind)
+            as break_key,
+        platform,
+        cast(null as bigint) as order_id,
+        first_line_date as since_date,
+        currency,
+        unnest([gap_amount, rounding_amount]) as amount,
+    from mart.settlement_statements
+),
+
 payouts as (
     select
         concat_ws('/', 'payout:' || platform, payout_ref, currency) as break_key,
@@ -95,6 +109,8 @@ breaks as (
         from lines
         union all by name
         select * exclude (unrounded) from commissions
+        union all by name
+        from statements where amount <> 0
         union all by name
         from payouts
     )

@@ -16,6 +16,7 @@
 -- ordered_at_local TIMESTAMP null: The order's time, where the statement has that of the store.
 -- window_minutes BIGINT >= 0: How far the order's time may be from ours.
 -- currency not null: The currency of its amounts.
+-- settled_currency VARCHAR: The currency of its payout.
 -- commission_bases DECIMAL(38,4)[]: What a commission may be a share of: gross, items, items less promotions.
 -- commission_amount DECIMAL(38,4): The commission, above zero if it costs; it is in cost_amount.
 with named_stores as (
@@ -79,6 +80,7 @@ select
     -- money
     any_value(lines.order_count) as stated_order_count,
     any_value(lines.currency) as currency,
+    any_value(lines.settled_currency) as settled_currency,
     sum(if(lines.is_sale and lines.is_gross, lines.amount, 0)) as gross_amount,
     -- of refunds and fees also their gross
     sum(

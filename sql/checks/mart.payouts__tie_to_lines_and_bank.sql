@@ -1,17 +1,27 @@
--- Payouts add up to the lines that name them, and to the credits of the bank.
+-- Payouts add up to the lines that name them and what statements carry, to the credits and fees of the bank, and to what is between them.
 -- severity: blocking
 -- scope: all
 with sums as (
-    select platform, payout_ref, 'stated' as side, stated_amount as amount
+    select
+        platform, payout_ref,
+        unnest(['lines', 'bank', 'fee', 'difference', 'carried']) as side,
+        unnest([
+            stated_amount - carried_amount, bank_amount, bank_fee_amount,
+            stated_amount - bank_amount - bank_fee_amount - difference,
+            carried_amount,
+        ]) as amount,
     from mart.payouts
     union all
-    select platform, payout_ref, 'bank', bank_amount from mart.payouts
-    union all
-    select platform, payout_ref, 'stated', -amount
+    select platform, payout_ref, 'lines', -settled_amount
     from mart.settlement_lines
     where payout_ref is not null
     union all
-    select platform, payout_ref, 'bank', -amount from raw.bank_payouts
+    select platform, payout_ref, 'carried', net_amount - paid_amount
+    from mart.settlement_statements
+    where payout_ref is not null
+    union all
+    select platform, payout_ref, unnest(['bank', 'fee']), unnest([-amount, -fee_amount])
+    from raw.bank_payouts
 )
 
 select

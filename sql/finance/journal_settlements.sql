@@ -20,6 +20,8 @@ with lines as (
             else 'refund'
         end as account_class,
         -lines.amount as amount,
+        lines.settled_currency,
+        lines.settled_amount,
     from mart.settlement_lines as lines
     inner join mart.settlement_matches as matches using (match_id)
     left join mart.orders as orders
@@ -56,8 +58,17 @@ debits as (
     from lines
     where account_class <> 'receivable'
     union all
-    select 'settlement', entry_no, line_date, store_id, currency, platform, 'clearing', -amount
+    select
+        'settlement', entry_no, line_date, store_id, currency, platform,
+        if(settled_currency = currency, 'clearing', 'conversion'), -amount,
     from lines
+    union all
+    -- what is converted balances in each currency by itself
+    select
+        'settlement', entry_no, line_date, store_id, settled_currency, platform,
+        unnest(['clearing', 'conversion']), unnest([settled_amount, -settled_amount]),
+    from lines
+    where settled_currency <> currency
     union all
     select
         'settlement', settlements.entry_no, settlements.line_date, settlements.store_id,
@@ -70,7 +81,8 @@ debits as (
     select
         'bank', banks.entry_no, banks.bank_date, null,
         coalesce(banks.currency, payouts.currency, 'XXX'), banks.platform,
-        unnest(['bank', 'clearing']), unnest([banks.amount, -banks.amount]),
+        unnest(['bank', 'bank_fees', 'clearing']),
+        unnest([banks.amount, banks.fee_amount, -banks.amount - banks.fee_amount]),
     from memory.raw.bank_payouts as banks
     left join (
         select platform, payout_ref, any_value(currency) as currency

@@ -39,7 +39,7 @@ last_lines as (
 pairs as (
     select
         pairs.order_id, pairs.match_id, pairs.match_state,
-        rows_of.platform, rows_of.payout_ref, rows_of.line_date, rows_of.currency,
+        rows_of.platform, rows_of.payout_ref, rows_of.line_date, rows_of.settled_currency,
         rows_of.gross_amount, rows_of.refund_amount, rows_of.cost_amount, rows_of.net_amount,
         -- one order, which its settlement names
         pairs.match_state in ('matched', 'settled_twice')
@@ -57,7 +57,7 @@ settled as (
         min(match_state) filter (where is_claim) as match_state,
         min(line_date) filter (where is_claim) as settled_on,
         min(payout_ref) filter (where is_claim) as payout_ref,
-        any_value(currency) filter (where is_claim) as line_currency,
+        any_value(settled_currency) filter (where is_claim) as paid_currency,
         sum(gross_amount) filter (where is_named and is_claim) as settled_amount,
         sum(gross_amount) filter (where is_named and not is_claim)
             as settled_again_amount,
@@ -103,7 +103,7 @@ compared as (
     left join mart.payouts as payouts
         on scopes.platform = payouts.platform
         and settled.payout_ref = payouts.payout_ref
-        and settled.line_currency = payouts.currency
+        and settled.paid_currency = payouts.currency
     where orders.sale_class = 'counted'
 )
 

@@ -1,29 +1,41 @@
 -- One row per payout and currency: stated and at the bank.
 --
--- Source: mart.settlement_lines and the ledger (`ordermart settlements import --bank`).
+-- Source: mart.settlement_lines, mart.settlement_statements and the ledger (`ordermart settlements import --bank`).
 -- Caveats: a bank credit belongs to a payout by its reference alone, never by its amount. Credits of one reference are added up.
 --
 -- key: platform, payout_ref, currency
 --
 -- platform not null: The platform, as the mapping names it.
 -- payout_ref not null: The payout, as statements and bank name it.
--- payout_state ENUM('differs', 'not_at_bank', 'not_stated', 'paid'): paid: the same at the bank. differs: the bank has another amount. not_at_bank: no credit names it. not_stated: no statement names it.
+-- payout_state ENUM('differs', 'not_at_bank', 'not_stated', 'paid'): paid: the same at the bank, with its fee. differs: the bank has another amount. not_at_bank: no credit names it. not_stated: no statement names it.
 -- is_due: Whether the bank's files go on for due_days or more after its last line.
 -- is_late BOOLEAN: Whether the bank booked it more than due_days after its last line.
 -- last_line_date null: The last day of its lines; null if no statement names it.
 -- bank_date DATE null: The last day on which the bank booked a credit that names it.
 -- line_count: Its lines; 0 if no statement names it.
--- currency not null: The currency; of a bank's file that states none, that of the statements.
--- stated_amount DECIMAL(38,4) null: The sum of its lines; null if no statement names it.
+-- currency not null: The currency that it is paid in; of a bank's file that states none, that of the statements.
+-- carried_amount DECIMAL(38,4) null: What its statements state to pay beyond their lines: openings less closings, and rounding.
+-- stated_amount DECIMAL(38,4) null: Its lines and carried_amount; null if no statement names it, as carried_amount.
 -- bank_amount DECIMAL(38,4) null: The credits that name it; null if none does.
--- difference: stated_amount less bank_amount; null without one of them.
+-- bank_fee_amount DECIMAL(38,4) null: What the bank kept of it, as its file states; null if no credit names it.
+-- difference: stated_amount less bank_amount and bank_fee_amount; null without one of them.
 with stated as (
     select
         platform, payout_ref, currency,
         max(line_date) as last_line_date,
-        count(*) as line_count,
-        sum(amount) as stated_amount,
-    from mart.settlement_lines
+        count(line_date) as line_count,
+        sum(carried_amount) as carried_amount,
+        sum(settled_amount) + sum(carried_amount) as stated_amount,
+    from (
+        select
+            platform, payout_ref, settled_currency as currency, line_date, settled_amount,
+            0 as carried_amount,
+        from mart.settlement_lines
+        union all
+        select platform, payout_ref, currency, null, 0, paid_amount - net_amount
+        from mart.settlement_statements
+        where paid_amount is not null
+    )
     where payout_ref is not null
     group by platform, payout_ref, currency
 ),
@@ -41,6 +53,7 @@ credits as (
         coalesce(banks.currency, stated.currency, 'XXX') as currency,
         max(banks.bank_date) as bank_date,
         sum(banks.amount) as bank_amount,
+        sum(banks.fee_amount) as bank_fee_amount,
     from raw.bank_payouts as banks
     left join (
         select platform, payout_ref, any_value(currency) as currency
@@ -64,7 +77,7 @@ select
     case
         when credits.bank_amount is null then 'not_at_bank'
         when stated.stated_amount is null then 'not_stated'
-        when stated.stated_amount = credits.bank_amount then 'paid'
+        when stated.stated_amount = credits.bank_amount + credits.bank_fee_amount then 'paid'
         else 'differs'
     end as payout_state,
     coalesce(
@@ -78,9 +91,11 @@ select
     coalesce(stated.line_count, 0) as line_count,
     -- money
     currency,
+    stated.carried_amount,
     stated.stated_amount,
     credits.bank_amount,
-    stated.stated_amount - credits.bank_amount as difference,
+    credits.bank_fee_amount,
+    stated.stated_amount - credits.bank_amount - credits.bank_fee_amount as difference,
 from stated
 full outer join credits using (platform, payout_ref, currency)
 left join due_days using (platform)

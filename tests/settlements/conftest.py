@@ -27,9 +27,9 @@ TABLES = (
     "audit.settlement_pairs",
     "mart.settlement_lines",
     "mart.settlement_matches",
+    "mart.settlement_statements",
     "mart.payouts",
     "mart.order_settlements",
-    "mart.settlement_statements",
     "mart.settlement_rates",
     "audit.settlement_breaks",
 )
@@ -109,6 +109,7 @@ def books(made: World, tmp_path_factory: pytest.TempPathFactory) -> Books:
         found.statement(name, mapping)
     found.bank("bank.csv", "dashline")
     found.bank("bank.csv", "justly")
+    found.bank("bank.csv", "orderly")
     return found
 
 

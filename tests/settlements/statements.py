@@ -23,6 +23,8 @@ DAYS = 28
 CENT = Decimal("0.01")
 CURRENCIES = ("USD", "GBP", "BRL", "USD")
 RATES = {1: (Decimal("0.15"),) * 2, 2: (Decimal("0.15"), Decimal("0.1825"))}  # by store: until CHANGED, and after
+FX = [Decimal(each) for each in ("0.91234", "0.9251", "0.91875", "0.930118")]  # USD to EUR by week
+CARRIED = [Decimal(each) for each in ("0", "25.00", "-7.35", "12.40", "0")]  # between weeks
 CHANGED = dt.date(2026, 10, 12)
 PLATFORMS = ("dashline", "justly", "ifome", "orderly")
 
@@ -38,7 +40,9 @@ class World:
     cent_wrong: set[int] = field(default_factory=set)
     overcharged: dict[int, Decimal] = field(default_factory=dict)
     late: set[int] = field(default_factory=set)
+    gap: Decimal = Decimal("3.10")  # that the last statement starts from more than the one before left
     payouts: dict[tuple[str, str], str] = field(default_factory=dict)
+    batches: dict[str, list[tuple[Decimal, Decimal, Decimal]]] = field(default_factory=dict)  # net, rate and paid
 
     def of(self, platform: str) -> list[dict[str, Any]]:
         """Return the counted orders of a platform."""
@@ -101,6 +105,7 @@ def _dashline(rng: random.Random, made: World) -> None:
         *("transaction_type", "currency", "customer_name", "order_subtotal", "delivery_fees", "staff_tip"),
         *("merchant_promotions", "adjustment", "commission", "commission_tax", "marketing_fee", "net_total"),
     ]
+    balances = ["opening_balance", "payout_total", "closing_balance"]
     orders = sorted(made.of("dashline"), key=lambda each: each["created_at"])
     excluded = [each for each in made.orders if each["platform"] == "dashline" and each["sale_class"] == "excluded"]
     bank: list[list[Any]] = []
@@ -138,14 +143,18 @@ def _dashline(rng: random.Random, made: World) -> None:
             ]
         rows = [_dashline_row(order, payout, rng.choice(orders)["order_id"], **more) for order, _, _, more in listed]
         made.truth |= {(name, row): (state, ids) for row, (_, state, ids, _) in enumerate(listed, 2)}
-        made.files[name] = _csv(header, rows)
-        net = sum(Decimal(row[-1]) for row in rows)
+        opening, closing = CARRIED[week : week + 2]
+        off = CENT if week == 3 else 0
+        opening += made.gap if week == 3 else 0
+        net = sum(Decimal(row[-1]) for row in rows) + opening - closing - off
+        made.files[name] = _csv([*header, *balances], [[*row, opening, net, closing] for row in rows])
         made.payouts["dashline", payout] = "not_at_bank" if week == 2 else "paid"
         # the missing payout's amount arrives, from somebody else
         text = f"Card terminal, Jane Canary, {net}" if week == 2 else f"DASHLINE INC {payout} THANK YOU"
-        bank.append([f"2026-10-{5 + 7 * week:02d}", net, text])
-    bank.append(["2026-11-30", "-12.00", "Account fee"])
-    made.files["bank.csv"] = _csv(["Booking date", "Amount", "Remittance"], bank)
+        fee = Decimal("0.35") if week == 1 else Decimal(0)
+        bank.append([f"2026-10-{5 + 7 * week:02d}", net - fee, fee, text])
+    bank.append(["2026-11-30", "-12.00", "", "Account fee"])
+    made.files["bank.csv"] = _csv(["Booking date", "Amount", "Fee", "Remittance"], bank)
 
 
 def many(rng: random.Random, count: int, folder: Path) -> list[dict[str, Any]]:
@@ -153,6 +162,8 @@ def many(rng: random.Random, count: int, folder: Path) -> list[dict[str, Any]]:
     orders = [_order(rng, 1_000_000 + 4 * number) for number in range(count)]
     header = world(1).files["transactions_1.csv"].splitlines()[0].split(",")
     rows = [_dashline_row(each, f"PO-{each['created_at'].day:06d}", each["order_id"]) for each in orders]
+    paid = {ref: sum(row[-1] for row in rows if row[0] == ref) for ref in {row[0] for row in rows}}
+    rows = [[*row, 0, paid[row[0]], 0] for row in rows]
     (folder / "dashline.toml").write_bytes((MAPPINGS / "dashline.toml").read_bytes())
     (folder / "transactions_1.csv").write_text(_csv(header, rows), encoding="utf-8")
     return orders
@@ -205,7 +216,7 @@ def _justly(made: World) -> None:
     for week, amount in paid.items():  # one credit for all stores; of the third week one cent short
         made.payouts["justly", f"W{40 + week}"] = "differs" if week == 2 else "paid"
         amount -= CENT if week == 2 else 0  # noqa: PLW2901
-        made.files["bank.csv"] += f"2026-10-{7 + 7 * week:02d},{amount},justly W{40 + week} settlement\r\n"
+        made.files["bank.csv"] += f"2026-10-{7 + 7 * week:02d},{amount},,justly W{40 + week} settlement\r\n"
     header = ["Invoice number", "Restaurant", "Period", "Orders", "Total sales", "Cash orders collected by you"]
     made.files["invoices.csv"] = _csv(
         [*header, "Commission", "VAT on commission", "Refunds", "Net paid to your bank"], rows
@@ -276,13 +287,22 @@ def _orderly(rng: random.Random, made: World) -> None:
         if order["order_id"] in missing:
             continue
         # seconds only: each row reaches the same orders as its own order does
-        rows.append(["B1", order["store_id"], f"{order['created_at']:%Y-%m-%d %H:%M:%S}", order["total_price"], "0.50"])
+        week = (order["created_at"] - START).days // 7
+        batch, rate, fee = f"B{week + 1}", FX[week], Decimal("0.50")
+        paid = _share(order["total_price"] - fee, rate)
+        made.batches.setdefault(batch, []).append((order["total_price"] - fee, rate, paid))
+        at = f"{order['created_at']:%Y-%m-%d %H:%M:%S}"
+        rows.append([batch, order["store_id"], at, order["total_price"], fee, "EUR", rate, paid])
         same = _reached(order, orders, reach)
         settled = {each for each in same if each not in missing}
         state = "matched" if len(same) == 1 else "group" if settled == same else "one_of"
         made.truth["orderly_1.csv", len(rows) + 1] = (state, same)
     made.never_settled |= {each for each in missing if len(_reached(_by_id(orders, each), orders, reach)) == 1}
-    made.files["orderly_1.csv"] = _csv(["Batch", "Location", "Placed at", "Total", "Fee"], rows)
+    header = ["Batch", "Location", "Placed at", "Total", "Fee", "Paid in", "Rate", "Paid"]
+    made.files["orderly_1.csv"] = _csv(header, rows)
+    for batch, parts in made.batches.items():
+        made.payouts["orderly", batch] = "paid"
+        made.files["bank.csv"] += f"2026-11-02,{sum(paid for *_, paid in parts)},,ORDERLY {batch}\r\n"
 
 
 def _by_id(orders: list[dict[str, Any]], order_id: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from pipelines.finance.released import query
@@ -28,11 +29,19 @@ def test_lines_balance_and_settle_what_orders_say(con: duckdb.DuckDBPyConnection
     ]
     assert found("select platform, sum(amount) from debits where account_class = 'clearing' group by all") == [
         *con.execute(
-            "select platform, sum(amount) from (select platform, amount from mart.settlement_lines "
-            "union all select platform, -amount from raw.bank_payouts) group by platform having sum(amount) <> 0 "
-            "order by all"
+            "select platform, sum(amount) from (select platform, settled_amount as amount from mart.settlement_lines "
+            "union all select platform, -amount - fee_amount from raw.bank_payouts) group by platform "
+            "having sum(amount) <> 0 order by all"
         ).fetchall()
     ]
+    assert found("select currency, sum(amount) from debits where account_class = 'conversion' group by all") == [
+        *con.execute(
+            "select currency, sum(amount) from (select unnest([currency, settled_currency]) as currency, "
+            "unnest([amount, -settled_amount]) as amount from mart.settlement_lines "
+            "where currency <> settled_currency) group by all order by all"
+        ).fetchall()
+    ]
+    assert found("select sum(amount) from debits where account_class = 'bank_fees'") == [(Decimal("0.35"),)]
     states = "select count(*) from mart.settlement_matches where match_rule in ('period', 'amount_and_time') and "
     assert con.execute(f"{states} match_state = 'group'").fetchall() > [(10,)]
     assert found("select platform, sum(amount) from debits where account_class = 'unmatched' group by all") == [

@@ -174,3 +174,17 @@ def test_net_is_never_booked_for_gross(con: duckdb.DuckDBPyConnection) -> None:
     ).fetchall()
     assert rows
     assert all(gross > net and gross + refunds + costs == net for gross, refunds, costs, net in rows)
+
+
+def test_a_batch_converted_as_a_whole_differs_from_its_lines(made: World, con: duckdb.DuckDBPyConnection) -> None:
+    """Each row is rounded by itself, as it is paid: most batches converted whole come to another amount."""
+    whole = {
+        batch: (sum((net for net, _, _ in rows), Decimal(0)) * rows[0][1]).quantize(Decimal("0.01"))
+        for batch, rows in made.batches.items()
+    }
+    paid = {batch: sum((amount for *_, amount in rows), Decimal(0)) for batch, rows in made.batches.items()}
+    assert sum(whole[batch] != paid[batch] for batch in paid) > len(paid) / 2
+    found = con.execute(
+        "select payout_ref, currency, stated_amount, payout_state from mart.payouts where platform = 'orderly'"
+    ).fetchall()
+    assert {ref: rest for ref, *rest in found} == {ref: ["EUR", amount, "paid"] for ref, amount in paid.items()}

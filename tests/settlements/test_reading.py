@@ -36,10 +36,16 @@ GOOD = ["R1", "17", "02/10/2026", "sale", "10.00", "1.5", "8.50", "Jane Canary"]
 
 
 def lines(
-    tmp_path: Path, *rows: list[str], file: str = "", line: str = "", sep: str = ",", encoding: str = "utf-8"
+    tmp_path: Path,
+    *rows: list[str],
+    file: str = "",
+    line: str = "",
+    check: str = "",
+    sep: str = ",",
+    encoding: str = "utf-8",
 ) -> Any:
     """Return the lines of a file with these rows."""
-    (tmp_path / "m.toml").write_text(MAPPING.format(file=file, line=line), encoding="utf-8")
+    (tmp_path / "m.toml").write_text(MAPPING.format(file=file, line=line) + check, encoding="utf-8")
     text = "".join(
         sep.join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row) + "\r\n" for row in (HEADER, *rows)
     )
@@ -196,3 +202,46 @@ def test_a_store_is_ours_only_on_its_days(tmp_path: Path) -> None:
     (tmp_path / "stores.csv").write_text("platform_id,store_id,from,to\nA,5,,2026-10-03\nA,6,2026-10-03,\n")
     with pytest.raises(MappingError, match="row 3"):
         lines(tmp_path, changed(Customer="A"), line=line)
+
+
+CONVERTED = 'settled_currency = { column = "Customer" }\nexchange_rate = "Fee"'
+
+
+def test_a_converted_row_is_rounded_by_itself(tmp_path: Path) -> None:
+    """By its rate alone; a row that names no currency is not converted. The whole row is on its first line."""
+    row = changed(Customer="USD", Fee="1.0725", Net="8.9275")
+    found = lines(tmp_path, row, changed(Customer=""), line=CONVERTED)
+    assert [(each["settled_currency"], each["settled_amount"], each["exchange_rate"]) for each in found] == [
+        ("USD", Decimal("9.57"), Decimal("1.0725")),
+        ("USD", Decimal(0), Decimal("1.0725")),
+        ("EUR", Decimal(10), None),
+        ("EUR", Decimal("-1.5"), None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "check", "rows", "said"),
+    [
+        (CONVERTED, "", [changed(Customer="USD", Fee="", Net="10.00")], "row 2, column Fee: is empty"),
+        (CONVERTED, "", [changed(Customer="Jane")], "row 2, column Customer: no currency"),
+        (CONVERTED, 'settled = "+Amount"', [changed(Customer="USD")], "row 2, column Amount: not what the row comes"),
+        ("", 'paid = "+Net"', [GOOD, changed(Amount="11.00", Net="9.50")], "row 3, column Net: another row"),
+        ("", 'paid = "+Ref"', [changed(Ref="")], r"statement \(no reference\), EUR: no row says what was paid"),
+        ("", 'paid = "+Net"\nclosing = "+Fee"', [GOOD], "statement R1, EUR: opening and lines do not add up"),
+        ("", 'opening = "+Fee"', [GOOD], "opening and closing need paid"),
+        ("", 'settled = "+Fee"', [GOOD], "settled_currency: needs exchange_rate"),
+        ('settled_currency = "USD"', "", [GOOD], "settled_currency: needs exchange_rate"),
+    ],
+)
+def test_sums_that_a_file_states_must_hold(
+    tmp_path: Path, line: str, check: str, rows: list[list[str]], said: str
+) -> None:
+    """A row at its rate; of a statement one opening, paid and closing, off by no more than rounding comes to."""
+    with pytest.raises((SettlementError, MappingError), match=said):
+        lines(tmp_path, *rows, line=line, check=check)
+
+
+def test_rounding_of_a_statement_is_kept_not_refused(tmp_path: Path) -> None:
+    """Half a cent for each amount: what it pays stays as it is stated."""
+    found = lines(tmp_path, changed(Fee="1.4950", Net="8.5050", Customer="8.51"), check='paid = "+Customer"')
+    assert {each["paid"] for each in found} == {Decimal("8.51")}

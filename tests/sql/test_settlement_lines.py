@@ -19,7 +19,9 @@ def test_lines_have_their_match(run_table: Run) -> None:
     }
     amounts = dict.fromkeys(("gross_amount", "refund_amount", "cost_amount", "net_amount"), 1) | {"window_minutes": 0}
     amounts |= {"commission_bases": [1], "commission_amount": 0, "sold_on": "2026-10-01"}
+    amounts |= {"settled_currency": "EUR"}
     line = {"entry_no": 3, "kind": "order", "component": "gross", "currency": "EUR", "amount": 1}
+    line |= {"settled_currency": "EUR", "settled_amount": 1}
     rows = run_table(
         "mart.settlement_lines",
         {

@@ -28,6 +28,7 @@ ROW = {
     "line_date": "2026-10-01",
     "sold_on": "2026-10-01",
     "currency": "EUR",
+    "settled_currency": "EUR",
     "gross_amount": 10,
     "refund_amount": 0,
     "cost_amount": 0,

@@ -15,6 +15,7 @@ LINE = {
     "kind": "order",
     "line_date": "2026-10-02",
     "currency": "EUR",
+    "settled_currency": "EUR",
 }
 STATEMENT = {"entry_no": 1, "platform": "p", "window_minutes": 60}
 

@@ -28,7 +28,7 @@ def test_each_statement_of_a_file_has_a_row(run_table: Run) -> None:
                 | {"file": "f.csv", "file_sha256": "0", "amount": 10}
                 for ref in refs.values()
             ],
-            "mart.settlement_lines": [line | {"source_row": no, "statement_ref": ref} for no, ref in refs.items()],
+            "raw.settlement_lines": [line | {"source_row": no, "statement_ref": ref} for no, ref in refs.items()],
             "audit.settlement_rows": [ROW | {"settlement_no": no, "statement_ref": ref} for no, ref in refs.items()],
             "audit.settlement_pairs": [{"entry_no": 1, "settlement_no": 2, "order_id": 1, "match_state": "matched"}],
         },
