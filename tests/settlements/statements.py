@@ -23,6 +23,13 @@ DAYS = 28
 CENT = Decimal("0.01")
 CURRENCIES = ("USD", "GBP", "BRL", "USD")
 RATES = {1: (Decimal("0.15"),) * 2, 2: (Decimal("0.15"), Decimal("0.1825"))}  # by store: until CHANGED, and after
+BALANCES = """
+opening = "+opening_balance"
+paid = "+payout_total"
+closing = "+closing_balance"
+[bank]
+fee = "+Fee"
+"""
 FX = [Decimal(each) for each in ("0.91234", "0.9251", "0.91875", "0.930118")]  # USD to EUR by week
 CARRIED = [Decimal(each) for each in ("0", "25.00", "-7.35", "12.40", "0")]  # between weeks
 CHANGED = dt.date(2026, 10, 12)
@@ -52,6 +59,8 @@ class World:
         """Write mappings and files into a folder."""
         for file in MAPPINGS.iterdir():
             (folder / file.name).write_bytes(file.read_bytes())
+        dashline = (MAPPINGS / "dashline.toml").read_text("utf-8").replace("[bank]", BALANCES)
+        (folder / "dashline.toml").write_text(dashline, encoding="utf-8")
         for name, text in self.files.items():
             (folder / name).write_text(text, encoding="utf-8")
 
@@ -160,10 +169,8 @@ def _dashline(rng: random.Random, made: World) -> None:
 def many(rng: random.Random, count: int, folder: Path) -> list[dict[str, Any]]:
     """Return so many orders of one platform, each on one row of a file that is written with its mapping."""
     orders = [_order(rng, 1_000_000 + 4 * number) for number in range(count)]
-    header = world(1).files["transactions_1.csv"].splitlines()[0].split(",")
+    header = world(1).files["transactions_1.csv"].splitlines()[0].split(",")[:-3]
     rows = [_dashline_row(each, f"PO-{each['created_at'].day:06d}", each["order_id"]) for each in orders]
-    paid = {ref: sum(row[-1] for row in rows if row[0] == ref) for ref in {row[0] for row in rows}}
-    rows = [[*row, 0, paid[row[0]], 0] for row in rows]
     (folder / "dashline.toml").write_bytes((MAPPINGS / "dashline.toml").read_bytes())
     (folder / "transactions_1.csv").write_text(_csv(header, rows), encoding="utf-8")
     return orders
