@@ -1,17 +1,20 @@
-"""Decide which known orders to request again, within a budget: by age, since no status is known to be final.
+"""Decide which known orders to request again, within a budget, and learn from what came of it.
 
-Plans are pure: plain values and the time in, ids out. Each nightly plan is stored with its results, which cannot be
-recomputed.
+Orders are chosen by age, since no status is known to be final. Learned is for how long they keep changing, how many
+changes are missed, and which ids nobody notified. Both are pure: plain values and the time in, ids, figures and
+sentences out. Each nightly plan is stored with its results, which cannot be recomputed.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -20,10 +23,10 @@ from pipelines.clock import utc_now
 from pipelines.inbox.store import connect, micros, moment, transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from pipelines.inbox.learning import GapReport, Learned, Missed
     from pipelines.inbox.worklist import WorkList
     from pipelines.settings import Planner
 
@@ -99,17 +102,16 @@ def plan(
     settings: Planner,
     *,
     learned: Learned | None = None,
-    budget: int | None = None,
     seed: int | None = None,
 ) -> Plan:
-    """Choose what to request at `now`: at most `budget` requests (default: [planner] request_budget), sample included.
+    """Choose what to request at `now`: at most [planner] request_budget requests, sample included.
 
     At most half of the budget goes to the sample. The rest goes to orders not found, then by tier; within a tier, first
     to orders of an age at which orders were observed to change, then to the most overdue relative to the tier's
     interval. An order that was checked while the clock was ahead is due: nobody knows how long ago that was. Reads
     `orders` once and keeps no more than the budget in memory. The same seed draws the same sample.
     """
-    limit = max(0, settings.request_budget if budget is None else budget)
+    limit = settings.request_budget
     still_changing = timedelta(days=settings.cold_max_age_days) if learned is None else learned.settled_after
     drawn = _Reservoir(min(settings.sample_size, limit // 2), random.Random(seed))  # noqa: S311 -- a sample, no secret
     chosen: list[tuple[tuple[float, ...], Planned]] = []
@@ -125,7 +127,9 @@ def plan(
             if not order.archive_only:
                 drawn.offer(order.id)
             continue
-        interval = _interval(tier, settings)
+        interval = (
+            NOT_FOUND_APART if tier == "not_found" else timedelta(hours=getattr(settings, f"{tier}_interval_hours"))
+        )
         since, is_ahead = order.created_at or now, False
         if order.last_checked_at is not None:
             since = order.last_checked_at + interval
@@ -169,10 +173,6 @@ def _tier(order: KnownOrder, now: datetime, settings: Planner) -> Tier | None:
     return "cold" if age <= timedelta(days=settings.cold_max_age_days) else None
 
 
-def _interval(tier: Tier, settings: Planner) -> timedelta:
-    return NOT_FOUND_APART if tier == "not_found" else timedelta(hours=getattr(settings, f"{tier}_interval_hours"))
-
-
 class _Reservoir:
     """A uniform sample of a stream of unknown length: algorithm R (Vitter, ACM TOMS 11(1), 1985)."""
 
@@ -187,6 +187,195 @@ class _Reservoir:
             self.taken.append(id_)
         elif self.size and (place := self.chance.randrange(self.offered)) < self.size:
             self.taken[place] = id_
+
+
+_MIN_CHANGED = 100  # orders; with fewer nothing is learned
+_SETTLED_RATE = 0.99
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """How long after their creation orders were last observed to change.
+
+    `settled_after` is the age after which 99% of the orders that changed did not change again; timedelta.max if fewer
+    than a hundred changed. It covers only the time during which orders were observed: see `watched_for`.
+    """
+
+    orders: int
+    changed: int
+    half: timedelta | None
+    settled_after: timedelta
+    longest: timedelta | None
+    watched_for: timedelta | None
+
+    def sentence(self) -> str:
+        """Summarise what was learned and its limits, in a few sentences."""
+        if self.half is None or self.longest is None:
+            return f"None of {self.orders} orders was observed to change: how long orders keep changing is unknown."
+        sentence = (
+            f"{self.changed} of {self.orders} orders were observed to change, half of them for the last time within "
+            f"{_span(self.half)} of their creation, the latest after {_span(self.longest)}."
+        )
+        if self.settled_after == timedelta.max:
+            return f"{sentence} That is too few to plan by."
+        return (
+            f"{sentence} 99% had settled after {_span(self.settled_after)}. Half of all orders were observed for "
+            f"{_span(self.watched_for or timedelta())} or less: later changes show only in the sample."
+        )
+
+
+def learn(histories: Iterable[tuple[datetime, datetime | None, datetime]]) -> Learned:
+    """Learn from when each order was created, last changed (None: never) and last observed; no time is negative."""
+    lags: list[float] = []
+    watched: list[float] = []
+    for created, last_changed, last_seen in histories:
+        watched.append(max(0.0, (last_seen - created).total_seconds()))
+        if last_changed is not None:
+            lags.append(max(0.0, (last_changed - created).total_seconds()))
+    lags.sort()
+    watched.sort()
+    settled = _at(lags, _SETTLED_RATE) if len(lags) >= _MIN_CHANGED else None
+    return Learned(
+        orders=len(watched),
+        changed=len(lags),
+        half=_at(lags, 0.5),
+        settled_after=timedelta.max if settled is None else settled,
+        longest=_at(lags, 1.0),
+        watched_for=_at(watched, 0.5),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """An estimate, from a random sample, of how many of `population` orders changed without a notification.
+
+    `low` and `high` bound the rate at the given confidence level.
+    """
+
+    checked: int
+    changed: int
+    population: int
+    confidence: float
+    low: float
+    high: float
+
+    def sentence(self) -> str:
+        """Summarise the estimate and its bounds in one sentence."""
+        if not self.checked:
+            return "No old order was checked: how many changes are missed is unknown."
+        low, high = math.floor(self.low * self.population), math.ceil(self.high * self.population)
+        return (
+            f"Sample: {self.changed} of {self.checked} old orders had changed without a notification: "
+            f"{self.changed / self.checked:.2%}, with {self.confidence:.0%} confidence between {self.low:.2%} and "
+            f"{self.high:.2%}, which is {low} to {high} of {self.population} orders."
+        )
+
+
+def missed_changes(checked: int, changed: int, population: int) -> Missed:
+    """Estimate the rate of missed changes, with the exact interval of Clopper and Pearson.
+
+    C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
+    Biometrika 26 (1934) 404-413: `low` is the p at which `changed` or more of `checked` have probability a/2, `high`
+    the p at which `changed` or fewer have it, a = 5%. It covers the true rate at least that often,
+    whatever the rate. Raise ValueError for impossible counts.
+    """
+    if not 0 <= changed <= checked <= population:
+        raise ValueError("counts must satisfy 0 <= changed <= checked <= population")
+    tail = (1 - _CONFIDENCE) / 2
+    low = 0.0 if changed == 0 else _root(lambda p: _at_most(checked - changed, checked, 1 - p) - tail)
+    high = 1.0 if changed == checked else _root(lambda p: tail - _at_most(changed, checked, p))
+    return Missed(checked, changed, population, _CONFIDENCE, low, high)
+
+
+def _at_most(k: int, n: int, p: float) -> float:
+    """Return the probability of k or fewer successes in n trials, summing the shorter tail."""
+    if p <= 0:
+        return 1.0
+    if p >= 1:
+        return 1.0 if k >= n else 0.0
+    if k > n * p:
+        return 1.0 - _sum(range(k + 1, n + 1), n, p)
+    return _sum(range(k, -1, -1), n, p)
+
+
+def _sum(successes: range, n: int, p: float) -> float:
+    """Add up binomial probabilities, given in decreasing order."""
+    total = 0.0
+    for i in successes:
+        log = math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
+        term = math.exp(log + i * math.log(p) + (n - i) * math.log1p(-p))
+        total += term
+        if term < total * 1e-17:
+            break
+    return total
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Return the zero of a function that increases over [0, 1]."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if rising(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _at(ordered: list[float], share: float) -> timedelta | None:
+    """Return the smallest value that at least this share of the values does not exceed."""
+    if not ordered:
+        return None
+    return timedelta(seconds=ordered[max(0, math.ceil(share * len(ordered)) - 1)])
+
+
+def _span(time: timedelta) -> str:
+    hours = time.total_seconds() / 3600
+    if hours < 1:
+        return f"{hours * 60:.0f} minutes"
+    return f"{hours:.1f} hours" if hours < 48 else f"{hours / 24:.1f} days"
+
+
+def gap_ids(known: Iterable[int], not_found: AbstractSet[int], budget: int) -> list[int]:
+    """Return at most `budget` ids between known ones that were not answered with 404 before.
+
+    Short gaps first, of equal ones the newest: one missing id among neighbours is probably an order without a
+    notification, ten thousand are more likely another client's.
+    """
+    ordered = sorted(set(known))
+    gaps = [(after - before - 1, -before) for before, after in pairwise(ordered) if after - before > 1]
+    gaps.sort()
+    found: list[int] = []
+    for length, negative in gaps:
+        for id_ in range(-negative + 1, -negative + 1 + length):
+            if len(found) >= budget:
+                return found
+            if id_ not in not_found:
+                found.append(id_)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class GapReport:
+    """The result of a probe: `unnotified` ids exist, but no webhook had named them."""
+
+    requested: int
+    found: int
+    unnotified: int
+
+    def sentence(self) -> str:
+        """Summarise it in one sentence."""
+        return (
+            f"Gap probe: {self.requested} ids between known ones were requested, {self.found} exist, "
+            f"{self.unnotified} of these without a webhook notification."
+        )
+
+
+def gap_report(requested: AbstractSet[int], found: AbstractSet[int], notified: AbstractSet[int]) -> GapReport:
+    """Count what a probe found, and how much of it had no webhook notification."""
+    existing = requested & found
+    return GapReport(len(requested), len(existing), len(existing - notified))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipelines.inbox.learning import NotFoundGuard, is_above
 from pipelines.inbox.store import INT64
 from pipelines.landing import Refusal
 from pipelines.landing.raw_files import read_rows
@@ -20,7 +19,7 @@ from pipelines.vault import Answer
 from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -115,6 +114,55 @@ def refusals_of(data_dir: Path, kind: str, load_id: str) -> list[Refusal]:
     """Return what a landed load rejected."""
     rows = read_rows(data_dir, kind, "observations", ("verdict", "id", "reason", "pointer"), {load_id})
     return [Refusal(*why) for verdict, *why in rows if verdict == "quarantined"]
+
+
+_MIN_BAD = 5  # fewer can be chance, however short the run
+_MIN_ALL = 2  # when nothing at all is good
+_MIN_RESPONSES = 200  # before a rate means much
+
+
+def is_above(limit: float, bad: int, answered: int) -> bool:
+    """Tell whether the rate of bad answers is above the limit: at least five of them, or all of two and more."""
+    return (bad >= _MIN_BAD and bad > limit * answered) or (bad >= _MIN_ALL and bad == answered)
+
+
+class NotFoundGuard:
+    """Counts 404s for known ids in a run: a rate above `limit` suggests a wrong address.
+
+    `known` is how many known ids the run will request. The rate is taken over at least 200 responses (over all, if
+    there are fewer), so that a few early 404s stop nothing; fewer than five never do.
+    """
+
+    def __init__(self, limit: float, known: int, kind: str = "orders") -> None:
+        self._limit, self._known, self._kind = limit, known, kind
+        self.answered = 0
+        self.not_found = 0
+
+    def trips(self, *, not_found: bool) -> bool:
+        """Count one response for a known id; return whether the run should stop."""
+        self.answered += 1
+        self.not_found += not_found
+        responses = max(self.answered, min(self._known, _MIN_RESPONSES))
+        return self.not_found >= _MIN_BAD and self.not_found > self._limit * responses
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the rate over all responses is above the limit: among five 404s or more, or if nothing was found."""
+        return is_above(self._limit, self.not_found, self.answered)
+
+    def sentence(self) -> str:
+        """Explain why the run stops."""
+        return (
+            f"{self.not_found:,} of {self.answered:,} known {self._kind} are not found (404), more than "
+            f"{self._limit:.0%}: check [partner] base_url"
+        )
+
+    def sentence_on_new(self) -> str:
+        """Explain doubts about ids that were never held."""
+        return (
+            f"{self.not_found:,} of {self.answered:,} requested {self._kind} that were never held are not found (404), "
+            f"more than {self._limit:.0%}: check the ids and [partner] base_url"
+        )
 
 
 class AnswerCheck:
@@ -238,7 +286,7 @@ class StoreRecords:
     def __init__(self, settings: Settings) -> None:
         store = settings.partner.store
         self._menus = store.menu_id_pointers
-        self._fields = {
+        self._fields: dict[str, tuple[str, Callable[[object], bool]]] = {
             "name_pointer": (store.name_pointer, lambda value: isinstance(value, str) and bool(value.strip())),
             "timezone_pointer": (store.timezone_pointer, _is_zone),
             "currency_pointer": (

@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import notified_ids
-from pipelines.inbox.learning import History, gap_ids, gap_report, learn, missed_changes
-from pipelines.inbox.planner import SAMPLE, add_plan, keep_plan, keep_results, plan, plans
+from pipelines.inbox.planner import (
+    SAMPLE,
+    add_plan,
+    gap_ids,
+    gap_report,
+    keep_plan,
+    keep_results,
+    learn,
+    missed_changes,
+    plan,
+    plans,
+)
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing.raw_files import read_rows
@@ -29,7 +39,7 @@ if TYPE_CHECKING:
 def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
     """Add the known orders that are due again, within [planner] request_budget; return sentences on the plan."""
     now = now or utc_now()
-    learned = learn(History(*history) for history in histories(settings.data_dir))
+    learned = learn(histories(settings.data_dir))
     planned = plan(known_orders(settings.data_dir), now, settings.planner, learned=learned)
     add_plan(work, planned)
     report = [planned.sentence()]

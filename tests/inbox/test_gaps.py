@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.learning import NotFoundGuard, gap_ids, gap_report
+from pipelines.inbox.planner import gap_ids, gap_report
+from pipelines.ingest.outcome import NotFoundGuard
 
 
 def test_short_gaps_first_newest_first() -> None:

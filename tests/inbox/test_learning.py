@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.learning import History, learn, missed_changes
+from pipelines.inbox.planner import learn, missed_changes
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def history(changed_after: float | None, watched: float = 240) -> History:
+def history(changed_after: float | None, watched: float = 240) -> tuple[datetime, datetime | None, datetime]:
     """Make an order that changed last so many hours after its creation."""
     changed = None if changed_after is None else START + timedelta(hours=changed_after)
-    return History(START, changed, START + timedelta(hours=watched))
+    return START, changed, START + timedelta(hours=watched)
 
 
 def test_how_long_orders_change() -> None:

@@ -12,18 +12,23 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.learning import Learned
-from pipelines.inbox.planner import KnownOrder, add_plan, plan
+from pipelines.inbox.planner import KnownOrder, Learned, add_plan, plan
 from pipelines.settings import load_settings
 
 if TYPE_CHECKING:
     import random
 
     from pipelines.inbox.worklist import WorkList
+    from pipelines.settings import Planner
 
 NOW = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 SETTINGS = load_settings(environ={}).planner
 NO_SAMPLE = msgspec.structs.replace(SETTINGS, sample_size=0)
+
+
+def limited(planner: Planner, budget: int) -> Planner:
+    """Return settings with this budget of requests."""
+    return msgspec.structs.replace(planner, request_budget=budget)
 
 
 def order(id_: int, age: dict[str, float], checked: dict[str, float] | None, **more: Any) -> KnownOrder:
@@ -102,7 +107,7 @@ def test_a_short_budget_goes_to_the_young_and_overdue() -> None:
         order(4, {"hours": 3}, {"hours": 1}),
         order(5, {"hours": 3}, {"hours": 2}),
     ]
-    chosen = plan(orders, NOW, NO_SAMPLE, budget=3)
+    chosen = plan(orders, NOW, limited(NO_SAMPLE, 3))
     assert [one.id for one in chosen.due] == [5, 4, 3]
     assert chosen.left_out == {"warm": 1, "cold": 1}
     assert "2 that are due exceed the budget" in chosen.sentence()
@@ -128,7 +133,7 @@ def test_sample_takes_at_most_half_of_the_budget(budget: int, due: int, sampled:
     """However short the budget is, orders due get the larger half of it."""
     orders = [order(id_, {"hours": 5}, {"hours": 2}) for id_ in range(100)]
     orders += [order(id_, {"days": 99}, {"days": 30}) for id_ in range(100, 200)]
-    chosen = plan(orders, NOW, msgspec.structs.replace(SETTINGS, sample_size=50), budget=budget)
+    chosen = plan(orders, NOW, msgspec.structs.replace(SETTINGS, sample_size=50, request_budget=budget))
     assert (len(chosen.due), len(chosen.sample)) == (due, sampled)
 
 
@@ -180,7 +185,7 @@ def test_the_budget_holds_and_the_order_is_right(
 ) -> None:
     """No more than the budget, nobody twice, nothing that is not due; and each order is counted exactly once."""
     settings = msgspec.structs.replace(SETTINGS, sample_size=sample, final_statuses=("done",) if final else ())
-    chosen = plan(orders, NOW, settings, budget=budget, seed=1)
+    chosen = plan(orders, NOW, limited(settings, budget), seed=1)
     ids = [one.id for one in chosen.due] + list(chosen.sample)
     assert len(ids) == len(set(ids)) == chosen.requests <= budget
     by_id = {one.id: one for one in orders}
@@ -211,12 +216,12 @@ def test_the_plan_does_not_hang_on_the_order_of_its_input(
     """The same orders in another sequence give the same due orders."""
     other = list(orders)
     shuffle.shuffle(other)
-    assert plan(orders, NOW, NO_SAMPLE, budget=budget).due == plan(other, NOW, NO_SAMPLE, budget=budget).due
+    assert plan(orders, NOW, limited(NO_SAMPLE, budget)).due == plan(other, NOW, limited(NO_SAMPLE, budget)).due
 
 
 @hypothesis_settings(deadline=None)
 @given(orders=ORDERS, budget=st.integers(0, 30))
 def test_a_larger_budget_only_adds(orders: list[KnownOrder], budget: int) -> None:
     """The requests of a small budget are the beginning of those of a larger one."""
-    small = plan(orders, NOW, NO_SAMPLE, budget=budget).due
-    assert plan(orders, NOW, NO_SAMPLE, budget=budget + 10).due[: len(small)] == small
+    small = plan(orders, NOW, limited(NO_SAMPLE, budget)).due
+    assert plan(orders, NOW, limited(NO_SAMPLE, budget + 10)).due[: len(small)] == small

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines import clock
 from pipelines.finance import closing, reconciliation, restating
 from pipelines.finance.periods import Selection, one_day
-from pipelines.inbox.learning import GapReport, Missed
-from pipelines.inbox.planner import Plan, keep_plan, keep_results
+from pipelines.inbox.planner import GapReport, Missed, Plan, keep_plan, keep_results
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.landing import keep_behaviour
 from pipelines.ledger import HEADER, User, import_totals, ledger_of
