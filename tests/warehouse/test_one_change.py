@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import shutil
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,11 +14,12 @@ import pytest
 from pipelines.landing import keep_behaviour
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.partner import Counted
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.rows.profile import profiled
 from tests.warehouse.conftest import World, menu, order, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Change = Callable[[World], Any]
 
@@ -121,3 +125,31 @@ def test_one_change_gives_what_a_full_build_gives(name: str, base: Path, tmp_pat
     assert after != before
     world.build(full=True)
     assert {table for table, rows in world.contents().items() if after[table] != rows} == set()
+
+
+@pytest.mark.slow
+def test_another_tip_recomputes_what_the_architecture_says(world: World) -> None:
+    """Of 200 orders one has another tip: the worked example has the numbers of tables by scope, and names them."""
+    world.land("stores", [{"id": each, "document": store(each)} for each in (1, 2)])
+    world.land("menus", [{"id": 1, "document": menu(1)}])
+    world.land("orders", [{"id": each, "document": order(each, tip="0.00"), "customer": "a"} for each in range(1, 201)])
+    world.build()
+    world.land("orders", [{"id": 3, "at": 9, "document": order(3, tip="1.00"), "customer": "a"}])
+    with profiled() as costs:
+        assert not world.build().full
+    scopes = {table.name: table.scope for table in catalogue.tables()}
+    made = scopes.keys() & costs.keys()
+    by_scope = Counter(scopes[name] for name in made)
+    text = (Path(__file__).resolve().parents[2] / "docs" / "ARCHITECTURE.md").read_text("utf-8")
+    (said,) = re.findall(
+        r"In total (\d+) of (\d+) are recomputed: (\d+) by the order, (\d+) by the day, (\d+) by the load, (\d+) of",
+        text,
+    )
+    found = (len(made), len(scopes), *(by_scope[scope] for scope in ("order", "day", "load", "all")))
+    assert tuple(map(int, said)) == found
+    assert sum(found[2:]) == len(made)
+    assert f"Of {len(scopes)} tables" in text
+    recomputed = {"core.orders", "core.order_lines", "mart.orders", "mart.order_reconciliation", "core.order_versions"}
+    recomputed |= {"mart.order_amendments", "mart.daily_store_sales", "mart.daily_reconciliations", "audit.vocabulary"}
+    assert recomputed <= made
+    assert not {"mart.product_mix", "audit.order_line_sums", "mart.products", "core.menus"} & made
