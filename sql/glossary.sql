@@ -11,7 +11,6 @@
 -- amount
 -- archive_count BIGINT >= 0: Known orders last observed in a file and not requested since.
 -- assignee VARCHAR null: Who looks after it, if it was assigned.
--- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide sum(total_price) by sum(priced_order_count), never by sum(order_count).
 -- business_date DATE null: The business day in the store's time zone: the date of [business_day] time_field, less [business_day] day_start. Null for orders without that time: they are counted under no day, not dropped.
 -- change_seen_at TIMESTAMPTZ null: When the menu was first observed with something else in this place, or with nothing: the change lies between observed_to and this. Null while it is current, and for an archive of unknown time.
 -- changed_fields VARCHAR[] null
@@ -192,7 +191,7 @@
 -- unit_count DECIMAL(38,0) null: Sum of the stated quantities; null if none is.
 -- unknown_fields VARCHAR[]: Undocumented fields with their JSON type, such as '/items/*/foo:string'; values are encrypted.
 -- value VARCHAR
--- verdict ENUM('indeterminate', 'total_lowered', 'total_raised', 'total_unchanged')
+-- verdict
 -- version_no BIGINT >= 1: The menu's version, from 1, with which it was first observed so: it distinguishes the intervals of one entry.
 -- week_old_count BIGINT >= 0: Orders among them last requested a week after creation or later.
 -- weekday BIGINT >= 1 <= 7

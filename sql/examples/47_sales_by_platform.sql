@@ -3,9 +3,9 @@ select
     platform,
     dispatch_method,
     currency,
-    sum(order_count) as order_count,
+    count(*) as order_count,
     sum(total_price) as total_price,
-from mart.daily_platform_sales
+from mart.orders
 where sale_class = 'counted'
 group by platform, dispatch_method, currency
 order by currency, total_price desc, platform, dispatch_method

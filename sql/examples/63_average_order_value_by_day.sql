@@ -3,12 +3,12 @@ select
     business_date,
     store_id,
     platform,
-    dispatch_method,
     currency,
-    order_count,
-    priced_order_count,
-    average_order_value,
-from mart.daily_platform_sales
+    count(*) as order_count,
+    sum(total_price) / nullif(count(total_price), 0) as average_order_value,
+from mart.orders
 where sale_class = 'counted'
-order by business_date desc, store_id, platform, dispatch_method
+    and business_date > (select max(business_date) - 28 from mart.orders)
+group by business_date, store_id, platform, currency
+order by business_date desc, store_id, platform, currency
 limit 100

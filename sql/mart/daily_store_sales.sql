@@ -10,6 +10,7 @@
 -- incomplete_order_count BIGINT >= 0: Number of orders that do not state all six price fields.
 -- unit_count: Sum of the orders' unit_count: an order without lines has 0 units, and one whose lines state no quantity adds nothing; null if all are such.
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
+-- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide sum(total_price) by sum(priced_order_count), never by sum(order_count).
 select
     store_id,
     business_date,

@@ -93,7 +93,7 @@ def test_what_is_lacking_is_counted(run_table: Run) -> None:
 
 
 @pytest.mark.duckdb2
-@pytest.mark.parametrize("table", ["daily_store_sales", "daily_platform_sales"])
+@pytest.mark.parametrize("table", ["daily_store_sales"])
 def test_average_order_value(run_table: Run, table: str) -> None:
     """The average is over the orders that state a total, exact to four decimals; without one there is none."""
     largest = "99999999999999.9999"
@@ -146,7 +146,7 @@ def test_everything_placed_is_there_once(run_table: Run, placed: list[dict[str, 
     assert sum(row["total_price"] or 0 for row in rows) == sum(Decimal(each["total_price"] or 0) for each in placed)
 
 
-@pytest.mark.parametrize("table", ["daily_store_sales", "daily_platform_sales"])
+@pytest.mark.parametrize("table", ["daily_store_sales"])
 @pytest.mark.parametrize(
     ("orders", "units"),
     [

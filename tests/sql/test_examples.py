@@ -70,20 +70,6 @@ def test_price_variances_rank_within_their_currency(run_example: Run) -> None:
     ]
 
 
-def test_amended_orders_rank_within_their_currency_and_show_changes_that_cancel(run_example: Run) -> None:
-    """A change of 9,000 JPY is not above one of 3 EUR; a tip in place of delivery is a change of amounts."""
-    given = [
-        {"order_id": 1, "currency": "JPY", "total_change": 9000},
-        {"order_id": 2, "currency": "EUR", "total_change": -2},
-        {"order_id": 3, "currency": "EUR", "total_change": 3},
-        {"order_id": 4, "currency": "EUR", "total_change": 0, "tip_change": 2, "delivery_change": -2},
-        {"order_id": 5, "currency": "EUR"},
-    ]
-    rows = run_example("amended_orders", {"mart.order_amendments": given})
-    assert [row["order_id"] for row in rows] == [3, 2, 4, 5, 1]
-    assert (rows[2]["tip_change"], rows[2]["delivery_change"]) == (2, -2)
-
-
 def test_new_and_returning_follow_the_first_order(run_example: Run) -> None:
     """A customer's first order may be no sale: later sales are of one who returns; without a key it is unknown."""
     orders = [

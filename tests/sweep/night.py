@@ -56,7 +56,7 @@ LOGS = {
 }
 
 # Hours between creation and the night: the same in two nights at once, another in a later one.
-AGES = {"mart.order_amendments.hours_after_creation", "audit.status_evidence.median_age_hours"}
+AGES = {"audit.status_evidence.median_age_hours"}
 
 
 def settings_of(place: Path, base_url: str) -> Settings:

@@ -1,37 +1,28 @@
 -- One row per order version in which a price differs from the previous version.
 --
--- Source: core.order_versions, core.order_changes, the lines' versions, and the ledger's day closes.
 -- Caveats: total_lowered means that the total fell, not that money was refunded: the source does not say. The change
 -- happened between previous_last_seen_at and first_seen_at. An order's amendments add up to its last total less its
 -- first. Do not add across currencies.
 --
 -- key: order_id, version_no
 -- scope: order
--- join core.order_versions (order_id, version_no): an amendment has its version
--- join core.stores (store_id): an amendment has its store's attributes
 --
--- version_no >= 2: The later of the two versions: core.order_versions has it.
--- business_date: The business day of the order, not of the change; see mart.orders.
--- previous_last_seen_at: When the previous version was last observed; null for an archive of unknown time.
--- first_seen_at: When this version was first observed; null for an archive of unknown time.
+-- version_no BIGINT >= 2: The later of the two versions: core.order_versions has it.
+-- previous_last_seen_at TIMESTAMPTZ null: When the previous version was last observed; null for an archive of unknown time.
+-- first_seen_at TIMESTAMPTZ null: When this version was first observed; null for an archive of unknown time.
 -- was_closed BOOLEAN null: Whether the order's business day was closed, by the active close, when this version was first seen; null if it is closed and the version comes from an archive of unknown time.
 -- hours_after_creation BIGINT null: Whole hours from the order's creation to first_seen_at: an upper bound for the change. Null if either time is unknown.
--- subtotal_change DECIMAL(38,4) null: subtotal_price of this version less the previous one's; null if either is null.
--- delivery_change DECIMAL(38,4) null: delivery_price of this version less the previous one's; null if either is null.
--- tip_change DECIMAL(38,4) null: tip of this version less the previous one's; null if either is null.
--- discount_change DECIMAL(38,4) null: discount of this version less the previous one's; null if either is null. A larger discount lowers the total.
--- loyalty_discount_change DECIMAL(38,4) null: loyalty_discount of this version less the previous one's; null if either is null. A larger discount lowers the total.
--- ${optional}_change DECIMAL(38,4) null: $optional of this version less the previous one's; null if either is null.
+-- subtotal_change DECIMAL(38,4) null: subtotal_price of this version less the previous one's; null if either is null. For the others likewise.
 -- total_change DECIMAL(38,4) null: total_price of this version less the previous one's; null if either is null.
--- previous_total_price DECIMAL(18,4) null: Total of the previous version.
--- total_price: Total of this version.
 -- added_line_count BIGINT >= 0: Lines that the previous version does not have, by line_id.
 -- removed_line_count BIGINT >= 0: Lines of the previous version that this one does not have, by line_id.
 -- changed_line_count BIGINT >= 0: Lines of both versions whose product, quantity, name, price or modifiers differ.
--- verdict: How the total changed: total_lowered, total_raised, total_unchanged, or indeterminate if either is null.
+-- verdict VARCHAR: How the total changed: total_lowered, total_raised, total_unchanged, or indeterminate if either is null.
 with amended as (
     select distinct order_id, version_no from core.order_changes
-    where field in ($prices)
+    where field in (
+        'subtotal_price', 'delivery_price', 'tip', 'discount', 'loyalty_discount', 'total_price'
+    )
 ),
 
 pairs as (
@@ -51,7 +42,6 @@ pairs as (
         cast(later.discount as decimal(38, 4)) - earlier.discount as discount_change,
         cast(later.loyalty_discount as decimal(38, 4)) - earlier.loyalty_discount
             as loyalty_discount_change,
-        cast(later.$optional as decimal(38, 4)) - earlier.$optional as ${optional}_change,
         cast(later.total_price as decimal(38, 4)) - earlier.total_price as total_change,
     from core.order_versions as later
     inner join amended using (order_id, version_no)
@@ -67,7 +57,7 @@ modifiers as (
             row(modifier_id, name, action, quantity, price) order by modifier_no
         ) as modifiers,
     from core.order_line_modifier_versions
-    where order_id in (select order_id from pairs where has_other_lines)
+    semi join (select order_id from pairs where has_other_lines) as changed using (order_id)
     group by order_id, lines_version_no, line_no
 ),
 
@@ -84,7 +74,7 @@ lines as (
         ) as content,
     from core.order_line_versions as lines
     left join modifiers using (order_id, lines_version_no, line_no)
-    where lines.order_id in (select order_id from pairs where has_other_lines)
+    semi join (select order_id from pairs where has_other_lines) as changed using (order_id)
 ),
 
 -- lines of one version are the earlier side of the next
@@ -137,7 +127,6 @@ select
     pairs.tip_change,
     pairs.discount_change,
     pairs.loyalty_discount_change,
-    pairs.${optional}_change,
     pairs.total_change,
     pairs.previous_total_price,
     pairs.total_price,
@@ -155,4 +144,6 @@ select
 from mart.orders as orders
 inner join pairs using (order_id)
 left join counts using (order_id, lines_version_no)
-left join audit.order_closes as closes using (order_id)
+left join (select distinct business_date, store_id, closed_at from mart.closed_days) as closes
+    on orders.business_date = closes.business_date
+    and orders.store_id is not distinct from closes.store_id

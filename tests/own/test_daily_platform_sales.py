@@ -1,11 +1,9 @@
-"""mart.daily_platform_sales: one row per store, business day, sale class, platform and dispatch method."""
+"""docs/models/daily_platform_sales.sql: one row per store, business day, sale class, platform and dispatch method."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
@@ -26,8 +24,7 @@ def order(order_id: int, platform: str | None, method: str | None, **more: Any) 
     } | more
 
 
-@pytest.mark.duckdb2
-def test_platforms_and_methods_are_apart(run_table: Run) -> None:
+def test_platforms_and_methods_are_apart(run_model: Run) -> None:
     """Each pair of platform and method has a row per class; null is a pair of its own, and nothing is dropped."""
     orders = [
         order(1, "web", "pick_up"),
@@ -36,7 +33,7 @@ def test_platforms_and_methods_are_apart(run_table: Run) -> None:
         order(4, "web", "pick_up", sale_class="excluded"),
         order(5, None, None, total_price=None),
     ]
-    rows = run_table("mart.daily_platform_sales", {"mart.orders": orders})
+    rows = run_model("daily_platform_sales", {"mart.orders": orders})
     columns = ("sale_class", "platform", "dispatch_method", "order_count", "total_price")
     assert [tuple(row[name] for name in columns) for row in rows] == [
         ("counted", "web", "pick_up", 2, Decimal("3.5")),
@@ -46,14 +43,12 @@ def test_platforms_and_methods_are_apart(run_table: Run) -> None:
     ]
 
 
-def test_check_finds_platforms_that_do_not_add_up(run_check: Run) -> None:
+def test_check_finds_platforms_that_do_not_add_up(run_claim: Run) -> None:
     """A day of which the platforms have another amount is found."""
-    name = "mart.daily_platform_sales__tie_to_daily_store_sales"
-    day = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted", "order_count": 1, "line_count": 1}
-    given = {
-        "mart.daily_platform_sales": [day | {"total_price": "5"}],
-        "mart.daily_store_sales": [day | {"total_price": "5"}],
-    }
-    assert run_check(name, given) == []
-    (found,) = run_check(name, given | {"mart.daily_store_sales": [day | {"total_price": "4"}]})
-    assert (found["entity_id"], found["detail"]) == (1, "total_price off by 1.0000")
+    name = "daily_platform_sales__tie_to_daily_store_sales"
+    day: dict[str, Any] = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted", "order_count": 1}
+    day |= {"line_count": 1, "tip": None, "discount": None, "total_price": 5}
+    given = {"own.daily_platform_sales": [day], "mart.daily_store_sales": [day]}
+    assert run_claim(name, given) == []
+    (found,) = run_claim(name, given | {"mart.daily_store_sales": [day | {"total_price": 4}]})
+    assert (found["store_id"], found["sale_class"]) == (1, "counted")

@@ -1,13 +1,14 @@
 -- One row per store, business day, sale class, platform and dispatch method.
 --
--- Source: mart.orders; a blocking check ties counts and amounts to mart.daily_store_sales.
--- Caveats: platform and dispatch_method are as sent. The finer twin of mart.daily_store_sales: do not join the two.
+-- Caveats: platform and dispatch_method are as sent. The finer twin of mart.daily_store_sales: do not join the two. An
+-- average order value is sum(total_price) by sum(priced_order_count).
 --
 -- key: store_id, business_date, sale_class, platform, dispatch_method
 -- scope: day
 --
--- unit_count: Sum of the orders' unit_count: an order without lines has 0 units, and one whose lines state no quantity adds nothing; null if all are such.
--- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
+-- order_count BIGINT >= 1: Number of orders.
+-- priced_order_count BIGINT >= 0: How many of them state a total_price.
+-- unit_count DECIMAL(38,0) null: Sum of the orders' unit_count; null if no line states a quantity.
 select
     store_id,
     business_date,
@@ -23,8 +24,12 @@ select
     cast(sum(line_count) as bigint) as line_count,
     cast(sum(unit_count) as decimal(38, 0)) as unit_count,
     -- money
-    sum($price) as $price,
-    divided(sum(total_price), count(total_price)) as average_order_value,
+    sum(subtotal_price) as subtotal_price,
+    sum(delivery_price) as delivery_price,
+    sum(tip) as tip,
+    sum(discount) as discount,
+    sum(loyalty_discount) as loyalty_discount,
+    sum(total_price) as total_price,
 from mart.orders
 -- one name and currency per store: they add no rows
 group by

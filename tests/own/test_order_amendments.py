@@ -1,4 +1,4 @@
-"""mart.order_amendments: one row per later version of an order in which a price differs from the version before."""
+"""docs/models/order_amendments.sql: a row per version of an order in which a price differs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
-TABLE = "mart.order_amendments"
+MODEL = "order_amendments"
 ORDER = {"order_id": 7, "store_id": 3, "created_at": "2026-11-20T00:30:00Z", "currency": "EUR"}
+ORDER |= {"business_date": "2026-11-20"}
 
 
 def version(version_no: int, total: str | None, lines_version_no: int = 1, **prices: str) -> dict[str, Any]:
@@ -32,11 +33,10 @@ def changed(*fields: tuple[int, str]) -> list[dict[str, Any]]:
     return [{"order_id": 7, "version_no": version_no, "field": field} for version_no, field in fields]
 
 
-@pytest.mark.duckdb2
-def test_each_part_of_the_change(run_table: Run) -> None:
+def test_each_part_of_the_change(run_model: Run) -> None:
     """A version that moved money says by how much each part moved, between which observations, and how late."""
-    rows = run_table(
-        TABLE,
+    rows = run_model(
+        MODEL,
         {
             "core.order_versions": [
                 version(1, "10", tip="1", discount="0"),
@@ -65,21 +65,21 @@ def test_each_part_of_the_change(run_table: Run) -> None:
 @pytest.mark.parametrize(
     "price", ["subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price"]
 )
-def test_any_price_amends(run_table: Run, price: str) -> None:
+def test_any_price_amends(run_model: Run, price: str) -> None:
     """Each of the six by itself."""
     given = {
         "core.order_versions": [version(1, "10") | {price: "1"}, version(2, "10") | {price: "2"}],
         "core.order_changes": changed((2, price)),
         "mart.orders": [ORDER],
     }
-    (row,) = run_table(TABLE, given)
+    (row,) = run_model(MODEL, given)
     assert row[f"{price.removesuffix('_price')}_change"] == 1
 
 
-def test_only_money(run_table: Run) -> None:
+def test_only_money(run_model: Run) -> None:
     """A version in which no price differs is no amendment; a total that came or went is indeterminate."""
-    rows = run_table(
-        TABLE,
+    rows = run_model(
+        MODEL,
         {
             "core.order_versions": [
                 version(1, "10"),
@@ -99,7 +99,7 @@ def test_only_money(run_table: Run) -> None:
     ]
 
 
-def test_lines_by_their_ids(run_table: Run) -> None:
+def test_lines_by_their_ids(run_model: Run) -> None:
     """Lines are matched by id, the n-th with the n-th of an id: one came, one went, and two differ."""
 
     def line(lines_version_no: int, line_no: int, line_id: int | None, price: str = "1") -> dict[str, Any]:
@@ -110,8 +110,8 @@ def test_lines_by_their_ids(run_table: Run) -> None:
         place = {"order_id": 7, "lines_version_no": lines_version_no, "line_no": line_no}
         return place | {"modifier_no": 1, "modifier_id": 5, "quantity": quantity}
 
-    rows = run_table(
-        TABLE,
+    rows = run_model(
+        MODEL,
         {
             "core.order_versions": [version(1, "10", 1), version(2, "9", 2)],
             "core.order_changes": changed((2, "total_price"), (2, "items")),
@@ -127,12 +127,14 @@ def test_lines_by_their_ids(run_table: Run) -> None:
     assert (row["added_line_count"], row["removed_line_count"], row["changed_line_count"]) == (1, 1, 2)
 
 
-def test_a_change_after_the_close_is_flagged(run_table: Run) -> None:
+def test_a_change_after_the_close_is_flagged(run_model: Run) -> None:
     """A version first seen after its day was closed is flagged; none of a day that is open."""
 
     def flags(closed_at: str | None, first_seen_at: str | None = "2026-11-20T06:00:00Z") -> list[bool | None]:
-        rows = run_table(
-            TABLE,
+        day = {"business_date": "2026-11-20", "store_id": 3, "closed_at": closed_at}
+        closes = [day | {"measure": measure} for measure in ("tip", "total_price")] if closed_at else []
+        rows = run_model(
+            MODEL,
             {
                 "core.order_versions": [
                     version(1, "10"),
@@ -141,7 +143,7 @@ def test_a_change_after_the_close_is_flagged(run_table: Run) -> None:
                 ],
                 "core.order_changes": changed((2, "total_price"), (3, "total_price")),
                 "mart.orders": [ORDER],
-                "audit.order_closes": [{"order_id": 7, "closed_at": closed_at}],
+                "mart.closed_days": closes,
             },
         )
         return [row["was_closed"] for row in rows]
