@@ -9,10 +9,10 @@
 -- platform not null: The platform that settles it, as the mapping names it.
 -- settlement_state ENUM('differs', 'open', 'settled', 'unknown'): settled: to the cent. differs: its settlement has another amount. open: no statement has it. unknown: one of several, of a period that differs, or without a total.
 -- is_due: Whether a statement of the platform has a line that is due_days or more after its business date.
--- is_late BOOLEAN: Whether the line that claims it, not one of a period, is more than due_days after its business date.
+-- is_late: Whether the line that claims it, not one of a period, is more than due_days after its business date.
 -- match_id null: The match that claims it; null if none does.
 -- settled_on DATE null: The day of the line that claims it; of a period its last day. Null if none does.
--- payout_ref null: The payout of that line, as the statement names it.
+-- payout_ref: The payout of that line, as the statement names it.
 -- paid_on DATE null: The day on which the bank booked that payout; null if it did not.
 -- ordered_amount DECIMAL(38,4) null: The order's total_price.
 -- settled_amount DECIMAL(38,4) null: The gross amount of the settlement that claims it; 0 if none does.

@@ -9,7 +9,7 @@
 -- payout_ref not null: The payout, as statements and bank name it.
 -- payout_state ENUM('differs', 'not_at_bank', 'not_stated', 'paid'): paid: the same at the bank, with its fee. differs: the bank has another amount. not_at_bank: no credit names it. not_stated: no statement names it.
 -- is_due: Whether the bank's files go on for due_days or more after its last line.
--- is_late BOOLEAN: Whether the bank booked it more than due_days after its last line.
+-- is_late: Whether the bank booked it more than due_days after its last line.
 -- last_line_date null: The last day of its lines; null if no statement names it.
 -- bank_date DATE null: The last day on which the bank booked a credit that names it.
 -- line_count: Its lines; 0 if no statement names it.
