@@ -66,8 +66,8 @@
 -- is_change BOOLEAN
 -- is_current BOOLEAN: Whether the latest version of the menu still has it so.
 -- is_deleted BOOLEAN: Whether it is deleted at source: at least three 404s, an hour or more apart, since the last answer.
--- is_late BOOLEAN
 -- is_due BOOLEAN
+-- is_late BOOLEAN
 -- is_of_unknown_time BOOLEAN: Whether an archive of unknown time has it, too: it may be older than first_seen_at.
 -- is_rounded BOOLEAN
 -- kind ENUM('menus', 'orders', 'stores'): What kind of document: orders, menus or stores.

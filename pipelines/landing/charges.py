@@ -47,7 +47,7 @@ OPTIONAL = tuple(charge for charge in CHARGES if charge.since != FIRST)
 PRICES = (*(charge.name for charge in CHARGES), TOTAL)
 REQUIRED_PRICES = tuple(name for name in PRICES if name not in {charge.name for charge in OPTIONAL})
 _PRICE = re.compile(r"\$price\b")
-_CLOSES = re.compile(r"^(?P<indent> *)\$closes_of (?P<of>\w+)$", re.MULTILINE)
+_CLOSES = re.compile(r"^(?P<indent> *)\$closes_of (?P<of>\w+)(?: in (?P<closes>[\w.]+))?$", re.MULTILINE)
 _LIST = re.compile(r"\((?P<before>[^()]*)\$prices(?P<after>[^()]*)\)")
 
 
@@ -78,7 +78,8 @@ def expanded(sql: str) -> str:
 
 def _joins(found: re.Match[str]) -> str:
     template = (resource("sql") / "templates" / "closes_of.sql").read_text(encoding="utf-8")
-    return indent(Template(template.rstrip("\n")).substitute(of=found["of"]), found["indent"])
+    closes = found["closes"] or "raw.day_closes"
+    return indent(Template(template.rstrip("\n")).substitute(of=found["of"], closes=closes), found["indent"])
 
 
 def _with_prices(found: re.Match[str]) -> str:

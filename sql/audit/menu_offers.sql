@@ -8,6 +8,7 @@
 --
 -- key: menu_id, product_id, modifier_id, offered_from
 -- span: offered_from, offered_until
+-- template: offers
 --
 -- product_id not null: The product, as the service numbers it.
 -- modifier_id: The modifier, anywhere below the product; null for the product itself.
@@ -62,57 +63,18 @@ asked as (
         observed_from, change_seen_at, is_current, menu_entry_count,
     from edges
     where modifier_id is not null
-),
-
--- what was seen at an unknown time counts as seen before all, and is then replaced
-spans as (
-    select
-        *,
-        coalesce(observed_from, cast('-infinity' as timestamptz)) as from_at,
-        if(
-            is_current,
-            cast('infinity' as timestamptz),
-            coalesce(change_seen_at, cast('-infinity' as timestamptz))
-        ) as until_at,
-    from asked
-),
-
-bounds as (
-    select menu_id, product_id, modifier_id, from_at as at_time from spans
-    union
-    select menu_id, product_id, modifier_id, until_at as at_time from spans
-),
-
-intervals as (
-    select
-        menu_id, product_id, modifier_id,
-        at_time as from_at,
-        lead(at_time) over (
-            partition by menu_id, product_id, modifier_id order by at_time
-        ) as until_at,
-    from bounds
 )
 
+-- what was seen at an unknown time counts as seen before all, and is then replaced
 select
-    intervals.menu_id,
-    intervals.product_id,
-    intervals.modifier_id,
-    nullif(intervals.from_at, cast('-infinity' as timestamptz)) as offered_from,
-    nullif(intervals.until_at, cast('infinity' as timestamptz)) as offered_until,
-    nullif(max(spans.from_at), cast('-infinity' as timestamptz)) as seen_at,
-    -- where
-    cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
-    -- money
-    list_sort(list_distinct(list(cast(spans.price as decimal(38, 4))))) as prices,
-    list_sort(list_distinct(list(cast(spans.delivery_price as decimal(38, 4)))))
-        as delivery_prices,
-from intervals
-inner join spans
-    on intervals.menu_id = spans.menu_id
-    and intervals.product_id = spans.product_id
-    and intervals.modifier_id is not distinct from spans.modifier_id
-    and spans.from_at <= intervals.from_at
-    and spans.until_at >= intervals.until_at
-group by
-    intervals.menu_id, intervals.product_id, intervals.modifier_id, intervals.from_at,
-    intervals.until_at
+    menu_id, product_id, modifier_id, menu_entry_count,
+    coalesce(observed_from, cast('-infinity' as timestamptz)) as from_at,
+    if(
+        is_current,
+        cast('infinity' as timestamptz),
+        coalesce(change_seen_at, cast('-infinity' as timestamptz))
+    ) as until_at,
+    observed_from as seen_at,
+    [cast(price as decimal(38, 4))] as prices,
+    [cast(delivery_price as decimal(38, 4))] as delivery_prices,
+from asked

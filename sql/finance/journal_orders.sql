@@ -6,13 +6,7 @@
 with closed as (
     select orders.*
     from memory.raw.closed_orders as orders
-    left join memory.raw.day_closes as own
-        on orders.business_date = own.business_date
-        and orders.store_id = own.store_id
-        and not own.is_every_store
-    left join memory.raw.day_closes as every_store
-        on orders.business_date = every_store.business_date
-        and every_store.is_every_store
+    $closes_of orders in memory.raw.day_closes
     where
         orders.close_entry_no
         = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
