@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
 OneStore = Annotated[int | None, typer.Option("--store", help="Limit to this store id.")]
 Day = Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")]
-Orders = Annotated[list[int], typer.Argument(metavar="ORDER_ID...", help="Ids of orders with a break.")]
+Breaks = Annotated[
+    list[str], typer.Argument(metavar="KEY...", help="Ids of orders, or keys of breaks as `settlements list` has them.")
+]
 PeriodName = Annotated[
     str,
     typer.Option(
@@ -50,6 +52,13 @@ breaks = group(app, "breaks", "List, accept, assign and comment on breaks.")
 totals = group(app, "totals", "Import control totals.")
 ledger = group(app, "ledger", "Check the hash-chained ledger.")
 app.add_typer(closes, name="close")
+
+
+def _keys(keys: list[str]) -> list[int | str]:
+    """Return ids of orders and keys of breaks."""
+    if unknown := next((key for key in keys if not key.isdecimal() and ":" not in key), None):
+        raise usage_error(f"{unknown} is neither an order's id nor the key of a break such as line:1/2")
+    return [int(key) if key.isdecimal() else key for key in keys]
 
 
 def _days(settings: Settings, day: str, period: str) -> Period:
@@ -297,7 +306,7 @@ def breaks_list(
 
 @breaks.command("accept", short_help="Accept breaks, with a reason.")
 def breaks_accept(
-    orders: Orders,
+    keys: Breaks,
     *,
     reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
     account_class: Annotated[
@@ -309,21 +318,23 @@ def breaks_accept(
 ) -> None:
     """Accept breaks: neither `reconcile` nor a close fails on them unless one of their amounts changes.
 
-    With --account-class also of breaks that were accepted without one. A settlement's break is accepted apart.
+    With --account-class also of breaks that were accepted without one. An order's price and its settlement are apart.
 
-    Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 invalid usage.
+    Exit codes: 0 accepted; 1 one is no open break, and nothing is accepted; 2 invalid usage.
     """
     from pipelines.finance.reconciliation import accept_breaks
     from pipelines.report.finance_views import accepted_breaks
 
     say(
-        accepted_breaks(accept_breaks(settings, orders, given("--reason", reason, "text"), user, account_class.strip()))
+        accepted_breaks(
+            accept_breaks(settings, _keys(keys), given("--reason", reason, "text"), user, account_class.strip())
+        )
     )
 
 
 @breaks.command("assign")
 def breaks_assign(
-    orders: Orders,
+    keys: Breaks,
     *,
     assignee: Annotated[str, typer.Option("--to", metavar="NAME", help="That person's name; recorded in the ledger.")],
     user: User,
@@ -331,17 +342,17 @@ def breaks_assign(
 ) -> None:
     """Assign breaks to a person.
 
-    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
+    Exit codes: 0 recorded; 1 one is no break, and nothing is recorded; 2 invalid usage.
     """
     from pipelines.finance.reconciliation import assign_breaks
 
-    done = assign_breaks(settings, orders, given("--to", assignee, "text"), user)
+    done = assign_breaks(settings, _keys(keys), given("--to", assignee, "text"), user)
     say([f"Assigned {len(done.body['keys']):,} to {done.body['assignee']} as ledger entry {done.no}."])
 
 
 @breaks.command("comment", short_help="Record a comment on breaks.")
 def breaks_comment(
-    orders: Orders,
+    keys: Breaks,
     *,
     text: Annotated[str, typer.Option(help="The comment; recorded in the ledger.")],
     user: User,
@@ -349,11 +360,11 @@ def breaks_comment(
 ) -> None:
     """Record a comment on breaks; write no personal data: entries are never erased.
 
-    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
+    Exit codes: 0 recorded; 1 one is no break, and nothing is recorded; 2 invalid usage.
     """
     from pipelines.finance.reconciliation import comment_on_breaks
 
-    done = comment_on_breaks(settings, orders, given("--text", text, "text"), user)
+    done = comment_on_breaks(settings, _keys(keys), given("--text", text, "text"), user)
     say([f"Commented on {len(done.body['keys']):,} as ledger entry {done.no}."])
 
 

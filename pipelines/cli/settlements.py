@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Commands, Locked, given, group, leave, say, usage_error
+from pipelines.cli.options import Commands, Locked, group, leave, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.ledger import User
@@ -85,26 +85,6 @@ def settlements_list(
     lines, is_open = list_settlements(settings)
     say(lines)
     leave(is_open=is_open)
-
-
-@statements.command("accept", short_help="Accept breaks of settlements, with a reason.")
-def settlements_accept(
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Breaks, as `settlements list` names them.")],
-    *,
-    reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
-    account_class: Annotated[
-        str, typer.Option(metavar="CLASS", help="The class of account that they are written off to.")
-    ] = "",
-    user: User,
-    settings: Settings,
-) -> None:
-    """Accept breaks of settlements as they are, until their amount changes; an order's price break is apart.
-
-    Exit codes: 0 accepted; 1 one is no open break, and nothing is accepted; 2 invalid usage.
-    """
-    from pipelines.report.settlements import accept
-
-    say([accept(settings, keys, given("--reason", reason), user, account_class.strip())])
 
 
 @app.command(short_help="Write a period's journal for your accounting system.")

@@ -49,6 +49,7 @@ _SUMS = ", ".join(
 )
 _SHOWN = 5
 _RECORDED = ("order_id", "store_id", "business_date", "currency", "total_residual", "subtotal_residual", "content")
+_OF_SETTLEMENT = ("break_kind", "platform", "order_id", "currency", "amount", "content")
 
 
 @dataclass(frozen=True)
@@ -211,49 +212,56 @@ def list_breaks(settings: Settings, selection: Selection) -> list[Record]:
 
 
 def accept_breaks(
-    settings: Settings, order_ids: Sequence[int], reason: str, user: User, account_class: str = ""
+    settings: Settings, keys: Sequence[int | str], reason: str, user: User, account_class: str = ""
 ) -> Entry:
-    """Record that breaks are accepted as they are; raise FinanceError where an order has none that is open.
+    """Record that breaks are accepted as they are; raise FinanceError if one is not open.
 
-    A journal writes the residual of the total off to `account_class`, which may also be named later.
+    A key is an order's id, or names a break as audit.settlement_breaks does. A journal writes the residual of the total
+    off to `account_class`, which may also be named later.
     """
     with released(settings) as release:
-        create_break_views(release)
         of_class = {"account_class": account_class or None}
-        view, complaint = ("breaks", "has no break") if account_class else ("open_breaks", "has no break that is open")
-        found = _found(release, view, order_ids, complaint)
-        breaks = [{"key": order_key(row["order_id"]), **of_class, **_record_of(row)} for row in found]
+        found = _found(release, keys, is_open=not account_class)
+        breaks = [{"key": row["break_key"], **of_class, **_record_of(row)} for row in found]
         body = {"breaks": breaks, "reason": reason, "release": release.manifest.id, **user.body}
         return release.ledger.append(ACCEPTED, body)
 
 
-def assign_breaks(settings: Settings, order_ids: Sequence[int], assignee: str, user: User) -> Entry:
-    """Record who looks after breaks; raise FinanceError where an order has none."""
-    return _record(settings, ASSIGNED, order_ids, {"assignee": assignee}, user)
+def assign_breaks(settings: Settings, keys: Sequence[int | str], assignee: str, user: User) -> Entry:
+    """Record who looks after breaks; raise FinanceError where there is none."""
+    return _record(settings, ASSIGNED, keys, {"assignee": assignee}, user)
 
 
-def comment_on_breaks(settings: Settings, order_ids: Sequence[int], text: str, user: User) -> Entry:
-    """Record a comment on breaks; raise FinanceError where an order has none."""
-    return _record(settings, COMMENTED, order_ids, {"comment": text}, user)
+def comment_on_breaks(settings: Settings, keys: Sequence[int | str], text: str, user: User) -> Entry:
+    """Record a comment on breaks; raise FinanceError where there is none."""
+    return _record(settings, COMMENTED, keys, {"comment": text}, user)
 
 
 def _record_of(row: Record) -> Record:
-    return {name: _plain(row[name]) for name in _RECORDED}
+    return {name: _plain(row[name]) for name in (_OF_SETTLEMENT if row["break_kind"] else _RECORDED)}
 
 
-def _record(settings: Settings, act: str, order_ids: Sequence[int], said: dict[str, str], user: User) -> Entry:
+def _record(settings: Settings, act: str, keys: Sequence[int | str], said: dict[str, str], user: User) -> Entry:
     with released(settings) as release:
-        create_break_views(release)
-        found = _found(release, "breaks", order_ids, "has no break")
+        found = _found(release, keys)
         return release.ledger.append(act, {"keys": [row["break_key"] for row in found], **said, **user.body})
 
 
-def _found(release: Released, view: str, order_ids: Sequence[int], complaint: str) -> list[Record]:
-    select = f"from {view} where order_id in (select unnest(?::bigint[])) order by order_id"
-    found = records(release.con, select, [order_ids])
-    if lacking := sorted({*order_ids} - {row["order_id"] for row in found}):
-        shown = ", ".join(map(str, lacking[:_SHOWN])) + (", …" if len(lacking) > _SHOWN else "")
-        raise FinanceError(f"order {shown} {complaint}: see `ordermart breaks list`")
+def _found(release: Released, keys: Sequence[int | str], *, is_open: bool = False) -> list[Record]:
+    """Return breaks of orders' prices and of settlements by their keys."""
+    create_break_views(release)
+    named = [order_key(key) if isinstance(key, int) else key for key in keys]
+    select = (
+        "from (from breaks union all by name select *, null as business_date from audit.settlement_breaks) "
+        f"{'anti join accepted_breaks using (break_key, content) ' if is_open else ''}"
+        "where break_key in (select unnest(?::varchar[])) order by order_id, break_key"
+    )
+    found = records(release.con, select, [named])
+    if lacking := sorted({*named} - {row["break_key"] for row in found}, key=lambda key: (len(key), key)):
+        shown = ", ".join(lacking[:_SHOWN]).replace(order_key(""), "order ", 1).replace(order_key(""), "")
+        more = ", …" if len(lacking) > _SHOWN else ""
+        which = "`ordermart breaks list` and `settlements list`"
+        raise FinanceError(f"{shown}{more} has no break{' that is open' if is_open else ''}: see {which}")
     return found
 
 

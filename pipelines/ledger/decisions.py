@@ -51,7 +51,7 @@ class Decisions:
     comments: list[Entry] = field(default_factory=list)
 
 
-def order_key(order_id: int) -> str:
+def order_key(order_id: int | str) -> str:
     """Return the key of the break of an order's prices."""
     return f"order:{order_id}"
 

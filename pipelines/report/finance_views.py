@@ -185,19 +185,21 @@ def break_lines(rows: Sequence[Mapping[str, Any]], *, everything: bool = False) 
     yield f"{counted(len(rows) - accepted, 'open break', 'open breaks')}, {accepted:,} accepted."
 
 
+_ACCEPTED = {"subtotal residuals": "subtotal_residual", "total residuals": "total_residual", "settlements": "amount"}
+
+
 def accepted_breaks(entry: Entry) -> Iterator[str]:
     """Yield what was accepted: how many breaks, and their residuals by currency."""
     breaks = entry.body["breaks"]
     yield f"Accepted {counted(len(breaks), 'break', 'breaks')} as ledger entry {entry.no}."
     sums: dict[tuple[str, str], Decimal] = {}
     for row in breaks:
-        for name in ("total", "subtotal"):
-            residual = Decimal(row[f"{name}_residual"] or 0)
+        for name, column in _ACCEPTED.items():
             key = row["currency"] or "", name
-            sums[key] = sums.get(key, Decimal(0)) + residual
+            sums[key] = sums.get(key, Decimal(0)) + Decimal(row.get(column) or 0)
     for (currency, name), residual in sorted(sums.items()):
         if residual:
-            yield f"  {name} residuals {money_of(residual, currency, is_signed=True)}"
+            yield f"  {name} {money_of(residual, currency, is_signed=True)}"
 
 
 def _break(row: Mapping[str, Any]) -> Iterator[str]:
@@ -215,10 +217,11 @@ def _break(row: Mapping[str, Any]) -> Iterator[str]:
     for name in residuals:
         if row[f"{name}_likely_cause"]:
             yield from wrapped(f"likely cause, {name}: {row[f'{name}_likely_cause']}", 14)
-    yield from _decisions(row)
+    yield from decided_lines(row)
 
 
-def _decisions(row: Mapping[str, Any]) -> Iterator[str]:
+def decided_lines(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what was decided of a break, if anything was."""
     decided = row["decisions"]
     if decided is None:
         return

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.released import FinanceError, money, query, records, released
-from pipelines.ledger.decisions import ACCEPTED, decisions
+from pipelines.ledger.decisions import Decisions, decisions
+from pipelines.report.finance_views import decided_lines
 from pipelines.report.text import wrapped
 from pipelines.settlements import table_of
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.finance.released import Released
-    from pipelines.ledger import User
     from pipelines.settings import Settings
     from pipelines.settlements import Imported
 
@@ -65,31 +65,15 @@ def unknown_orders(settings: Settings) -> list[str]:
         return [str(order_id) for (order_id,) in release.con.execute(unknown).fetchall()]
 
 
-def accept(settings: Settings, keys: list[str], reason: str, user: User, account_class: str) -> str:
-    """Record that breaks of settlements are accepted as they are; raise FinanceError if one is not open."""
-    with released(settings) as release:
-        found = {each["break_key"]: each for each in _open_breaks(release)}
-        if lacking := [key for key in keys if key not in found]:
-            raise FinanceError(f"{lacking[0]} is no open break: see `ordermart settlements list`")
-        names = ("content", "break_kind", "platform", "currency", "amount")
-        breaks = [
-            {"key": key, "account_class": account_class or None}
-            | {name: None if found[key][name] is None else str(found[key][name]) for name in names}
-            for key in keys
-        ]
-        body = {"breaks": breaks, "reason": reason, "release": release.manifest.id, **user.body}
-        return f"Accepted {len(keys):,} as ledger entry {release.ledger.append(ACCEPTED, body).no}."
-
-
 def _open_breaks(release: Released) -> Iterator[Record]:
-    """Yield the breaks that are not accepted, also since the build."""
+    """Yield the breaks that are not accepted, also since the build, with who looks after them and what was said."""
     decided = decisions(release.ledger.entries())
     for each in records(
         release.con, "from audit.settlement_breaks order by platform, break_kind, since_date, break_key"
     ):
-        known = decided.get(each["break_key"])
-        if known is None or known.content != each["content"]:
-            yield each
+        known = decided.get(each["break_key"], Decisions())
+        if known.content != each["content"]:
+            yield each | {"decisions": known}
 
 
 def _breaks(breaks: list[Record]) -> Iterator[str]:
@@ -98,6 +82,7 @@ def _breaks(breaks: list[Record]) -> Iterator[str]:
     for each in breaks[:_MOST]:
         amount = f"{money(each['amount'], each['currency'])} {each['currency']}"
         yield from wrapped(f"{each['break_key']}: {each['break_kind']}, {amount}, since {each['since_date']}")
+        yield from decided_lines(each)
     if len(breaks) > _MOST:
         yield f"  … and {len(breaks) - _MOST:,} more: audit.settlement_breaks"
 

@@ -226,7 +226,6 @@ COMMANDS: dict[str, list[str] | None] = {
     "settlements keys": ["{folder}/orders.jsonl"],
     "settlements import": ["{folder}/orders.jsonl", "--map", "{folder}/orders.jsonl"],
     "settlements list": [],
-    "settlements accept": ["line:1/2", "--reason", "r"],
     "explain payout": ["PO-1"],
     "build": [],
     "verify": [],

@@ -69,8 +69,16 @@ def test_file_becomes_ledger_tables_and_list(tmp_path: Path) -> None:
     assert run("settlements", "list", "--unknown-orders").stdout == "77\n"
     assert "settlement:dashline/2: amount_differs, 0.0101 EUR, since 2026-11-03" in listed.stdout
     keys_of_breaks = ("settlement:dashline/2", "line:1/4")
-    assert run("settlements", "accept", "line:1/99", "--reason", "r").returncode == 1
-    assert run("settlements", "accept", *keys_of_breaks, "--reason", "r", "--account-class", "loss").returncode == 0
+    assert run("breaks", "accept", "line:1/99", "--reason", "r").returncode == 1
+    assert run("breaks", "accept", "line", "--reason", "r").returncode == 2
+    assert run("breaks", "assign", "line:1/4", "--to", "Ben").returncode == 0
+    assert run("breaks", "comment", "line:1/4", "--text", "asked them").returncode == 0
+    listed = run("settlements", "list").stdout
+    assert "assigned to Ben" in listed
+    assert ": asked them" in listed
+    accepted = run("breaks", "accept", *keys_of_breaks, "--reason", "r", "--account-class", "loss").stdout
+    assert "Accepted 2 breaks as ledger entry" in accepted
+    assert "settlements +5.0101 EUR" in accepted
     assert run("settlements", "list").returncode == 0
     explained = run("explain", "payout", "PO-000001")
     assert explained.returncode == 0
