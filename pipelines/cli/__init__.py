@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli import books, runs, settlements, shown, sources, stored
+from pipelines.cli import books, runs, service, settlements, stored
 from pipelines.cli.options import Config, end, write_plain_text
 
 # As `--help` lists them; a command without a group would not be listed.
@@ -45,7 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # with markup, Rich drops words in brackets, such as [webhooks]
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (runs, shown, stored, sources, books, settlements):
+for _module in (runs, stored, service, books, settlements):
     app.add_typer(_module.app)
 
 

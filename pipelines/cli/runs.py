@@ -1,4 +1,4 @@
-"""The commands that run the job: run, build, demo, retry, dev."""
+"""The commands that run the job, and show how it stands: run, build, demo, retry, dev, status, doctor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Commands, Config, Locked, say, usage_error
+from pipelines.cli.options import Commands, Config, Locked, leave, say, usage_error
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -227,3 +227,45 @@ def dev(
         )
     host, port = host or settings.dagster.host, port or settings.dagster.port
     raise typer.Exit(dagster_dev(settings, host=host, port=port, webhooks=webhooks))
+
+
+@app.command(short_help="Show last run, release, queue, alarms, lock and disk.")
+def status(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for monitors.")] = False,
+    settings: Settings,
+) -> None:
+    """Show the last run, the release, queued ids, alarms, the lock and disk space, without requests to the service.
+
+    A run that was killed since is told first, as the next run would do: by an alarm and on the morning page.
+
+    Exit codes: 0 the last good night is recent; 2 invalid settings; 3 it is older than [notify] max_age_hours, or there
+    was none.
+    """
+    import json
+
+    from pipelines.report.status import status as state_of
+    from pipelines.report.status import status_lines
+    from pipelines.run.under_way import look_for_dead_runs
+
+    look_for_dead_runs(settings)
+    state = state_of(settings)
+    say([json.dumps(state, indent=1)] if as_json else status_lines(state))
+    leave(is_open=state["is_stale"])
+
+
+@app.command(short_help="Examine the installation and say what to fix.")
+def doctor(*, settings: Settings) -> None:
+    """Examine settings, secrets, disk, lock, daemon, receiver and the service; say what to fix. Changes nothing.
+
+    Asks the service for a token, its stores, one menu and one order. Exit codes: 0 every part is ok; 1 a part fails;
+    2 invalid settings; 3 there are warnings only.
+    """
+    from pipelines.report.doctor import examine, judge
+
+    findings = []
+    for finding in examine(settings):
+        findings.append(finding)
+        say([finding.line()])
+    judged = judge(findings)
+    leave(is_open=judged.unchecked, has_failed=judged.wrong)
