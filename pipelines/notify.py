@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pipelines.record import Run
     from pipelines.settings import Notify, Secret, Settings
 
-Sent = TypeVar("Sent")
+T = TypeVar("T")
 Channel = Callable[[str], None]
 _LONGEST = 10_000  # signs of a message
 _TIMEOUT_SECONDS = 10.0  # of each wait for the server
@@ -90,9 +90,9 @@ def _request(what: str, method: str, url: Secret, **content: Any) -> None:
         raise NotifyError(f"{what}: answered with status {answer.status_code}")
 
 
-def _bounded(what: str, send: Callable[[], Sent]) -> Sent:
+def _bounded(what: str, send: Callable[[], T]) -> T:
     """Return what `send` returns or raise what it raises; raise NotifyError if that takes too long, and leave it."""
-    sent: Future[Sent] = Future()
+    sent: Future[T] = Future()
 
     def work() -> None:
         try:
@@ -134,9 +134,6 @@ def _plain(text: str) -> str:
     return one_line(" ".join(text.split()), most=_LONGEST)
 
 
-Kept = TypeVar("Kept")
-
-
 def write_json(file: Path, content: Any) -> None:
     """Write the file under another name, sync it, and rename it."""
     encoded = json.dumps(msgspec.to_builtins(content), indent=1).encode()
@@ -147,7 +144,7 @@ def write_json(file: Path, content: Any) -> None:
         write_whole(file, encoded)
 
 
-def read_json(file: Path, kind: type[Kept]) -> Kept | None:
+def read_json(file: Path, kind: type[T]) -> T | None:
     """Return the file's content; None where there is none, or it is not of this type."""
     try:
         return msgspec.convert(json.loads(file.read_bytes()), kind)  # a text may hold half a pair of surrogates

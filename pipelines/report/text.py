@@ -52,15 +52,11 @@ def fitted(text: str, columns: int) -> str:
     for at, sign in enumerate(text):
         taken += width(sign)
         if taken > columns:
-            return fitted(_cut(text[:at], columns - 1) + "…", columns)
+            cut = text[:at]
+            while width(cut) > columns - 1:
+                cut = cut[:-1]
+            return fitted(cut + "…", columns)
     return text + " " * (columns - taken)
-
-
-def _cut(text: str, columns: int) -> str:
-    """Return as much of the beginning of a text of a few columns as fits into less."""
-    while width(text) > columns:
-        text = text[:-1]
-    return text
 
 
 def wrapped(text: str, indent: int = 2, hanging: int = 2) -> Iterator[str]:
