@@ -323,27 +323,16 @@ def _waterfalls(reconciled: Reconciliation) -> dict[str, Any]:
     ways = []
     for line in charted:
         to_subtotal = {"unallocated_amount": ("on no line", line["unallocated_amount"])}
-        ways.append(_way(line, ("line_amount", "lines"), ("subtotal_price", "subtotal"), to_subtotal))
         parts = {field: (name, _signed(line[field], signs[field])) for field, name in _PARTS.items() if signs[field]}
-        to_total = parts | _rest(reconciled, line, signs)
-        ways.append(_way(line, ("subtotal_price", "subtotal"), ("total_price", "total"), to_total))
+        for begin, begin_name, end, end_name, steps in (
+            ("line_amount", "lines", "subtotal_price", "subtotal", to_subtotal),
+            ("subtotal_price", "subtotal", "total_price", "total", parts | _rest(reconciled, line, signs)),
+        ):
+            ends = {"start": line[begin], "start_name": begin_name, "end": line[end], "end_name": end_name}
+            ways.append({**line, **ends, "steps": _steps(line, steps)})
     return {
         "lines": lines,
         "waterfalls": [way for way in ways if way["steps"] and None not in (way["start"], way["end"])],
-    }
-
-
-def _way(
-    line: Mapping[str, Any], begin: tuple[str, str], end: tuple[str, str], parts: Mapping[str, tuple[str, Any]]
-) -> dict[str, Any]:
-    """Return the steps from one amount of a line to another: field and name of both."""
-    return {
-        **line,
-        "start": line[begin[0]],
-        "start_name": begin[1],
-        "end": line[end[0]],
-        "end_name": end[1],
-        "steps": _steps(line, parts),
     }
 
 
