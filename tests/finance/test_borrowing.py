@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 
-from pipelines.warehouse.evidence import AGREED, DIMENSIONS, SUPPORTED, Asked, Population, find_populations
+from pipelines.warehouse.evidence import AGREED, DIMENSIONS, SUPPORTED, Asked, Population, Tree, find_populations
 from tests.finance.test_verdicts import TIP, patterns
 
 ASKED = Asked(orders=20, noise=0.05)
@@ -23,9 +23,10 @@ def populations(**orders: list[int]) -> list[Population]:
             con.execute(f"insert into facts select {-number}, {pattern}, {places} from range({count})")
         if name != "rest":
             settings[number] = {"zero": 0, "one": 1}[name]
-    nodes = find_populations(con, TIP, PATTERNS, ASKED, settings)
-    assert not any(node.dimension for node in nodes)
-    return nodes
+    tree = Tree(con, TIP, PATTERNS, ASKED)
+    find_populations(tree, settings)
+    assert not any(node.dimension for node in tree.nodes)
+    return tree.nodes
 
 
 def shown(node: Population) -> tuple[str, int, list[int]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipelines.warehouse.evidence import Shares, divide_by_days, divide_by_values
+from pipelines.warehouse.evidence import divide_by_days, divide_by_values, shares_of
 
-SHARES = Shares.of(0.05, is_closed=False)
+SHARES = shares_of(0.05, is_closed=False)
 
 
 def cells(*forms: int) -> tuple[np.ndarray, np.ndarray]:

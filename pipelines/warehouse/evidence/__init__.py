@@ -8,10 +8,11 @@ from pipelines.warehouse.evidence.gathering import Gathered, gather_evidence, ga
 from pipelines.warehouse.evidence.populations import (
     DIMENSIONS,
     Population,
-    Shares,
+    Tree,
     divide_by_days,
     divide_by_values,
     find_populations,
+    shares_of,
 )
 from pipelines.warehouse.evidence.residuals import UNROUNDED, Rounding, judge_rounding
 from pipelines.warehouse.evidence.verdicts import (
@@ -41,7 +42,6 @@ __all__ = [
     "AGREED",
     "COMPATIBLE",
     "DIMENSIONS",
-    "FORMULA_EVIDENCE",
     "GATHERED",
     "NONE",
     "SUPPORTED",
@@ -53,7 +53,7 @@ __all__ = [
     "Patterns",
     "Population",
     "Rounding",
-    "Shares",
+    "Tree",
     "create_candidates",
     "deciding",
     "distinguishing",
@@ -62,7 +62,6 @@ __all__ = [
     "fewest_fits",
     "find_populations",
     "gather_evidence",
-    "gather_sales_sets",
     "gather_target",
     "judge",
     "judge_rounding",
@@ -70,4 +69,5 @@ __all__ = [
     "orders_needed",
     "rival_of",
     "sentence",
+    "shares_of",
 ]

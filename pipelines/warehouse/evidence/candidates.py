@@ -89,14 +89,9 @@ Row = dict[str, Any]
 def create_candidates(con: duckdb.DuckDBPyConnection) -> None:
     """Make tables raw.formula_forms, raw.formula_rules and raw.formula_parts."""
     forms = _forms()
-    made = {"forms": forms, "rules": [rule for form in forms for rule in _rules(form)], "parts": list(_parts())}
-    for name, rows in made.items():
-        fill(con, f"raw.formula_{name}", rows)
-
-
-def rule_names() -> set[tuple[str, str]]:
-    """Return (rule target, name) of every candidate rule."""
-    return {(rule["rule_target"], rule["rule"]) for form in _forms() for rule in _rules(form)}
+    fill(con, "raw.formula_forms", forms)
+    fill(con, "raw.formula_rules", (rule for form in forms for rule in _rules(form)))
+    fill(con, "raw.formula_parts", _parts())
 
 
 def _forms() -> list[Row]:
@@ -155,8 +150,6 @@ def _total_forms() -> Iterator[Row]:
             "form_no": form_no,
             "form": "+".join(differences) or "observed",
             "form_description": expression.replace("_price", "").replace("_", " "),
-            "line_expression": None,
-            "unit_expression": None,
             "rest_expression": expression,
             "rule_parameters": signs,
             "complexity": len(differences),
@@ -169,8 +162,6 @@ def _total_forms() -> Iterator[Row]:
             "form_no": form_no,
             "form": form,
             "form_description": description,
-            "line_expression": None,
-            "unit_expression": None,
             "rest_expression": " ".join(terms) if any(counted) else "0",
             "rule_parameters": [*counted],
             "complexity": len(_PARTS_OF_TOTAL),
@@ -180,58 +171,33 @@ def _total_forms() -> Iterator[Row]:
 
 def _rules(form: Row) -> Iterator[Row]:
     """Yield the rules of a form: unrounded, then rounded per order, line and unit, to 0 to 3 decimals, in each mode."""
-    line, unit, rest = form["line_expression"], form["unit_expression"], form["rest_expression"]
+    line, unit, rest = form.get("line_expression"), form.get("unit_expression"), form["rest_expression"]
     amount = f"sum({line}){rest}" if line else rest
-    yield _rule(form, 1, "unrounded", "", amount, None, None, None)
+    name, said = form["form"], form["form_description"]
+    of_form = {fact: form[fact] for fact in ("rule_target", "form_no", "rule_parameters", "complexity")}
+    unrounded = {"rounding_no": 1, "rule": f"{name}/unrounded", "rule_description": said, "expression": amount}
+    yield of_form | unrounded
     bases = [(per, base) for per, base in (("order", amount), ("line", line), ("unit", unit)) if base is not None]
     roundings = product(bases, range(len(_UNITS)), _MODES)  # a total has no lines
     for rounding_no, ((per, base), digits, mode) in enumerate(roundings, 2):
         rounded = f"rounded({base}, '{mode}', {_UNITS[digits]})"
-        expression = {"order": rounded, "line": f"sum({rounded}){rest}", "unit": f"sum(quantity * {rounded}){rest}"}[
-            per
-        ]
-        said = f"; rounded {mode.replace('_', ' ')} to {digits} decimals per {per}"
-        yield _rule(form, rounding_no, f"{mode}_{digits}_per_{per}", said, expression, digits, mode, per)
-
-
-def _rule(
-    form: Row,
-    rounding_no: int,
-    name: str,
-    said: str,
-    expression: str,
-    digits: int | None,
-    mode: str | None,
-    per: str | None,
-) -> Row:
-    return {
-        "rule_target": form["rule_target"],
-        "form_no": form["form_no"],
-        "rounding_no": rounding_no,
-        "rule": f"{form['form']}/{name}",
-        "rule_description": form["form_description"] + said,
-        "expression": expression,
-        "rule_parameters": form["rule_parameters"],
-        "complexity": form["complexity"],
-        "kept_decimals": digits,
-        "rounding_mode": mode,
-        "rounded_per": per,
-    }
-
-
-def _parts() -> Iterator[Row]:
-    """Yield what orders can hold; numbered by rule target."""
-    numbers = {"subtotal": 0, "total": 0}
-    for target, part, deciding_case, is_tested, parameter_no in _PARTS:
-        numbers[target] += 1
-        yield {
-            "rule_target": target,
-            "part_no": numbers[target],
-            "part": part,
-            "deciding_case": deciding_case,
-            "is_tested": is_tested,
-            "parameter_no": parameter_no,
+        made = {"order": rounded, "line": f"sum({rounded}){rest}", "unit": f"sum(quantity * {rounded}){rest}"}
+        yield of_form | {
+            "rounding_no": rounding_no,
+            "rule": f"{name}/{mode}_{digits}_per_{per}",
+            "rule_description": f"{said}; rounded {mode.replace('_', ' ')} to {digits} decimals per {per}",
+            "expression": made[per],
+            "kept_decimals": digits,
+            "rounding_mode": mode,
+            "rounded_per": per,
         }
+
+
+def _parts() -> Iterator[tuple[Any, ...]]:
+    """Yield what orders can hold; numbered by rule target."""
+    for target in ("subtotal", "total"):
+        for part_no, part in enumerate((each for each in _PARTS if each[0] == target), 1):
+            yield (target, part_no, *part[1:])
 
 
 def unknown_rules(settings: Settings) -> Iterator[str]:
@@ -244,7 +210,7 @@ def unknown_rules(settings: Settings) -> Iterator[str]:
     named = [row for row in named if row[2]]
     if not named:
         return
-    known = rule_names()
+    known = {(rule["rule_target"], rule["rule"]) for form in _forms() for rule in _rules(form)}
     for key, target, rule in named:
         if (target, rule) not in known:
             yield f"{key}: {rule!r} is not a {target} rule; audit.formula_rules of a release lists all"

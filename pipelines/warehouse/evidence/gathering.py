@@ -15,8 +15,9 @@ import numpy as np
 
 from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.evidence import wording
-from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, borrow, find_populations
+from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, Tree, find_populations
 from pipelines.warehouse.evidence.residuals import (
+    SAMPLE,
     UNROUNDED,
     Residual,
     Rounding,
@@ -24,7 +25,8 @@ from pipelines.warehouse.evidence.residuals import (
     divide_by_residuals,
     find_residuals,
     find_roundings,
-    likely_total,
+    simplest,
+    stated_totals,
 )
 from pipelines.warehouse.evidence.verdicts import (
     COMPATIBLE,
@@ -107,22 +109,21 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
         {joins}
     """)
     settings = _settings(con, target)
-    nodes = find_populations(
-        con, forms, patterns, asked, {setting_no: form for setting_no, (form, _) in settings.items()}
-    )
+    tree = Tree(con, forms, patterns, asked)
+    find_populations(tree, {setting_no: form for setting_no, (form, _) in settings.items()})
+    nodes = tree.nodes
     if target == "total":
-        divide_by_residuals(con, forms, patterns, asked, nodes)
-        borrow(forms, nodes, asked)
+        divide_by_residuals(tree)
+        tree.borrow()
     found = Gathered(forms, patterns, nodes, values)
-    for node in nodes:
-        judged = node.judgement
-        if target == "total" and judged and not node.dimension and judged.verdict == NONE and node.setting_no is None:
-            form = likely_total(con, forms, node.no)
-            judged.leader = judged.leader if form is None else form
+    for node, judged in _leaves(nodes):
+        if target == "total" and judged.verdict == NONE and node.setting_no is None:
+            likely = simplest(forms, stated_totals(con, node.no, limit=f"limit {SAMPLE}"))
+            judged.leader = likely[0] if likely else judged.leader
             judged.fits = round(float(judged.all_fits[judged.leader]))
-    leaves = {node.no: node.judgement.leader for node in nodes if node.judgement and not node.dimension}
+    leaves = {node.no: judged.leader for node, judged in _leaves(nodes)}
     if target == "subtotal":
-        leaves |= _likely_subtotals(con, nodes, leaves, asked)
+        leaves |= _likely_subtotals(con, nodes, asked)
     create_leaves(con, target, leaves)
     found.roundings = find_roundings(con, target, asked)
     for node in nodes:
@@ -133,11 +134,9 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
     return found
 
 
-def _likely_subtotals(
-    con: duckdb.DuckDBPyConnection, nodes: list[Population], leaves: dict[int, int], asked: Asked
-) -> dict[int, int]:
+def _likely_subtotals(con: duckdb.DuckDBPyConnection, nodes: list[Population], asked: Asked) -> dict[int, int]:
     """Return node → form for leaves without a rule that would follow the form of the others but for a factor."""
-    judged = [(node, node.judgement) for node in nodes if node.no in leaves and node.judgement]
+    judged = list(_leaves(nodes))
     _, usual = max(((each.fits, each.leader) for _, each in judged if each.verdict != NONE), default=(0, _USUAL))
     tried = {node.no: each for node, each in judged if each.verdict == NONE and node.setting_no is None}
     if not tried:
@@ -173,15 +172,15 @@ def _places(con: duckdb.DuckDBPyConnection, dimension: str) -> list[Any]:
     return [row[0] for row in rows]
 
 
-def _leaves(found: Gathered) -> Iterator[tuple[Population, Judgement]]:
-    for node in found.nodes:
+def _leaves(nodes: list[Population]) -> Iterator[tuple[Population, Judgement]]:
+    for node in nodes:
         if node.judgement is not None and not node.dimension:
             yield node, node.judgement
 
 
 def _populations(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
-    for node, judged in _leaves(found):
+    for node, judged in _leaves(found.nodes):
         rival = wording.rival_of(forms, judged)
         told = wording.distinguishing(forms, found.patterns, node.weights, judged.leader, rival)
         rounding = found.roundings.get(node.no)
@@ -231,7 +230,7 @@ def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:
 
 def _evidence(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
-    for node, judged in _leaves(found):
+    for node, judged in _leaves(found.nodes):
         most = np.argsort(np.where(forms.is_found, -judged.all_fits, 1), kind="stable")[:_SHOWN]
         for form in sorted({0, judged.leader, *judged.candidates, *map(int, most)}):
             parts = [part for part in range(len(forms.parts)) if forms.is_tested[part] and judged.held[part]]

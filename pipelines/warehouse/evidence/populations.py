@@ -12,15 +12,15 @@ enough.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipelines.warehouse.evidence.verdicts import AGREED, SUPPORTED, Asked, Judgement, decide, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import duckdb
 
@@ -41,22 +41,24 @@ class Division:
 
     saved: float
     groups: list[list[int]]
+    dimension: str = ""
 
 
-@dataclass(frozen=True)
-class Shares:
-    """The share in which a form fits where it holds, and those of groups in which none does."""
+Shares = tuple[float, ...]
 
-    clean: float
-    mixed: tuple[float, ...]
 
-    @classmethod
-    def of(cls, noise: float, *, is_closed: bool) -> Shares:
-        """Return the shares to look for: a population that a form explains is closed but for clear exceptions."""
-        return cls(min(max(1 - noise, _CLEAN[0]), _CLEAN[1]), ALMOST_NONE if is_closed else MIXED)
+def shares_of(noise: float, *, is_closed: bool) -> Shares:
+    """Return the share in which a form fits where it holds, and those of groups in which none does.
 
-    def __iter__(self) -> Iterator[float]:
-        return iter((self.clean, *self.mixed))
+    A population that a form explains is closed but for clear exceptions.
+    """
+    return (min(max(1 - noise, _CLEAN[0]), _CLEAN[1]), *(ALMOST_NONE if is_closed else MIXED))
+
+
+def divide_by(dimension: str, values: Any, fits: Floats, orders: Ints, shares: Shares) -> Division | None:
+    """Divide by a dimension, whose `values` (places) there are."""
+    found = (divide_by_days if dimension == DAYS else divide_by_values)(fits, orders, shares)
+    return found and Division(found.saved, [[int(values[each]) for each in group] for group in found.groups], dimension)
 
 
 def divide_by_values(fits: Floats, orders: Ints, shares: Shares) -> Division | None:
@@ -184,7 +186,7 @@ class Population:
     setting_no: int | None = None
     dimension: str = ""  # by which it is divided; "" for a leaf
     judgement: Judgement | None = None
-    weights: Ints | None = None
+    weights: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """[pattern]: how many of its orders follow it."""
     children: list[Population] = field(default_factory=list)
 
@@ -194,81 +196,124 @@ class Population:
         return 0 if self.parent is None else self.parent.depth + 1
 
 
-def find_populations(
-    con: duckdb.DuckDBPyConnection, forms: Forms, patterns: Patterns, asked: Asked, settings: dict[int, int]
-) -> list[Population]:
-    """Return all nodes of the tree; `settings` is setting_no → form, of rules that settings name.
+@dataclass
+class Tree:
+    """The populations of a rule target: how their orders are judged, and all nodes, the roots first.
 
     Reads and updates the temporary table facts: node, pattern_no and a place per dimension for each order.
     """
-    nodes = [Population(0, None)]
+
+    con: duckdb.DuckDBPyConnection
+    forms: Forms
+    patterns: Patterns
+    asked: Asked
+    nodes: list[Population] = field(default_factory=list)
+
+    def judge(self, nodes: list[Population]) -> None:
+        """Judge populations from the orders that facts has of each."""
+        if not nodes:
+            return
+        by_no = {node.no: node for node in nodes}
+        for node in nodes:
+            node.weights = np.zeros(len(self.patterns.fits), dtype=np.int64)
+        for no, pattern, number in self.con.execute(
+            f"select node, pattern_no, count(*) from facts where node in ({_listed(by_no)}) group by all"
+        ).fetchall():
+            by_no[no].weights[pattern] = number
+        for node in nodes:
+            node.judgement = judge(self.forms, self.patterns, node.weights, self.asked, node.setting_form)
+
+    def divide(self, node: Population, division: Division) -> list[Population]:
+        """Add the children of a node, move its orders to them, and return them."""
+        node.dimension = division.dimension
+        first = max(each.no for each in self.nodes) + 1
+        for place, group in enumerate(division.groups):
+            node.children.append(Population(first + place, node, tuple(group), is_rest=place == 0))
+        if node.dimension in DIMENSIONS:
+            column = node.dimension
+            moved = [(value, child.no) for child in node.children for value in child.values]
+        else:
+            column, held = "pattern_no", self.patterns.holds[:, self.forms.parts.index(node.dimension)]
+            moved = [(int(no), child.no) for child in node.children for no in np.flatnonzero(held == child.values[0])]
+        self.con.execute("create or replace temp table moves (value integer, child integer)")
+        for start in range(0, len(moved), 1000):
+            listed = ", ".join(f"({value}, {child})" for value, child in moved[start : start + 1000])
+            self.con.execute(f"insert into moves values {listed}")
+        self.con.execute(
+            "update facts set node = moves.child from moves "
+            f"where facts.node = {node.no} and facts.{column} = moves.value"
+        )
+        self.nodes += node.children
+        return list(node.children)
+
+    def borrow(self) -> None:
+        """Answer questions that are too rare in a population as all other populations do, where they agree."""
+        forms, least = self.forms, self.asked.orders
+        leaves = [node.judgement for node in self.nodes if not node.dimension]
+        judged = [found for found in leaves if found and found.candidates]
+        answers: dict[int, set[int]] = {}
+        for found in judged:
+            decided = forms.is_tested & (found.held >= least)
+            decided[found.open_parts] = False
+            if found.verdict in (SUPPORTED, AGREED):
+                for part in map(int, np.flatnonzero(decided)):
+                    answers.setdefault(part, set()).add(int(forms.answers[found.leader, part]))
+        for found in judged:
+            for part in list(found.open_parts):
+                if found.held[part] >= least or len(answers.get(part, ())) != 1:
+                    continue
+                (answer,) = answers[part]
+                alike = [form for form in found.candidates if forms.answers[form, part] == answer]
+                if alike:
+                    found.candidates = alike
+                    found.borrowed.append(part)
+                    found.leader = min(alike, key=lambda form: (-found.all_fits[form], forms.complexity[form], form))
+                    found.fits = round(float(found.all_fits[found.leader]))
+                    decide(forms, found, self.asked)
+
+
+def find_populations(tree: Tree, settings: dict[int, int]) -> None:
+    """Add all nodes to a tree; `settings` is setting_no → form, of rules that settings name."""
+    tree.nodes.append(Population(0, None))
     for setting_no, form in sorted(settings.items()):
-        nodes.append(Population(-setting_no, None, setting_form=form, setting_no=setting_no))
-    active = list(nodes)
+        tree.nodes.append(Population(-setting_no, None, setting_form=form, setting_no=setting_no))
+    active = list(tree.nodes)
     while active:
-        weights = judge_all(con, forms, patterns, asked, active)
+        tree.judge(active)
         divisible = [node for node in active if node.setting_form is None and node.depth < DEPTH]
-        active = []
-        for node, dimension, division in _divisions(con, forms, patterns, asked, divisible, weights):
-            active += divide(con, forms.parts, patterns, nodes, node, dimension, division)
-    borrow(forms, nodes, asked)
-    return nodes
+        divisions = list(_divisions(tree, divisible))
+        active = [child for node, division in divisions for child in tree.divide(node, division)]
+    tree.borrow()
 
 
-def judge_all(
-    con: duckdb.DuckDBPyConnection, forms: Forms, patterns: Patterns, asked: Asked, nodes: list[Population]
-) -> dict[int, Ints]:
-    """Judge populations from the orders that facts has of each, and return their weights."""
-    weights = _pattern_counts(con, nodes, len(patterns.fits)) if nodes else {}
-    for node in nodes:
-        node.weights = weights[node.no]
-        node.judgement = judge(forms, patterns, weights[node.no], asked, node.setting_form)
-    return weights
-
-
-def _pattern_counts(con: duckdb.DuckDBPyConnection, nodes: list[Population], patterns: int) -> dict[int, Ints]:
-    weights = {node.no: np.zeros(patterns, dtype=np.int64) for node in nodes}
-    listed = ", ".join(str(node.no) for node in nodes)
-    query = f"select node, pattern_no, count(*) from facts where node in ({listed}) group by all"
-    for node, pattern, number in con.execute(query).fetchall():
-        weights[node][pattern] = number
-    return weights
-
-
-def _divisions(
-    con: duckdb.DuckDBPyConnection,
-    forms: Forms,
-    patterns: Patterns,
-    asked: Asked,
-    nodes: list[Population],
-    weights: dict[int, Ints],
-) -> Iterator[tuple[Population, str, Division]]:
+def _divisions(tree: Tree, nodes: list[Population]) -> Iterator[tuple[Population, Division]]:
     """Yield the division of each node that explains most, where one explains enough."""
-    found: dict[int, list[tuple[float, int, str, Division]]] = {node.no: [] for node in nodes}
-    shares = {node.no: Shares.of(asked.noise, is_closed=_is_explained(node)) for node in nodes}
+    found: dict[int, list[tuple[float, int, Division]]] = {node.no: [] for node in nodes}
+    shares = {}
+    for node in nodes:
+        is_closed = node.judgement is not None and node.judgement.verdict in (SUPPORTED, AGREED)
+        shares[node.no] = shares_of(tree.asked.noise, is_closed=is_closed)
     for place, dimension in enumerate(DIMENSIONS):
-        for no, values, fits, orders in _cells(con, dimension, list(found), patterns):
-            division = (divide_by_days if dimension == DAYS else divide_by_values)(fits, orders, shares[no])
-            if division:
-                groups = [[int(values[cell]) for cell in group] for group in division.groups]
-                found[no].append((-division.saved, place, dimension, Division(division.saved, groups)))
-    for no, divisions in found.items():
-        for part, name in enumerate(forms.parts):
-            held = np.stack([weights[no] * ~patterns.holds[:, part], weights[no] * patterns.holds[:, part]])
+        for no, values, fits, orders in _cells(tree.con, dimension, list(found), tree.patterns):
+            if division := divide_by(dimension, values, fits, orders, shares[no]):
+                found[no].append((-division.saved, place, division))
+    for node in nodes:
+        for part, name in enumerate(tree.forms.parts):
+            holds = tree.patterns.holds[:, part]
+            held = np.stack([node.weights * ~holds, node.weights * holds])
             orders = held.sum(axis=1)
             if not orders.all():
                 continue
-            division = divide_by_values(held.astype(np.float64) @ patterns.fits, orders, shares[no])
+            division = divide_by_values(held.astype(np.float64) @ tree.patterns.fits, orders, shares[node.no])
             if division and division.saved > _PART:
-                divisions.append((_PART - division.saved, len(DIMENSIONS) + part, name, division))
-    for node in nodes:
+                place = len(DIMENSIONS) + part
+                found[node.no].append((_PART - division.saved, place, replace(division, dimension=name)))
         if found[node.no]:
-            _, _, dimension, division = min(found[node.no], key=lambda each: each[:2])
-            yield node, dimension, division
+            yield node, min(found[node.no], key=lambda each: each[:2])[-1]
 
 
-def _is_explained(node: Population) -> bool:
-    return node.judgement is not None and node.judgement.verdict in (SUPPORTED, AGREED)
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def _cells(
@@ -279,7 +324,7 @@ def _cells(
         return
     rows = con.execute(
         f"select node, {dimension} as value, pattern_no, count(*) as orders from facts "
-        f"where node in ({', '.join(map(str, nodes))}) group by all order by all"
+        f"where node in ({_listed(nodes)}) group by all order by all"
     ).fetchnumpy()
     for no in nodes:
         mine = rows["node"] == no
@@ -301,58 +346,3 @@ def _fits(cell: Ints, pattern: Ints, number: Ints, values: int, patterns: Patter
         dense = np.bincount(places, weights=number[start:end], minlength=size * width)
         chunks.append(dense.reshape(size, width).astype(np.float32) @ patterns.fits)
     return np.vstack(chunks) if chunks else np.zeros((0, patterns.fits.shape[1]))
-
-
-def divide(
-    con: duckdb.DuckDBPyConnection,
-    parts: list[str],
-    patterns: Patterns,
-    nodes: list[Population],
-    node: Population,
-    dimension: str,
-    division: Division,
-) -> list[Population]:
-    """Add the children of a node, move its orders to them, and return them."""
-    node.dimension = dimension
-    first = max(each.no for each in nodes) + 1
-    for place, group in enumerate(division.groups):
-        node.children.append(Population(first + place, node, tuple(group), is_rest=place == 0))
-    column = dimension if dimension in DIMENSIONS else "pattern_no"
-    if dimension in DIMENSIONS:
-        moved = [(value, child.no) for child in node.children for value in child.values]
-    else:
-        held = patterns.holds[:, parts.index(dimension)]
-        moved = [(int(no), child.no) for child in node.children for no in np.flatnonzero(held == child.values[0])]
-    con.execute("create or replace temp table moves (value integer, child integer)")
-    for start in range(0, len(moved), 1000):
-        listed = ", ".join(f"({value}, {child})" for value, child in moved[start : start + 1000])
-        con.execute(f"insert into moves values {listed}")
-    con.execute(
-        f"update facts set node = moves.child from moves where facts.node = {node.no} and facts.{column} = moves.value"
-    )
-    nodes += node.children
-    return list(node.children)
-
-
-def borrow(forms: Forms, nodes: list[Population], asked: Asked) -> None:
-    """Answer questions that are too rare in a population as all other populations do, where they agree."""
-    judged = [node.judgement for node in nodes if not node.dimension and node.judgement and node.judgement.candidates]
-    answers: dict[int, set[int]] = {}
-    for found in judged:
-        decided = forms.is_tested & (found.held >= asked.orders)
-        decided[found.open_parts] = False
-        if found.verdict in (SUPPORTED, AGREED):
-            for part in map(int, np.flatnonzero(decided)):
-                answers.setdefault(part, set()).add(int(forms.answers[found.leader, part]))
-    for found in judged:
-        for part in list(found.open_parts):
-            if found.held[part] >= asked.orders or len(answers.get(part, ())) != 1:
-                continue
-            (answer,) = answers[part]
-            alike = [form for form in found.candidates if forms.answers[form, part] == answer]
-            if alike:
-                found.candidates = alike
-                found.borrowed.append(part)
-                found.leader = min(alike, key=lambda form: (-found.all_fits[form], forms.complexity[form], form))
-                found.fits = round(float(found.all_fits[found.leader]))
-                decide(forms, found, asked)

@@ -11,38 +11,23 @@ two stores with two tax rates have no form in common; each of them is off by a s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipelines.warehouse.catalogue.generated_selects import filled
-from pipelines.warehouse.evidence.populations import (
-    DAYS,
-    DEPTH,
-    DIMENSIONS,
-    Division,
-    Population,
-    Shares,
-    divide,
-    divide_by_days,
-    divide_by_values,
-    judge_all,
-)
-from pipelines.warehouse.evidence.verdicts import NONE, Asked, fewest_fits
+from pipelines.warehouse.evidence.populations import DAYS, DEPTH, DIMENSIONS, Division, divide_by, shares_of
+from pipelines.warehouse.evidence.verdicts import NONE, fewest_fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     import duckdb
 
-    from pipelines.warehouse.evidence.verdicts import Floats, Forms, Ints, Patterns
-
-
-def lines(target: str) -> str:
-    """Return the select of the lines of the orders that are wanted, as their forms count them."""
-    return filled(f"{target}_lines")
+    from pipelines.warehouse.evidence.populations import Population, Tree
+    from pipelines.warehouse.evidence.verdicts import Asked, Floats, Forms, Ints
 
 
 def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[int, int]) -> None:
@@ -74,7 +59,7 @@ def find_roundings(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) ->
     con.execute(f"create or replace temp table wanted as select order_id from audit.{target}_patterns where is_rounded")
     if con.execute("select 1 from wanted limit 1").fetchone() is None:
         return {}
-    rows = con.execute(filled("roundings", target=target, lines=lines(target))).fetchall()
+    rows = con.execute(filled("roundings", target=target, lines=filled(f"{target}_lines"))).fetchall()
     found: dict[int, dict[tuple[int, ...], int]] = defaultdict(dict)
     for node, fitting, number in rows:
         found[node][tuple(fitting)] = number
@@ -102,6 +87,7 @@ def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, as
     return won + lost >= asked.orders and won >= fewest_fits(won + lost, asked.noise)
 
 
+Pattern = tuple[int, str, int, str]  # form, and kind, value, base of what differs
 SAMPLE = 2_000  # orders in which a pattern is looked for
 COMMON = 0.9  # the share of them that a pattern of a whole population has to explain
 MOST = 0.5  # the share, if so many as distinguish a rule follow it among orders that differ by chance
@@ -109,13 +95,12 @@ _UNIT = 10_000  # amounts are compared in ten-thousandths
 _STEPS = (10_000, 5_000, 1_000, 500)
 _FIELDS = {
     "subtotal": "subtotal_price",
+    "subtotal_less_discount": "subtotal_price",
     "delivery": "delivery_price",
     "tip": "tip",
     "discount": "discount",
     "loyalty": "loyalty_discount",
-    "subtotal_less_discount": "subtotal_price",
 }
-BASES = ("subtotal", "subtotal_less_discount", "delivery", "tip", "discount", "loyalty")
 
 
 @dataclass(frozen=True)
@@ -152,9 +137,8 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
         return {}
     listed = ", ".join(str(node) for (node,) in nodes)
     con.execute(f"delete from wanted where node not in ({listed})")
-    con.execute(
-        "create or replace temp table off_orders as " + filled("residuals", unit=str(_UNIT), lines=lines(target))
-    )
+    select = filled("residuals", unit=str(_UNIT), lines=filled(f"{target}_lines"))
+    con.execute(f"create or replace temp table off_orders as {select}")
     found = {}
     for (node,) in nodes:
         sample = con.execute(
@@ -166,7 +150,10 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
             ).fetchone()
             fits, orders = row or (0, 0)
             if fits >= max(MOST * orders, least):
-                is_of_all = pattern[0] != "step" or _is_step_of_all(con, target, node, pattern[1])
+                is_of_all = pattern[0] != "step"
+                if pattern[0] == "step" and target == "total":
+                    stated = stated_totals(con, node, limit=f"limit {SAMPLE}")["stated"]
+                    is_of_all = bool((stated % pattern[1] == 0).mean() >= COMMON)
                 found[node] = Residual(*pattern, fits, orders, _limit(con, node, *pattern), is_of_all)
     return found
 
@@ -204,13 +191,6 @@ def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, bas
     return ""
 
 
-def _is_step_of_all(con: duckdb.DuckDBPyConnection, target: str, node: int, step: int) -> bool:
-    if target != "total":
-        return False
-    stated = stated_totals(con, node, limit=f"limit {SAMPLE}")["stated"]
-    return bool((stated % step == 0).mean() >= COMMON)
-
-
 def _roundest(below: Decimal, up_to: Decimal) -> Decimal:
     """Return the roundest amount above the first and at most the second."""
     for digits in range(len(str(int(up_to))), -5, -1):
@@ -220,12 +200,6 @@ def _roundest(below: Decimal, up_to: Decimal) -> Decimal:
             if found <= up_to:
                 return Decimal(f"{found.normalize():f}")
     return up_to
-
-
-def likely_total(con: duckdb.DuckDBPyConnection, forms: Forms, node: int) -> int | None:
-    """Return the simplest total form from which the orders of a leaf differ by one constant or share, None without."""
-    found = simplest(forms, stated_totals(con, node, limit=f"limit {SAMPLE}"))
-    return None if found is None else found[0]
 
 
 def stated_totals(con: duckdb.DuckDBPyConnection, node: int, columns: str = "", limit: str = "") -> dict[str, Any]:
@@ -240,7 +214,7 @@ def residual_by(forms: Forms, form: int, sample: dict[str, Any]) -> Any:
     return sample["stated"] - np.array(forms.parameters[form]) @ parts
 
 
-def simplest(forms: Forms, sample: dict[str, Any], most: int = 9) -> tuple[int, str, int, str] | None:
+def simplest(forms: Forms, sample: dict[str, Any], most: int = 9) -> Pattern | None:
     """Return the simplest total form, and how nearly all orders differ from it."""
     found_forms = map(int, np.flatnonzero(forms.is_found))
     for form in sorted(found_forms, key=lambda place: (forms.complexity[place], place)):
@@ -266,7 +240,7 @@ def _candidates(sample: dict[str, Any]) -> Iterable[tuple[str, int, str]]:
     yield "negated", 0, ""
     constant, _ = Counter(sample["residual"].tolist()).most_common(1)[0]
     yield "constant", int(constant), ""
-    for base in BASES:
+    for base in _FIELDS:
         amounts = sample[base]
         if (amounts != 0).mean() >= COMMON:
             share = np.median(sample["residual"][amounts != 0] / amounts[amounts != 0])
@@ -306,14 +280,10 @@ _SIMPLE = 2  # of forms that are tried: how many parts they count another way
 _BLOCKS = 24  # of orders of one dimension that are looked at
 _SAMPLE = 200  # orders of a block
 
-Pattern = tuple[int, str, int, str]  # form, and kind, value, base of what differs
 
-
-def divide_by_residuals(
-    con: duckdb.DuckDBPyConnection, forms: Forms, patterns: Patterns, asked: Asked, nodes: list[Population]
-) -> None:
-    """Divide leaves as far as parts of enough orders are explained exactly; add their children to nodes."""
-    active = [node for node in nodes if not node.dimension]
+def divide_by_residuals(tree: Tree) -> None:
+    """Divide leaves as far as parts of enough orders are explained exactly."""
+    active = [node for node in tree.nodes if not node.dimension]
     while active:
         children: list[Population] = []
         for node in active:
@@ -321,32 +291,32 @@ def divide_by_residuals(
             if judged is None or judged.verdict != NONE or node.setting_no is not None or node.depth >= DEPTH:
                 continue
             columns = ", ".join(f"facts.{dimension} as at_{dimension}" for dimension in DIMENSIONS) + ","
-            orders = stated_totals(con, node.no, columns)
-            if len(orders["stated"]) < 2 * asked.orders or simplest(forms, _some(orders, slice(_SAMPLE))):
-                continue
-            if found := _division(forms, orders, asked):
-                children += divide(con, forms.parts, patterns, nodes, node, *found)
-        judge_all(con, forms, patterns, asked, children)
+            orders = stated_totals(tree.con, node.no, columns)
+            enough = len(orders["stated"]) >= 2 * tree.asked.orders
+            if enough and not simplest(tree.forms, _some(orders, slice(_SAMPLE))):
+                division = _division(tree.forms, orders, tree.asked)
+                children += tree.divide(node, division) if division else []
+        tree.judge(children)
         active = children
 
 
-def _division(forms: Forms, orders: dict[str, Any], asked: Asked) -> tuple[str, Division] | None:
-    """Return the dimension, and the division by it, that explains most orders."""
+def _division(forms: Forms, orders: dict[str, Any], asked: Asked) -> Division | None:
+    """Return the division that explains most orders."""
     found = {pattern for block in _blocks(orders, asked) if (pattern := simplest(forms, block, _SIMPLE))}
     if not found:
         return None
     fits = np.stack([_explained(forms, orders, pattern) for pattern in sorted(found)], axis=1).astype(np.float64)
-    best: tuple[float, str, Division] | None = None
+    best: Division | None = None
     for dimension in DIMENSIONS:
         values, cell = np.unique(orders[f"at_{dimension}"], return_inverse=True)
         counts: Ints = np.bincount(cell, minlength=len(values)).astype(np.int64)
         sums: Floats = np.stack([np.bincount(cell, weights=fit, minlength=len(values)) for fit in fits.T], axis=1)
-        shares = Shares.of(asked.noise, is_closed=False)
-        division = (divide_by_days if dimension == DAYS else divide_by_values)(sums, counts, shares)
-        if division and _is_exact(division, sums, counts, asked) and (best is None or division.saved > best[0]):
+        places = range(len(values))
+        division = divide_by(dimension, places, sums, counts, shares_of(asked.noise, is_closed=False))
+        if division and _is_exact(division, sums, counts, asked) and (best is None or division.saved > best.saved):
             groups = [[int(values[place]) for place in group] for group in division.groups]
-            best = division.saved, dimension, Division(division.saved, groups)
-    return best and best[1:]
+            best = replace(division, groups=groups)
+    return best
 
 
 def _is_exact(division: Division, sums: Floats, counts: Any, asked: Asked) -> bool:

@@ -128,7 +128,8 @@ def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
         "where rule_target = ? order by part_no",
         [target],
     ).fetchall()
-    answers = np.array([[_answer(form[1], part[3]) for part in parts] for form in forms], dtype=np.int64)
+    asked_of = [[None if part[3] is None else form[1][part[3] - 1] for part in parts] for form in forms]
+    answers = np.array([[_NOT_ASKED if each is None else each for each in row] for row in asked_of], dtype=np.int64)
     asked = answers != _NOT_ASKED
     differs = (answers[:, None] != answers[None]) & asked[:, None] & asked[None]
     return Forms(
@@ -144,11 +145,6 @@ def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
         answers,
         np.array([form[3] for form in forms], dtype=np.bool_),
     )
-
-
-def _answer(parameters: list[int | None], place: int | None) -> int:
-    value = None if place is None else parameters[place - 1]
-    return _NOT_ASKED if value is None else value
 
 
 def read_patterns(forms: Forms, rows: list[tuple[str, str]]) -> Patterns:
@@ -256,12 +252,7 @@ def decide(forms: Forms, found: Judgement, asked: Asked) -> None:
         found.verdict = UNDECIDED
     elif found.orders < asked.orders or lower_bound(found.fits, found.orders) < 1 - asked.noise:
         found.verdict = COMPATIBLE
-    elif any(_matters(forms, part) for part in found.open_parts):
+    elif any(forms.parts[part] != "other action" for part in found.open_parts):  # most services never send another
         found.verdict = AGREED
     else:
         found.verdict = SUPPORTED
-
-
-def _matters(forms: Forms, part: int) -> bool:
-    """Tell whether an open part keeps a form from being named: most services never send another action."""
-    return forms.parts[part] != "other action"
