@@ -27,10 +27,10 @@ from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.contracts import SCOPE_KEYS
+from pipelines.warehouse.history import STATES
 from pipelines.warehouse.rows.fresh_rows import differ
 from pipelines.warehouse.rows.views import (
     ORDERS,
-    STATES,
     between,
     changed_rows,
     columns_read,

@@ -47,6 +47,7 @@ STATE = columns_of(
 _COLUMNS = ", ".join(STATE)
 
 
+STATES = "raw.states_to_be"
 _KEY = "row(coalesce({0}observed_at, '-infinity'::timestamptz), {0}source, {0}load_id, {0}seq)"
 
 
@@ -71,6 +72,14 @@ def fold(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: s
     con.execute(f"create or replace view touched.before as from {before}")
     for name in ("states_of_single_observations", "states"):
         con.execute(f"insert into {into} ({_COLUMNS}) {filled(name)}")
+
+
+def fold_all(con: duckdb.DuckDBPyConnection) -> None:
+    """Fold raw.observations into the states of the attached draft, show these, and note the runs of versions."""
+    create_states(con, "touched.nothing")
+    fold(con, "raw.observations", "touched.nothing", "warehouse.build.states")
+    find_all_runs(con)
+    con.execute(f"create or replace view {STATES} as from warehouse.build.states")
 
 
 def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: str) -> int:

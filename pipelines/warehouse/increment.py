@@ -15,11 +15,19 @@ from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.affected import has_keys, is_stale, note_differences, touched
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.contracts import SCOPE_KEYS
-from pipelines.warehouse.history import STATE, create_late, create_new_versions, create_states, find_new_runs, fold
+from pipelines.warehouse.history import (
+    STATE,
+    STATES,
+    create_late,
+    create_new_versions,
+    create_states,
+    find_new_runs,
+    fold,
+)
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, Making, require_increment_ties
 from pipelines.warehouse.rows.session import remember
-from pipelines.warehouse.rows.views import ENTITIES, STATES, between, within
+from pipelines.warehouse.rows.views import ENTITIES, between, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING
 from pipelines.engines import EngineError
 from pipelines.literals import literal, literals
 from pipelines.warehouse import catalogue, storage
-from pipelines.warehouse.history import RUNS, create_all_versions
+from pipelines.warehouse.history import RUNS, STATES, create_all_versions
 from pipelines.warehouse.inputs.landed import create_documents
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckResult, Making
 from pipelines.warehouse.rows.profile import DOCUMENTS, Profile, add_costs, measured, profiled
 from pipelines.warehouse.rows.session import close_draft, code_fingerprint, in_memory, open_draft, reopen_draft
-from pipelines.warehouse.rows.views import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -108,21 +107,25 @@ def make_bucket(making: Making, stage: Stage, bucket: Bucket, paths: Sequence[Pa
     Documents are needed in the first stage only: later ones read tables. Raise BuildBlocked when a blocking check found
     anything.
     """
-    con = making.con
-    mine = f"from warehouse.build.states where {LANDED_ORDERS} and id between {bucket.first} and {bucket.last}"
     making.staged.bucket = f"t.order_id between {bucket.first} and {bucket.last}"
-    con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
-    if stage.number == 0:
-        con.execute(f"create or replace view touched.bucket_states as {mine}")
-        with measured(DOCUMENTS):
-            create_documents(con, "orders", paths, "touched.bucket_states")
-            create_all_versions(con, paths)
-    with joined_as_written(con):
+    take_orders(making.con, f"id between {bucket.first} and {bucket.last}", None if stage.number else paths)
+    with joined_as_written(making.con):
         for table in stage.tables:
             making.make(table, "touched.bucket")
         for check in stage.checks:
             making.look(check, "touched.bucket")
     making.tally.raise_if_blocked()
+
+
+def take_orders(con: duckdb.DuckDBPyConnection, condition: str, paths: Sequence[Path] | None) -> None:
+    """Make touched.bucket of the landed orders under a condition; type their documents, if files of such are given."""
+    mine = f"from warehouse.build.states where {LANDED_ORDERS} and {condition}"
+    con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
+    if paths is not None:
+        con.execute(f"create or replace view touched.bucket_states as {mine}")
+        with measured(DOCUMENTS):
+            create_documents(con, "orders", paths, "touched.bucket_states")
+            create_all_versions(con, paths)
 
 
 @contextmanager

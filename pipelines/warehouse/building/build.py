@@ -6,6 +6,9 @@ buckets; memory is a bucket's. Tables that need to know what all orders say (whi
 through the buckets again, out of the tables that there are by then. Ranges rather than remainders, because orders land
 roughly in the order of their ids: a range leaves most of the raw files unread, and rows that lie together are deleted
 and looked up faster ever after.
+
+A sample of orders, menus and stores is built in the same way. Its ids are in touched.sample (kind, id); tables that are
+not built show those of `live`, the warehouse.
 """
 
 from __future__ import annotations
@@ -24,24 +27,27 @@ from pipelines.engines import engine_of
 from pipelines.landing import guard_source, raw_files
 from pipelines.landing.raw_files import check_files, check_raw
 from pipelines.ledger.signed_head import sign_missing_heads
-from pipelines.settings.kinds import KINDS, WHOLE_KINDS
+from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, inputs, storage
-from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages
+from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages, take_orders
 from pipelines.warehouse.building.stored_warehouse import (
     is_damage,
+    log_of,
     needed_bytes,
+    remove_database,
     require_room,
     set_aside,
     unreadable,
     warehouse_file,
 )
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
-from pipelines.warehouse.history import create_states, create_versions, find_all_runs, fold
+from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.landed import (
     MissingDocumentError,
     create_documents,
     create_notes,
+    create_observations,
     create_observations_view,
     present,
     rows_per_order,
@@ -51,6 +57,7 @@ from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildResult, Making, T
 from pipelines.warehouse.rows.profile import OBSERVATIONS, measured
 from pipelines.warehouse.rows.session import (
     Memory,
+    applied_loads,
     attached,
     attached_draft,
     fingerprint_of,
@@ -63,11 +70,10 @@ from pipelines.warehouse.rows.session import (
     use_all_threads,
     use_few_threads,
 )
-from pipelines.warehouse.rows.views import STATES
 from pipelines.warehouse.storage import memory_limit, short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pipelines.engines import RayCluster
     from pipelines.landing import RawFiles
@@ -162,10 +168,9 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
         if not why:
             with attached(con, file):
                 why = _must_be_full(con, raw, before, now)
-                new = {} if why else _new_loads(con, raw)
-                sources = (
-                    set() if before is None else {n for n in now.sources if before.sources.get(n) != now.sources[n]}
-                )
+                applied = set() if why else applied_loads(con)
+                new = {kind: [each for each in raw[kind].load_ids if each not in applied] for kind in KINDS}
+                sources = before.changed_sources(now) if before else set()
                 if not why and not any(new.values()) and not sources:
                     return BuildResult(
                         changed=False,
@@ -175,7 +180,8 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                         checks=results_as_stored(con),
                     )
                 if not why:
-                    check_files(settings.data_dir, _files_of(raw, new))
+                    areas = [(kind, file) for kind, files in raw.items() for area in files for file in area]
+                    check_files(settings.data_dir, [f.path for kind, f in areas if set(f.load_ids) & set(new[kind])])
                     require_room(settings.data_dir, needed_bytes(file, (), full=False))
                     use_few_threads(con, settings, file)
                     if find_changes(con, raw, new):
@@ -201,29 +207,9 @@ def _must_be_full(
     if changed := [name for name in now.fingerprint if before.fingerprint.get(name) != now.fingerprint[name]]:
         return f"{' and '.join(changed)} changed since the last build"
     landed = {load_id for files in raw.values() for load_id in files.load_ids}
-    if _applied(con) - landed:
+    if applied_loads(con) - landed:
         return "loads that the warehouse holds are no longer in data/raw"
     return ""
-
-
-def _applied(con: duckdb.DuckDBPyConnection) -> set[str]:
-    return {row[0] for row in con.execute("select load_id from warehouse.build.loads").fetchall()}
-
-
-def _new_loads(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> dict[str, list[str]]:
-    applied = _applied(con)
-    return {kind: [each for each in files.load_ids if each not in applied] for kind, files in raw.items()}
-
-
-def _files_of(raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> list[Path]:
-    """Return the files that hold any of these loads."""
-    return [
-        file.path
-        for kind, files in raw.items()
-        for area in files
-        for file in area
-        if set(file.load_ids) & set(new[kind])
-    ]
 
 
 def _how_many(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]], sources: set[str]) -> str:
@@ -275,8 +261,7 @@ def rebuild(
     then as it was.
     """
     draft = file.with_name(file.name + ".building")
-    for each in (draft, _log_of(draft)):
-        each.unlink(missing_ok=True)
+    remove_database(draft)
     try:
         draft.write_bytes(_laid_out(catalogue.tables()))
         with spread(engine, draft) if engine else nullcontext() as elsewhere, attached_draft(con, draft):
@@ -291,11 +276,10 @@ def rebuild(
             remember(con, memory, _parts(con), is_shown=True)
             results = making.results()
     except BaseException:
-        for each in (draft, _log_of(draft)):
-            each.unlink(missing_ok=True)
+        remove_database(draft)
         raise
     # A log left beside a file that takes another's place would be replayed into it.
-    _log_of(file).unlink(missing_ok=True)
+    log_of(file).unlink(missing_ok=True)
     sync(file.parent)
     draft.replace(file)
     return results
@@ -315,10 +299,7 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
     create_observations_view(con, "raw.observations", [f.path for files in raw.values() for f in files.observations])
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
     create_notes(con, {kind: present(files.documents) for kind, files in raw.items()}, loads)
-    create_states(con, "touched.nothing")
-    fold(con, "raw.observations", "touched.nothing", "warehouse.build.states")
-    find_all_runs(con)
-    con.execute(f"create or replace view {STATES} as from warehouse.build.states")
+    fold_all(con)
     columns = ", ".join(inputs.OBSERVATION)
     con.execute(
         f"insert into warehouse.build.refusals select {columns} from raw.observations "
@@ -408,5 +389,44 @@ def _parts(con: duckdb.DuckDBPyConnection) -> str:
     return "touched.parts"
 
 
-def _log_of(file: Path) -> Path:
-    return file.with_name(file.name + ".wal")
+LIVE = "live"
+SAMPLE = "touched.sample"
+
+
+def create_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], conditions: Mapping[str, str]) -> int:
+    """Make touched.sample of the observed ids of these kinds that meet a condition about `id`; return how many."""
+    con.execute(f"create or replace table {SAMPLE} (kind varchar, id bigint)")
+    for kind, condition in conditions.items():
+        create_observations_view(con, "touched.observed", [file.path for file in raw[kind].observations])
+        con.execute(
+            f"insert into {SAMPLE} select distinct kind, id from touched.observed where id is not null and {condition}"
+        )
+    return storage.count_of(con.execute(f"select count(*) from {SAMPLE}"))
+
+
+def build_sample(
+    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], targets: Sequence[catalogue.Table]
+) -> None:
+    """Fill the tables `targets` of the attached, empty `warehouse` with the rows of touched.sample, made from raw."""
+    lay_out(con)
+    wanted = {table.name for table in targets}
+    for table in catalogue.tables():
+        if table.name not in wanted:
+            con.execute(f"drop table warehouse.{table.name}")
+            con.execute(f"create view warehouse.{table.name} as from {LIVE}.{table.name}")
+    observations = [file.path for files in raw.values() for file in files.observations]
+    loads = [load_id for files in raw.values() for load_id in files.load_ids]
+    create_observations(con, "raw.observations", observations, loads, only=SAMPLE)
+    fold_all(con)
+    scopes = {table.scope for table in targets}
+    for kind in WHOLE_KINDS:
+        if ENTITIES[kind] in scopes:
+            paths = present(raw[kind].documents)
+            create_documents(con, kind, paths, "warehouse.build.states")
+            create_versions(con, kind, paths)
+    take_orders(con, "true", present(raw["orders"].documents) if "order" in scopes else None)
+    making = Making(con, full=True)
+    for table in catalogue.tables():
+        if table.name in wanted:
+            making.make(table, "touched.bucket" if table.scope == "order" else None)
+    making.tally.raise_if_blocked()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -47,6 +47,17 @@ DAMAGE = (
 _DISK_FULL = ("no space left", "disk full", "failed to offload")
 
 
+def log_of(file: Path) -> Path:
+    """Return where DuckDB logs what it has not yet written to a database file."""
+    return file.with_name(file.name + ".wal")
+
+
+def remove_database(file: Path) -> None:
+    """Remove a database file, and its log, which would be replayed into a file that takes its place."""
+    for each in (file, log_of(file)):
+        each.unlink(missing_ok=True)
+
+
 def unreadable(file: Path) -> str:
     """Return why DuckDB cannot read a database file; "" where it can, may not, or where there is none."""
     if not file.exists():
@@ -74,9 +85,8 @@ def set_aside(file: Path) -> Path:
         older.unlink()
     target = file.with_name(f"{file.name}.damaged-{utc_now():%Y%m%dT%H%M%S}")
     file.rename(target)
-    log = file.with_name(file.name + ".wal")
-    if log.exists():
-        log.rename(target.with_name(target.name + ".wal"))
+    if log_of(file).exists():
+        log_of(file).rename(log_of(target))
     return target
 
 
@@ -111,7 +121,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 def known_orders(data_dir: Path) -> Iterator[KnownOrder]:
     """Yield every known order, batch by batch; none before the first build."""
-    for order_id, created, checked, status, presence, archive_only in _rows(
+    for order_id, created, checked, status, presence, archive_only in stored_rows(
         data_dir,
         """
             select
@@ -132,7 +142,7 @@ def known_orders(data_dir: Path) -> Iterator[KnownOrder]:
 def created_before(data_dir: Path, limit: dt.datetime) -> Iterator[int]:
     """Yield the orders that were created before a time; those without created_at are left out."""
     query = "select order_id from core.orders where created_at < make_timestamptz(?)"
-    for (order_id,) in _rows(data_dir, query, [(limit - _EPOCH) // dt.timedelta(microseconds=1)]):
+    for (order_id,) in stored_rows(data_dir, query, [(limit - _EPOCH) // dt.timedelta(microseconds=1)]):
         yield order_id
 
 
@@ -153,7 +163,7 @@ def histories(data_dir: Path) -> Iterator[tuple[dt.datetime, dt.datetime | None,
         group by orders.order_id, orders.created_at
         having max(versions.last_seen_at) is not null
     """
-    for created, changed, seen in _rows(data_dir, query, []):
+    for created, changed, seen in stored_rows(data_dir, query, []):
         yield _EPOCH + dt.timedelta(microseconds=created), _moment(changed), _EPOCH + dt.timedelta(microseconds=seen)
 
 
@@ -161,13 +171,13 @@ def known_among(data_dir: Path, kind: str, ids: Iterable[int]) -> set[int]:
     """Return which of these ids are documents that the warehouse has."""
     asked = ",".join(map(str, ids))  # one text: DuckDB looks at each value of a list for one of pandas
     query = f"select {ENTITY[kind]} from core.{kind} where {ENTITY[kind]} in (select unnest(split(?, ','))::bigint)"
-    return {row[0] for row in _rows(data_dir, query, [asked])} if asked else set()
+    return {row[0] for row in stored_rows(data_dir, query, [asked])} if asked else set()
 
 
 def known_ids(data_dir: Path, kind: str) -> list[int]:
     """Return the id of every document of a kind that the warehouse has."""
     key = ENTITY[kind]
-    return [row[0] for row in _rows(data_dir, f"select {key} from core.{kind} order by {key}")]
+    return [row[0] for row in stored_rows(data_dir, f"select {key} from core.{kind} order by {key}")]
 
 
 def stores_of_orders(data_dir: Path, since: dt.datetime) -> dict[int, int]:
@@ -176,7 +186,7 @@ def stores_of_orders(data_dir: Path, since: dt.datetime) -> dict[int, int]:
         select store_id, count(*) from core.orders
         where created_at >= make_timestamptz(?) and store_id is not null group by store_id
     """
-    return dict(_rows(data_dir, query, [(since - _EPOCH) // dt.timedelta(microseconds=1)]))
+    return dict(stored_rows(data_dir, query, [(since - _EPOCH) // dt.timedelta(microseconds=1)]))
 
 
 def newest_documents(data_dir: Path, kind: str, count: int) -> dict[int, tuple[int | None, dt.datetime | None] | None]:
@@ -187,14 +197,14 @@ def newest_documents(data_dir: Path, kind: str, count: int) -> dict[int, tuple[i
         select order_id, store_id, epoch_us(created_at) from core.orders
         where not is_deleted order by order_id desc limit ?
     """
-    return {id_: (store, _moment(created)) for id_, store, created in _rows(data_dir, query, [count])}
+    return {id_: (store, _moment(created)) for id_, store, created in stored_rows(data_dir, query, [count])}
 
 
 def unbuilt_loads(data_dir: Path) -> set[str]:
     """Return the loads that were landed since the last build."""
     landed = {load_id for kind in KINDS for load_id in raw_files(data_dir, kind).load_ids}
     try:
-        return landed - {row[0] for row in _rows(data_dir, "select load_id from build.loads")}
+        return landed - {row[0] for row in stored_rows(data_dir, "select load_id from build.loads")}
     except duckdb.Error:
         return landed  # damaged, or of another version: the build says so
 
@@ -202,14 +212,15 @@ def unbuilt_loads(data_dir: Path) -> set[str]:
 def never_found(data_dir: Path) -> set[int]:
     """Return the order ids that were asked for and never existed, as far as was seen."""
     query = "select id from build.states where kind = 'orders' and sha256 is null and last_verdict = 'missing'"
-    return {row[0] for row in _rows(data_dir, query)}
+    return {row[0] for row in stored_rows(data_dir, query)}
 
 
 def _moment(microseconds: int | None) -> dt.datetime | None:
     return None if microseconds is None else _EPOCH + dt.timedelta(microseconds=microseconds)
 
 
-def _rows(data_dir: Path, query: str, values: list[object] | None = None) -> Iterator[tuple]:  # type: ignore[type-arg]
+def stored_rows(data_dir: Path, query: str, values: list[Any] | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows that a select gives of the stored warehouse, batch by batch; none before the first build."""
     file = warehouse_file(data_dir)
     if not file.exists():
         return

@@ -177,6 +177,10 @@ class Memory:
     fingerprint: dict[str, str]
     sources: dict[str, str]
 
+    def changed_sources(self, now: Memory) -> set[str]:
+        """Return the sources that have another state now."""
+        return {name for name in now.sources if self.sources.get(name) != now.sources[name]}
+
 
 def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str, *, is_shown: bool) -> None:
     """Write the inputs of the tables, and which parts of them (a relation of table_name and month) this changed.
@@ -205,6 +209,11 @@ def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
     except (duckdb.CatalogException, duckdb.BinderException):
         return None
     return Memory(json.loads(row[1]), json.loads(row[2])) if row and row[0] == LAYOUT else None
+
+
+def applied_loads(con: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the loads that the attached warehouse was made of."""
+    return {str(row[0]) for row in con.execute("select load_id from warehouse.build.loads").fetchall()}
 
 
 def fingerprint_of(settings: Settings) -> dict[str, str]:

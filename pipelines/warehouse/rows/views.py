@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from pipelines.settings import kinds
 from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts import SCOPE_KEYS
+from pipelines.warehouse.history import STATES
 
 if TYPE_CHECKING:
     import duckdb
 
     from pipelines.warehouse.catalogue.tables import Check, Table
 
-STATES = "raw.states_to_be"
 ORDERS = ("order", "comparison")  # whose rows are about an order each
 ENTITIES = (*ORDERS, *(kinds.ENTITIES[kind] for kind in kinds.WHOLE_KINDS))
 UNDATED = "business_date"  # the key that is null for orders without that time

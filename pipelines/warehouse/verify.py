@@ -1,8 +1,12 @@
-"""Verify parts of the warehouse and of the current release, or all of it, against what a full build makes of raw.
+"""Prove that the warehouse and the current release are what a full build makes of `raw/` and `ledger/`.
 
-A rotation proves a part of the orders and of the days each time and goes on where the last one ended; what each part
+A sample, or everything, is built again into a file of its own, by the path of a full build, and compared row by row. A
+rotation proves a part of the orders and of the days each time and goes on where the last one ended; what each part
 proved is kept in a log. Orders go by ranges of ids without gaps between them, so that an order that the warehouse lost
 lies in one. Tables over all orders are proven by verifying everything.
+
+Rows are compared by count and hash, and where these differ, by key and column: a difference names a table, a key and a
+column, never a value.
 """
 
 from __future__ import annotations
@@ -18,13 +22,13 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.landing import LandingError, raw_files
 from pipelines.landing.raw_files import check_raw
-from pipelines.literals import literal
+from pipelines.literals import literal, literals
 from pipelines.record import current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.build import rebuild
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import LIVE, SAMPLE, build_sample, create_sample, rebuild
+from pipelines.warehouse.building.stored_warehouse import remove_database, stored_rows, warehouse_file
 from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications
@@ -32,27 +36,104 @@ from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.own.trying import remade
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE
-from pipelines.warehouse.rows.session import Memory, attached, attached_draft, fingerprint_of, remembered, session
-from pipelines.warehouse.storage import count_of
-from pipelines.warehouse.verify.rebuilt_sample import (
-    LIVE,
-    SAMPLE,
-    Difference,
-    build_sample,
-    create_sample,
-    first_difference,
-    parquet_relation,
+from pipelines.warehouse.rows.fresh_rows import as_texts
+from pipelines.warehouse.rows.session import (
+    Memory,
+    applied_loads,
+    attached,
+    attached_draft,
+    fingerprint_of,
+    remembered,
+    session,
 )
+from pipelines.warehouse.storage import count_of, short
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
     from fractions import Fraction
     from pathlib import Path
 
     from pipelines.landing import RawFiles
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.tables import Table
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first row of a table that differs from what raw gives; `place` is where: the warehouse or the release."""
+
+    place: str
+    table: str
+    key: str
+    column: str
+
+    def sentence(self) -> str:
+        """Name it."""
+        return f"{self.table}, {self.key}: {self.column} differs in {self.place}"
+
+
+def first_difference(
+    con: duckdb.DuckDBPyConnection,
+    table: Table,
+    place: str,
+    relation: str,
+    condition: str,
+    leaving: AbstractSet[str] = frozenset(),
+) -> Difference | None:
+    """Return the first difference between `warehouse`, the reference, and a relation, among rows that meet a condition.
+
+    The condition is about the alias `t`; columns of `leaving` are not compared.
+    """
+    names = [column.name for column in table.columns if column.name not in leaving]
+    columns = as_texts(table, names)
+    ours = f"(select {columns} from warehouse.{table.name} as t where {condition})"
+    theirs = f"(select {columns} from {relation} as t where {condition})"
+    try:
+        if _hashed(con, ours) == _hashed(con, theirs):
+            return None
+        return Difference(place, table.name, *_located(con, table, names, ours, theirs))
+    except duckdb.Error as error:
+        return Difference(place, table.name, f"which cannot be read ({short(error)})", "everything")
+
+
+def parquet_relation(table: Table, release: Path, manifest: Manifest) -> str:
+    """Return the relation of a table's Parquet files of a release."""
+    paths = [release / file.path for file in manifest.files if file.table == table.name]
+    if not paths:
+        return f"(from warehouse.{table.name} where false)"
+    return f"read_parquet([{literals(paths)}], hive_partitioning = false)"
+
+
+def _hashed(con: duckdb.DuckDBPyConnection, relation: str) -> tuple[object, ...] | None:
+    return con.execute(f"select count(*), sum(hash(r)) from {relation} as r").fetchone()
+
+
+def _located(
+    con: duckdb.DuckDBPyConnection, table: Table, names: Sequence[str], ours: str, theirs: str
+) -> tuple[str, str]:
+    """Return the key and the column of the first difference."""
+    con.execute(f"create or replace temp table only_ours as (from {ours} except all from {theirs})")
+    con.execute(f"create or replace temp table only_theirs as (from {theirs} except all from {ours})")
+    key = ", ".join(f'"{name}"' for name in table.key or names)
+    first = con.execute(
+        f"select {key} from (select {key} from only_ours union all select {key} from only_theirs) order by all limit 1"
+    ).fetchone()
+    if first is None:
+        return "some row", "the order of its values"
+    if not table.key:
+        return "a row without a key", "a column"
+    spoken = ", ".join(f"{name} {value}" for name, value in zip(table.key, first, strict=True))
+    same = " and ".join(f'"{name}" is not distinct from ?' for name in table.key)
+    rows = [con.execute(f"from {side} where {same}", list(first)).fetchall() for side in ("only_ours", "only_theirs")]
+    if not rows[1]:
+        return spoken, "the row, which is missing,"
+    if not rows[0]:
+        return spoken, "the row, which raw does not have,"
+    return spoken, next(
+        (name for name, one, other in zip(names, rows[0][0], rows[1][0], strict=True) if one != other), "a column"
+    )
 
 
 PIECE = 20_000  # orders that are verified at once: finished pieces stay done
@@ -68,7 +149,7 @@ class Part(NamedTuple):
     day: dt.date | None = None
 
 
-def next_parts(file: Path, log: Sequence[Verified], fraction: Fraction) -> Iterator[Part]:
+def next_parts(data_dir: Path, log: Sequence[Verified], fraction: Fraction) -> Iterator[Part]:
     """Yield the parts of a warehouse that follow the last proven ones in the log.
 
     Stores and menus come first whenever the rotation begins again.
@@ -78,52 +159,41 @@ def next_parts(file: Path, log: Sequence[Verified], fraction: Fraction) -> Itera
     after = _LEAST if last is None or last == _MOST else last + 1
     if after == _LEAST:
         yield Part("entities")
-    days = business_days(file)
+    days = business_days(data_dir)
     last_day = next((each.business_date for each in reversed(log) if each.part == "day"), None)
     later = [day for day in days if last_day is None or day > last_day] or days
-    orders = [Part("orders", first, end) for first, end in _ranges(file, fraction, after)]
+    orders = [Part("orders", first, end) for first, end in _ranges(data_dir, fraction, after)]
     wanted = later[: -(-len(days) * fraction.numerator // fraction.denominator)]
     both = zip_longest(orders, [Part("day", day=day) for day in wanted])
     yield from filter(None, chain.from_iterable(both))
 
 
-def _ranges(file: Path, fraction: Fraction, after: int) -> Iterator[tuple[int, int]]:
+def _ranges(data_dir: Path, fraction: Fraction, after: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of order ids that hold, together, the next fraction of the orders; the last one has no end."""
-    with _reading(file) as con:
-        row = con.execute("select count(*) from warehouse.core.orders").fetchone()
-        wanted = max(1, -(-int(row[0] if row else 0) * fraction.numerator // fraction.denominator))
-        while wanted > 0:
-            size = min(wanted, PIECE)
-            row = con.execute(f"""
-                select count(*), max(order_id) from (
-                    select order_id from warehouse.core.orders where order_id >= {after} order by order_id limit {size}
-                )
-            """).fetchone()
-            found, end = row or (0, None)
-            more = con.execute(
-                f"select 1 from warehouse.core.orders where order_id > {end or _MOST} limit 1"
-            ).fetchone()
-            if found < size or more is None:
-                yield after, _MOST
-                return
-            yield after, end
-            after, wanted = end + 1, wanted - size
+    ((count, greatest),) = stored_rows(data_dir, "select count(*), max(order_id) from core.orders")
+    wanted = max(1, -(-count * fraction.numerator // fraction.denominator))
+    ends = stored_rows(
+        data_dir,
+        f"""
+        select max(order_id) from (
+            select order_id, (row_number() over (order by order_id) - 1) // {PIECE} as piece
+            from (from core.orders where order_id >= {after} order by order_id limit {wanted})
+        )
+        group by piece order by piece
+        """,
+    )
+    for (end,) in list(ends) or [(greatest,)]:
+        if end == greatest:
+            yield after, _MOST
+            return
+        yield after, end
+        after = end + 1
 
 
-def business_days(file: Path) -> list[dt.date]:
+def business_days(data_dir: Path) -> list[dt.date]:
     """Return the business days that have orders, in order."""
-    with _reading(file) as con:
-        rows = con.execute(
-            "select distinct business_date from warehouse.mart.orders where business_date is not null order by all"
-        ).fetchall()
-    return [row[0] for row in rows]
-
-
-@contextmanager
-def _reading(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(":memory:") as con:
-        con.execute(f"attach {literal(file)} as warehouse (read_only)")
-        yield con
+    query = "select distinct business_date from mart.orders where business_date is not null order by all"
+    return [row[0] for row in stored_rows(data_dir, query)]
 
 
 _SHOWN = ("core.", "mart.")  # what a release shows readers whatever else was built
@@ -143,6 +213,15 @@ class Verification:
     differences: list[Difference] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
     has_release: bool = True
+
+    def add(self, part: Verification) -> None:
+        """Add the verification of a part."""
+        self.parts += part.parts
+        self.orders += part.orders
+        self.tables |= part.tables
+        self.differences += part.differences
+        self.left_out |= part.left_out
+        self.has_release = part.has_release
 
     def judged(self) -> Verdict:
         """Whether every row is the same; tables that read what changed since the build wait for the next one."""
@@ -171,11 +250,11 @@ def verify_next(settings: Settings, fraction: Fraction, budget: dt.timedelta | N
     started = time.monotonic()
     longest = time.monotonic() - started
     log = verifications(settings.data_dir)
-    for part in next_parts(warehouse_file(settings.data_dir), log, fraction):
+    for part in next_parts(settings.data_dir, log, fraction):
         before = time.monotonic()
         if budget is not None and done.parts and before - started + longest > budget.total_seconds():
             break
-        _verify_part(live, part, done)
+        done.add(_verify_part(live, part))
         longest = max(longest, time.monotonic() - before)
     return done
 
@@ -184,15 +263,15 @@ def verify_days(settings: Settings, days: int) -> Verification:
     """Verify the last so many business days that have orders."""
     live = _live(settings)
     done = Verification()
-    for day in reversed(business_days(warehouse_file(settings.data_dir))[-days:]):
-        _verify_part(live, Part("day", day=day), done)
+    for day in reversed(business_days(settings.data_dir)[-days:]):
+        done.add(_verify_part(live, Part("day", day=day)))
     return done
 
 
 def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> Verification:
     """Rebuild everything into a file beside the warehouse and compare every table."""
     live = _live(settings)
-    done = Verification(has_release=live.release is not None)
+    done = Verification(parts=1, has_release=live.release is not None)
     started = time.monotonic_ns()
     file = warehouse_file(settings.data_dir).with_name("verify.duckdb")
     memory = Memory(fingerprint_of(settings), states(settings))
@@ -204,14 +283,13 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
                 _compare(con, live, list(catalogue.tables()), {}, done)
                 done.orders = count_of(con.execute("select count(*) from warehouse.core.orders"))
     finally:
-        _remove(file)
+        remove_database(file)
     if live.release and live.manifest and live.manifest.models == read_models(settings).digest:
         for name, is_same in remade(settings, live.release, live.manifest.own):
             done.tables.add(name)
             if not is_same:
                 done.differences.append(Difference(f"{DATABASE} of the release", name, "its rows", "a value"))
-    done.parts = 1
-    _log(live, Part("all"), done.orders, len(done.tables), [each.sentence() for each in done.differences], started)
+    _log(live, Part("all"), done, [each.sentence() for each in done.differences], started)
     return done
 
 
@@ -224,17 +302,15 @@ def _live(settings: Settings) -> _Live:
     now = Memory(fingerprint_of(settings), states(settings))
     try:
         with session(settings) as con, attached(con, file):
-            before = remembered(con)
-            applied = {str(row[0]) for row in con.execute("select load_id from warehouse.build.loads").fetchall()}
+            before, applied = remembered(con), applied_loads(con)
             row = con.execute("select commit_id, shown_in from warehouse.build.memory").fetchone()
     except duckdb.Error as error:
-        short = str(error).partition("\n")[0]
-        raise VerifyError(f"the warehouse cannot be read; run `ordermart build`. DuckDB says: {short}") from None
+        raise VerifyError(f"the warehouse cannot be read; run `ordermart build`. DuckDB says: {short(error)}") from None
     if before is None or before.fingerprint != now.fingerprint:
         raise VerifyError("code or settings changed since the warehouse was built: run `ordermart build` first")
     if {load_id for files in raw.values() for load_id in files.load_ids} != applied:
         raise VerifyError("documents were landed since the warehouse was built: run `ordermart build` first")
-    changed = {name for name in now.sources if before.sources.get(name) != now.sources[name]}
+    changed = before.changed_sources(now)
     stale: set[str] = set()
     for table in catalogue.tables():
         if changed & set(table.depends_on) or stale & set(table.depends_on):
@@ -246,14 +322,14 @@ def _live(settings: Settings) -> _Live:
     return _Live(settings, raw, frozenset(stale), *((release, manifest) if is_of_this else (None, None)), is_whole)
 
 
-def _verify_part(live: _Live, part: Part, done: Verification) -> None:
+def _verify_part(live: _Live, part: Part) -> Verification:
     started = time.monotonic_ns()
     file = warehouse_file(live.settings.data_dir).with_name("verify.duckdb")
     entities = [ENTITIES[kind] for kind in WHOLE_KINDS]
     scopes = {"entities": entities, "orders": ["order"], "day": ["order", "day"]}[part.part]
     tables = [table for table in catalogue.tables() if table.scope in scopes]
-    found = Verification(has_release=live.release is not None)
-    _remove(file)
+    found = Verification(parts=1, has_release=live.release is not None)
+    remove_database(file)
     try:
         with _looking(live, part, started), session(live.settings) as con:
             create_sources(con, live.settings)
@@ -262,14 +338,11 @@ def _verify_part(live: _Live, part: Part, done: Verification) -> None:
                 build_sample(con, live.raw, tables)
                 _compare(con, live, tables, {"order": _of_sample(con), "day": f"t.business_date = '{part.day}'"}, found)
     finally:
-        _remove(file)
-    done.parts += 1
-    done.orders += found.orders if part.part != "entities" else 0
-    done.tables |= found.tables
-    done.left_out |= found.left_out
-    done.has_release = found.has_release
-    done.differences += found.differences
-    _log(live, part, found.orders, len(found.tables), [each.sentence() for each in found.differences], started)
+        remove_database(file)
+    if part.part == "entities":
+        found.orders = 0
+    _log(live, part, found, [each.sentence() for each in found.differences], started)
+    return found
 
 
 def _conditions(con: duckdb.DuckDBPyConnection, part: Part) -> dict[str, str]:
@@ -322,8 +395,7 @@ def _beside(con: duckdb.DuckDBPyConnection, live: _Live) -> Iterator[None]:
             try:
                 con.execute(f"attach {literal(live.release / DATABASE)} as release (read_only)")
             except duckdb.Error as error:
-                short = str(error).partition("\n")[0]
-                raise VerifyError(f"{live.release / DATABASE} cannot be read: {short}") from None
+                raise VerifyError(f"{live.release / DATABASE} cannot be read: {short(error)}") from None
         yield
     finally:
         con.execute(f"detach database if exists {LIVE}")
@@ -336,21 +408,16 @@ def _looking(live: _Live, part: Part, started: int) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, LandingError, MissingDocumentError, VerifyError) as error:
-        why = str(error).partition("\n")[0]
+        why = short(error)
         try:
             check_raw(live.settings.data_dir, hashes=True)
         except LandingError as damaged:
             why = str(damaged)
-        _log(live, part, 0, 0, [why], started)
+        _log(live, part, Verification(), [why], started)
         raise VerifyError(f"nothing could be verified: {why}") from None
 
 
-def _remove(file: Path) -> None:
-    for each in (file, file.with_name(file.name + ".wal")):
-        each.unlink(missing_ok=True)
-
-
-def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[str], started: int) -> None:
+def _log(live: _Live, part: Part, found: Verification, differences: list[str], started: int) -> None:
     log = verifications(live.settings.data_dir)
     append_verification(
         live.settings.data_dir,
@@ -358,8 +425,8 @@ def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[st
             no=log[-1].no + 1 if log else 1,
             verified_at=utc_now(),
             part=part.part,
-            order_count=0 if part.part == "entities" else orders,
-            table_count=tables,
+            order_count=found.orders,
+            table_count=len(found.tables),
             difference_count=len(differences),
             duration_ms=(time.monotonic_ns() - started) // 1_000_000,
             first_order_id=part.first,
