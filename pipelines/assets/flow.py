@@ -31,7 +31,7 @@ from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, CheckResult, Table, tables
 from pipelines.warehouse.building.stored_warehouse import stored_results
-from pipelines.warehouse.inputs import LANDED_KINDS
+from pipelines.warehouse.inputs.relations import LANDED_KINDS
 from pipelines.warehouse.own.models import Model, read_models
 from pipelines.warehouse.release.manifest import deferred_until
 

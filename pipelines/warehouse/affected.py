@@ -24,10 +24,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.settings.kinds import ENTITIES
-from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.contracts import SCOPE_KEYS
 from pipelines.warehouse.history import STATES
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.rows.fresh_rows import differ
 from pipelines.warehouse.rows.views import (
     ORDERS,
@@ -218,7 +218,7 @@ def is_stale(staged: Staged, item: Table | Check) -> bool:
 
 def _entities(staged: Staged, item: Table | Check) -> str:
     kind = KINDS[item.scope]
-    entity = inputs.ENTITY[kind]
+    entity = relations.ENTITY[kind]
     bases = _raw_bases(item, kind)
     others = []
     for name in item.depends_on:

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.settings.kinds import WHOLE_KINDS
-from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import HELD, filled
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.landed import create_earlier_documents, present
 from pipelines.warehouse.inputs.relations import columns_of
 from pipelines.warehouse.storage import count_of, spelled
@@ -139,7 +139,7 @@ def find_new_runs(con: duckdb.DuckDBPyConnection, observations: str, known: str,
     fold_runs(con, observations, known, "raw.fresh_states", RUNS)
     if late:
         fold_runs(con, late, "touched.nothing", "touched.late", RUNS)
-    for kind, entity in inputs.ENTITY.items():
+    for kind, entity in relations.ENTITY.items():
         con.execute(f"""
             create or replace table touched.versioned_{kind} as
             select id as {entity} from {RUNS} where kind = '{kind}' and is_new
@@ -188,7 +188,7 @@ def create_all_versions(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -
 
 def create_versions(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path] | None = None) -> None:
     """Make raw.menu_versions or raw.store_versions; `paths` only in a full build, which has no stored versions."""
-    entity = inputs.ENTITY[kind]
+    entity = relations.ENTITY[kind]
     if paths is not None:
         _create_earlier(con, kind, paths, ())
     stored = f"""
@@ -217,7 +217,7 @@ def _create_earlier(
     con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], older: Sequence[Path], where: str = "true"
 ) -> None:
     """Type the documents of new runs that are not the latest document."""
-    entity = inputs.ENTITY[kind]
+    entity = relations.ENTITY[kind]
     con.execute(f"""
         create or replace table touched.earlier as
         select r.id, r.version_no, r.first_seen_at, r.last_seen_at, r.load_id, r.sha256 from {RUNS} as r
@@ -263,7 +263,7 @@ def _reassemble_versions(con: duckdb.DuckDBPyConnection) -> None:
     of_orders = HELD["orders"][""]
     fields = ", ".join(
         f'"{name}" := {_list(name) if isinstance(type_, list) else f"orders.{of_orders.column(name)}"}'
-        for name, type_ in inputs.CONTENT.items()
+        for name, type_ in relations.CONTENT.items()
     )
     con.execute(
         "insert into touched.contents "
@@ -280,23 +280,23 @@ def _reassemble_versions(con: duckdb.DuckDBPyConnection) -> None:
 def _create_edits(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(
         "create or replace table raw.order_edits as "
-        + filled("order_edits", changes=inputs.changes("p.before", "p.after", "r.changed_personal"))
+        + filled("order_edits", changes=relations.changes("p.before", "p.after", "r.changed_personal"))
     )
     con.execute("drop table touched.contents")  # whole documents: as large as all that follows
 
 
 def _nothing(name: str) -> str:
-    return f"select {', '.join(f'cast(null as {t}) as {c}' for c, t in inputs.RAW[name].items())} where false"
+    return f"select {', '.join(f'cast(null as {t}) as {c}' for c, t in relations.RAW[name].items())} where false"
 
 
 def _content(document: str) -> str:
-    """Return the struct of inputs.CONTENT out of a typed document."""
+    """Return the struct of relations.CONTENT out of a typed document."""
     fields = []
-    for name, type_ in inputs.CONTENT.items():
+    for name, type_ in relations.CONTENT.items():
         value = f"{document}.{name}"
         if isinstance(type_, list):
             value = _normal(value, type_[0], name[0])
-        elif type_ == inputs.INSTANT:
+        elif type_ == relations.INSTANT:
             value = f"cast({value} as timestamp with time zone)"
         fields.append(f'"{name}" := {value}')
     return f"struct_pack({', '.join(fields)})"
@@ -312,13 +312,13 @@ def _normal(value: str, shape: dict[str, Any], each: str) -> str:
 
 
 def _list(name: str) -> str:
-    element = inputs.sql_type(inputs.CONTENT[name])
+    element = relations.sql_type(relations.CONTENT[name])
     return f"coalesce({name}.{name}, [])".replace("items.items", "lines.items") + f"::{element}"
 
 
 def _packed(path: str) -> str:
     """Return the struct of an array's element out of the columns of its table."""
-    shape: Any = inputs.CONTENT
+    shape: Any = relations.CONTENT
     for part in path.split("/"):
         shape = shape[part][0]
     held = HELD["orders"]["".join(f"/{part}/*" for part in path.split("/"))]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.affected import has_keys, is_stale, note_differences, touched
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.contracts import SCOPE_KEYS
@@ -24,6 +24,7 @@ from pipelines.warehouse.history import (
     find_new_runs,
     fold,
 )
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, Making, require_increment_ties
 from pipelines.warehouse.rows.session import remember
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 ALWAYS_AN_INCREMENT = 100_000
 _KNOWN = "touched.known_states"
 _WHOLE = f"select '{WHOLE}' as month"
-_IDENTITY = f"versions, sha256, fetched_at, fetch_load_id, customer_key, {inputs.IS_DELETED}"
+_IDENTITY = f"versions, sha256, fetched_at, fetch_load_id, customer_key, {relations.IS_DELETED}"
 
 
 class Applied(NamedTuple):
@@ -174,7 +175,7 @@ def _find_known(con: duckdb.DuckDBPyConnection) -> None:
         where t.kind = '{kind}' and {between(con, f"(from raw.observations where kind = '{kind}')", "t.id", "id")}
             and exists (select 1 from raw.observations as o where o.kind = t.kind and o.id = t.id)
         """
-        for kind in inputs.ENTITY
+        for kind in relations.ENTITY
     ]
     con.execute(f"create or replace table {_KNOWN} as {' union all '.join(selects)}")
 
@@ -197,7 +198,7 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
         where fresh.sha256 is not null
             and row({_of("fresh")}) is distinct from row({_of("stored")})
     """)
-    for kind, entity in inputs.ENTITY.items():
+    for kind, entity in relations.ENTITY.items():
         for name, source in (("changed", "raw.changed_states"), ("checked", "raw.fresh_states")):
             con.execute(f"""
                 create or replace table touched.{name}_{kind} as
@@ -213,7 +214,7 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
         select {columns} from warehouse.build.states as t
         anti join raw.fresh_states as fresh on fresh.kind = t.kind and fresh.id = t.id
     """)
-    refusals = ", ".join(inputs.OBSERVATION)
+    refusals = ", ".join(relations.OBSERVATION)
     con.execute(f"""
         create or replace view raw.refusals as
         select {refusals} from warehouse.build.refusals
@@ -274,7 +275,7 @@ def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]
         where exists (select 1 from raw.fresh_states as fresh where fresh.kind = t.kind and fresh.id = t.id)
     """)
     con.execute(f"insert into warehouse.build.states select {', '.join(STATE)} from raw.fresh_states")
-    refusals = ", ".join(inputs.OBSERVATION)
+    refusals = ", ".join(relations.OBSERVATION)
     con.execute(
         f"insert into warehouse.build.refusals select {refusals} from raw.observations "
         "where verdict in ('quarantined', 'failed')"

@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.literals import literal
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -36,6 +38,14 @@ def _compression(name: str, kind: str) -> str:
     if name in _NEVER_ALIKE:  # packing such texts takes five times as long as writing them, and saves a half
         return " using compression uncompressed"
     return ""
+
+
+def comment(con: duckdb.DuckDBPyConnection, relation: str, meaning: str, columns: Iterable[tuple[str, str]]) -> None:
+    """Say in a database what a table (or a view, after that word) means, and its columns, given by name and meaning."""
+    kind, _, name = relation.rpartition(" ")
+    con.execute(f"comment on {kind or 'table'} {name} is {literal(meaning)}")
+    for column, said in columns:
+        con.execute(f'comment on column {name}."{column}" is {literal(said)}')
 
 
 def count_of(done: duckdb.DuckDBPyConnection) -> int:

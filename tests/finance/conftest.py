@@ -13,8 +13,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.evidence import create_candidates, gather_evidence
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed
 from pipelines.warehouse.rows.session import create_functions
 
@@ -276,7 +277,7 @@ def gather_after(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _create_raw(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    columns = ", ".join(f"{column} {kind}" for column, kind in inputs.RAW[name].items())
+    columns = ", ".join(f"{column} {kind}" for column, kind in relations.RAW[name].items())
     con.execute(f"create table {name} ({columns})")
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import examples
 from pipelines.warehouse.evidence import GATHERED, create_candidates
-from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.inputs.sources import sentences
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed
@@ -118,7 +118,7 @@ def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) 
     for name in names:
         if name in FORMULA_CANDIDATES:
             continue
-        columns = inputs.RAW.get(name) or {column.name: column.type for column in catalogue.table(name).columns}
+        columns = relations.RAW.get(name) or {column.name: column.type for column in catalogue.table(name).columns}
         spelled = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
         con.execute(f"create or replace table {name} ({spelled})")
         if name == "raw.zone_offsets" and name not in given:
@@ -139,10 +139,10 @@ def _insert(con: duckdb.DuckDBPyConnection, name: str, row: Row) -> None:
     for column, value in row.items():
         if column == "document":
             kind = name.removeprefix("raw.latest_").removeprefix("raw.").replace("_versions", "s")
-            marks.append(f"from_json(?, '{inputs.structure(inputs.DOCUMENTS[kind])}')")
+            marks.append(f"from_json(?, '{relations.structure(relations.DOCUMENTS[kind])}')")
             values.append(json.dumps(value))
         elif name == "raw.order_edits" and column in {"before", "after"}:
-            marks.append(f"from_json(?, '{inputs.structure(inputs.CONTENT)}')")
+            marks.append(f"from_json(?, '{relations.structure(relations.CONTENT)}')")
             values.append(json.dumps({"items": [], "deliveries": []} | value))
         else:
             marks.append("?")
@@ -150,5 +150,5 @@ def _insert(con: duckdb.DuckDBPyConnection, name: str, row: Row) -> None:
     names = ", ".join(f'"{column}"' for column in row)
     con.execute(f"insert into {name} ({names}) values ({', '.join(marks)})", values)
     if name == "raw.order_edits":
-        changes = inputs.changes("before", "after", "cast(? as varchar[])")
+        changes = relations.changes("before", "after", "cast(? as varchar[])")
         con.execute(f"update {name} set changes = {changes} where changes is null", [personal])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.rows.session import create_functions
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def empty() -> Iterator[duckdb.DuckDBPyConnection]:
         for schema in ("raw", *catalogue.SCHEMAS):
             con.execute(f"create schema {schema}")
         tables = {table.name: {each.name: each.type for each in table.columns} for table in catalogue.tables()}
-        for name, columns in {**inputs.RAW, **tables}.items():
+        for name, columns in {**relations.RAW, **tables}.items():
             spelled = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
             con.execute(f"create table {name} ({spelled})")
         yield con

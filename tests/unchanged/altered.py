@@ -21,7 +21,7 @@ from pipelines.record import current_release
 from pipelines.resources import resource
 from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.catalogue import create_macros, examples, macros
-from pipelines.warehouse.inputs import RAW
+from pipelines.warehouse.inputs.relations import RAW
 from pipelines.warehouse.inputs.sources import SOURCES, create_sources
 from pipelines.warehouse.rows.session import session
 from tests.unchanged.few import FEW_IDS, few_rows, roll_dice

@@ -16,7 +16,6 @@ from pipelines.warehouse.rows.fresh_rows import (
     as_texts,
     columns_as_declared,
     has_declared_columns,
-    is_enum_type,
     rows_as_declared,
 )
 from pipelines.warehouse.rows.judging import schema_of
@@ -53,7 +52,7 @@ def relation(
     con: duckdb.DuckDBPyConnection, table: catalogue.Table, rows: list[dict[str, str]], *, typed: bool = True
 ) -> str:
     """Make a table of the contract's columns with these rows; not typed: of texts where the contract lists words."""
-    types = {c.name: c.type if typed or not is_enum_type(c.type) else "VARCHAR" for c in table.columns}
+    types = {c.name: c.type if typed or not c.words else "VARCHAR" for c in table.columns}
     spelled = ", ".join(f'"{name}" {kind}' for name, kind in types.items())
     con.execute(f"create or replace table held ({spelled})")
     values = ", ".join(f"({', '.join(row.values())})" for row in rows)
@@ -78,7 +77,7 @@ def test_every_claim_is_held(table: catalogue.Table) -> None:
     """A row that keeps a contract passes, each value that breaks one of its claims is found, and a repeated key is."""
     columns = {str(name): column for name, column in schema_of(table).columns.items()}
     types = {column.name: column.type for column in table.columns}
-    words = {name for name, kind in types.items() if is_enum_type(kind)}
+    words = {name for name, kind in types.items() if kind.startswith("ENUM(")}
     good = {name: kept(types[name], column.checks) for name, column in columns.items()}
     broken_ones = [(name, broken(types[name], each)) for name, column in columns.items() for each in column.checks]
     strange = [good | {name: value} for name, value in broken_ones if name in words]
@@ -102,7 +101,7 @@ def test_every_claim_is_held(table: catalogue.Table) -> None:
 
 def test_words_sort_as_texts_do() -> None:
     """The words of every column of listed words have, as DuckDB stores them, the order that they have as texts."""
-    kinds = {column.type for table in catalogue.tables() for column in table.columns if is_enum_type(column.type)}
+    kinds = {column.type for table in catalogue.tables() for column in table.columns if column.words}
     assert len(kinds) > 20
     with duckdb.connect() as con:
         for kind in kinds:

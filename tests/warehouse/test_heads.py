@@ -11,10 +11,11 @@ import duckdb
 import pytest
 
 from pipelines.landing import read_sql
-from pipelines.warehouse import CatalogueError, catalogue, inputs
+from pipelines.warehouse import CatalogueError, catalogue
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.contracts import Column, Contract, contract_of, glossary, head_of
 from pipelines.warehouse.evidence import create_candidates
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns
 from pipelines.warehouse.rows.session import create_functions
@@ -62,7 +63,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
             connection.execute(f"create schema if not exists {schema}")
         create_functions(connection)
         create_candidates(connection)
-        columns = {name: kinds for name, kinds in inputs.RAW.items() if name not in FORMULA_CANDIDATES}
+        columns = {name: kinds for name, kinds in relations.RAW.items() if name not in FORMULA_CANDIDATES}
         columns |= {table.name: {each.name: each.type for each in table.columns} for table in catalogue.tables()}
         for name, kinds in columns.items():
             connection.execute(f"create table {name} ({', '.join(f'{column} {kinds[column]}' for column in kinds)})")

@@ -28,7 +28,7 @@ from pipelines.landing import guard_source, raw_files
 from pipelines.landing.raw_files import check_files, check_raw
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
-from pipelines.warehouse import catalogue, inputs, storage
+from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages, take_orders
 from pipelines.warehouse.building.stored_warehouse import (
     is_damage,
@@ -43,6 +43,7 @@ from pipelines.warehouse.building.stored_warehouse import (
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.landed import (
     MissingDocumentError,
     create_documents,
@@ -300,7 +301,7 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
     create_notes(con, {kind: present(files.documents) for kind, files in raw.items()}, loads)
     fold_all(con)
-    columns = ", ".join(inputs.OBSERVATION)
+    columns = ", ".join(relations.OBSERVATION)
     con.execute(
         f"insert into warehouse.build.refusals select {columns} from raw.observations "
         "where verdict in ('quarantined', 'failed')"

@@ -18,7 +18,7 @@ from pipelines.inbox.planner import KnownOrder
 from pipelines.landing import raw_files
 from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse.inputs import ENTITY
+from pipelines.warehouse.inputs.relations import ENTITY
 from pipelines.warehouse.rows.fresh_rows import results_as_stored
 from pipelines.warehouse.rows.session import READ_ONLY
 from pipelines.warehouse.storage import short, why_not_opened

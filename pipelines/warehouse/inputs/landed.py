@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pipelines.literals import literals
-from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import filled
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import create
 from pipelines.warehouse.storage import count_of
 
@@ -31,7 +31,7 @@ _STORED = {
     "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)",
 }
 _OBSERVED = ", ".join(
-    f"cast({_STORED.get(column, column)} as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items()
+    f"cast({_STORED.get(column, column)} as {kind}) as {column}" for column, kind in relations.OBSERVATION.items()
 )
 
 
@@ -98,7 +98,7 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
             ]
     con.execute(
         "create or replace view raw.document_notes as "
-        + (" union all ".join(selects) or _nothing(inputs.RAW["raw.document_notes"]))
+        + (" union all ".join(selects) or _nothing(relations.RAW["raw.document_notes"]))
     )
 
 
@@ -113,7 +113,7 @@ def create_documents(
     table = f"raw.latest_{kind}"
     create(con, table)
     wanted = f"(select * from {states} where kind = '{kind}' and sha256 is not null)"
-    entity = inputs.ENTITY[kind]
+    entity = relations.ENTITY[kind]
     missing = total = _count(con, wanted)
     for each in (paths, older):
         if each and missing:
@@ -139,7 +139,7 @@ def create_earlier_documents(
     table = f"raw.earlier_{kind}"
     con.execute(f"""
         create or replace table {table} (
-            id bigint, sha256 varchar, document {inputs.sql_type(inputs.DOCUMENTS[kind])}
+            id bigint, sha256 varchar, document {relations.sql_type(relations.DOCUMENTS[kind])}
         )
     """)
     left = f"""(
@@ -152,7 +152,7 @@ def create_earlier_documents(
             con.execute(f"""
                 insert into {table}
                 select wanted.id, wanted.sha256, from_json(
-                    any_value(files.document), '{inputs.structure(inputs.DOCUMENTS[kind])}'
+                    any_value(files.document), '{relations.structure(relations.DOCUMENTS[kind])}'
                 )
                 from {_files(each)} as files
                 inner join {left} as wanted on files.id = wanted.id and files.sha256 = wanted.sha256
@@ -174,12 +174,12 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
     return filled(
         "latest_documents",
         kind=kind,
-        structure=inputs.structure(inputs.DOCUMENTS[kind]),
+        structure=relations.structure(relations.DOCUMENTS[kind]),
         customer="wanted.customer_key," if kind == "orders" else "",
-        is_deleted=inputs.IS_DELETED,
+        is_deleted=relations.IS_DELETED,
         validated=" ".join(
             f"cast(files.{column.removeprefix('validated_')} as {type_}) as {column},"
-            for column, type_ in inputs.VALIDATED[kind].items()
+            for column, type_ in relations.VALIDATED[kind].items()
         ),
         files=_files(paths),
         states=states,
@@ -202,8 +202,8 @@ def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> No
 def _observed(paths: Sequence[Path]) -> str:
     """Return a relation of observations; what a file from before a column was added does not have is null."""
     if not paths:
-        return f"({_nothing(inputs.OBSERVATION)})"
-    return _named(paths, inputs.OBSERVATION)
+        return f"({_nothing(relations.OBSERVATION)})"
+    return _named(paths, relations.OBSERVATION)
 
 
 def _named(paths: Sequence[Path], columns: Mapping[str, str]) -> str:

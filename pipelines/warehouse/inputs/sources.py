@@ -1,6 +1,6 @@
 """Inputs of a build that no load brings: ledger entries, logs of other packages, what settings and their files say.
 
-Each is one relation of schema `raw`, its columns declared in `inputs.RAW`. A build remembers the state of every source
+Each is one relation of schema `raw`; `relations.RAW` declares its columns. A build remembers the state of every source
 that it read; a table is recomputed when a source that it reads has another one. A table of scope order (menu, store)
 that reads a source is then recomputed whole: such a source may change its values, never which rows it has.
 

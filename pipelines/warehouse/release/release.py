@@ -18,7 +18,6 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, naming_a_full_disk, open_to_readers, sync
-from pipelines.literals import literal
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
@@ -36,6 +35,7 @@ from pipelines.warehouse.catalogue.meta_tables import (
     create_macros,
     examples,
     of_meta_and_ref,
+    rows_of,
 )
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.inputs.sources import read_reference
@@ -58,8 +58,6 @@ from pipelines.warehouse.release.manifest import (
 from pipelines.warehouse.release.release_diff import Side, are_comparable, compare, differing_bytes
 from pipelines.warehouse.release.released_tables import (
     add_rows,
-    count_rows,
-    create_meta,
     create_table,
     linked,
     of_own,
@@ -70,7 +68,7 @@ from pipelines.warehouse.release.released_tables import (
 )
 from pipelines.warehouse.rows.fresh_rows import results_as_stored
 from pipelines.warehouse.rows.session import READ_ONLY, attached, plain_session, remembered, use_few_threads
-from pipelines.warehouse.storage import count_of
+from pipelines.warehouse.storage import comment, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -247,9 +245,8 @@ def _compared(
 def _parts(con: duckdb.DuckDBPyConnection, reference: Reference, release_id: str) -> Parts:
     """Return of which commit the rows of each table and month are; of ref and meta, of which files and release."""
     parts: Parts = {table.name: {} for table in catalogue.released()}
-    for name, month, commit in con.execute(
-        "select table_name, month, changed_in from warehouse.build.months"
-    ).fetchall():
+    months = "select table_name, month, changed_in from warehouse.build.months"
+    for name, month, commit in con.execute(months).fetchall():
         parts.setdefault(name, {})[month] = commit
     parts |= {meta.name: {"": reference.digest} for meta in REFERENCE}
     return parts | {meta.name: {"": release_id} for meta in (*ALWAYS, *COMPARED, *OF_OWN)}
@@ -266,11 +263,12 @@ def _describe(
     with duckdb.connect(str(draft / DATABASE)) as released:
         released.execute("begin")  # one write to disk instead of hundreds
         create_macros(released)
-        create_meta(released, rows)
+        released.execute("create schema meta")
+        for meta in ALWAYS:
+            create_table(released, meta, rows_of(meta, rows))
         released.execute("create view main.start_here as from meta.schemas")
-        released.execute(f"comment on view main.start_here is {literal(SCHEMAS.description)}")
-        for name, _, meaning in SCHEMAS.columns:
-            released.execute(f"comment on column main.start_here.{name} is {literal(meaning)}")
+        meanings = ((name, meaning) for name, _, meaning in SCHEMAS.columns)
+        comment(released, "view main.start_here", SCHEMAS.description, meanings)
         for meta, facts in about:
             create_table(released, meta, facts)
         of_reference, notes = write_reference(released, draft, reference)
@@ -305,8 +303,10 @@ def _add_own(
         described_too = dict(zip((TABLES.name, COLUMNS.name), of_meta_and_ref(), strict=True))
         for meta in (*ALWAYS, *COMPARED, *OF_OWN):
             add_rows(released, meta, facts.get(meta.name, []) + described_too.get(meta.name, []))
-        count_rows(released)
-        files += [write_file(released, draft, meta) for meta in (*ALWAYS, *COMPARED, *OF_OWN)]
+        for (name,) in released.execute("select table_name from meta.tables where row_count is null").fetchall():
+            count = f"select count(*) from {name}"
+            released.execute(f"update meta.tables set row_count = ({count}) where table_name = '{name}'")
+        files += [write_file(released, draft, meta.name) for meta in (*ALWAYS, *COMPARED, *OF_OWN)]
         released.execute("commit")
     return made
 
@@ -314,18 +314,15 @@ def _add_own(
 def _write_odcs(draft: Path, same: Path | None, made: Made) -> None:
     """Write the data contract into a release, or link that of a release of the same code and own tables."""
     if not (same and linked(same / CONTRACT, draft / CONTRACT)):
-        text = odcs([each.table() for each in made.tables])
-        (draft / CONTRACT).write_text(text, encoding="utf-8")
+        (draft / CONTRACT).write_text(odcs([each.table() for each in made.tables]), encoding="utf-8")
 
 
 def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:
     """Return how many rows each table of a release has, as the build counted them, if there was one."""
     if result:
         return {table.name: result.rows[table.name] for table in catalogue.released()}
-    counts = {}
-    for table in catalogue.released():
-        counts[table.name] = count_of(con.execute(f"select count(*) from warehouse.{table.name}"))
-    return counts
+    names = [table.name for table in catalogue.released()]
+    return {name: count_of(con.execute(f"select count(*) from warehouse.{name}")) for name in names}
 
 
 @contextlib.contextmanager
@@ -361,9 +358,8 @@ def _now_after(releases: Path) -> dt.datetime:
 
 
 def _sync_tree(folder: Path) -> None:
-    for each in folder.rglob("*"):
+    for each in (*folder.rglob("*"), folder):
         sync(each)
-    sync(folder)
 
 
 _HIDDEN = r"""
@@ -395,13 +391,11 @@ def drop_internal_tables(con: duckdb.DuckDBPyConnection) -> None:
         if not table.is_released:
             con.execute(f"drop table warehouse.{table.name}")
     con.execute("commit")
-    if has_names:
-        _overwrite_free_blocks(con)
-
-
-def _overwrite_free_blocks(con: duckdb.DuckDBPyConnection) -> None:
-    """Fill the free blocks of `warehouse` with numbers that do not compress, and free them again."""
-    con.execute("checkpoint warehouse")
+    if not has_names:
+        return
+    con.execute(
+        "checkpoint warehouse"
+    )  # then free blocks are filled with numbers that do not compress, and freed again
     (count,) = con.execute(_FREE).fetchone() or (0,)
     con.execute(f"create table warehouse.main.filler as select hash(range) as n from range({count})")
     con.execute("checkpoint warehouse")

@@ -20,22 +20,21 @@ import pyarrow as pa
 from pipelines.literals import literal
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import (
-    ALWAYS,
     COLUMNS,
     EXAMPLES,
     FILES,
     MODELS,
     TABLES,
     UNMATCHED,
-    rows_of,
 )
 from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in_business_month, month_of, partition_of
 from pipelines.warehouse.contracts import ARROW_TYPES
 from pipelines.warehouse.own.making import state_file
 from pipelines.warehouse.release.manifest import File, described
+from pipelines.warehouse.storage import comment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import duckdb
@@ -105,22 +104,19 @@ def _condition(con: duckdb.DuckDBPyConnection, partition: str, month: str) -> st
     """Return the condition that a row `t` is in a part of a table."""
     if not partition:
         return "true"
-    return _of_month(con, month) if partition == CREATED else is_in_business_month(month)
-
-
-def _folder(release: Path, table: Table) -> Path:
-    schema, _, name = table.name.partition(".")
-    return release / "parquet" / schema / name
-
-
-def _of_month(con: duckdb.DuckDBPyConnection, month: str) -> str:
-    """Return the condition that a row `t` is about an order of a month."""
+    if partition != CREATED:
+        return is_in_business_month(month)
     con.execute(f"create or replace table {_MONTH} as select order_id from {_MONTHS} where month = '{month}'")
     # rows lie roughly in the order of their ids: most of a table is not looked at
     row = con.execute(f"select min(order_id), max(order_id) from {_MONTH}").fetchone()
     if row is None or row[0] is None:
         return "false"
     return f"t.order_id between {row[0]} and {row[1]} and t.order_id in (select order_id from {_MONTH})"
+
+
+def _folder(release: Path, table: Table) -> Path:
+    schema, _, name = table.name.partition(".")
+    return release / "parquet" / schema / name
 
 
 def linked(source: Path, target: Path) -> bool:
@@ -161,17 +157,10 @@ def _named(release: Path, file: File, folder: Path) -> File:
     return msgspec.structs.replace(file, path=str(target.relative_to(release)))
 
 
-def create_meta(con: duckdb.DuckDBPyConnection, row_counts: Mapping[str, int]) -> None:
-    """Create schema meta in the release's own file, opened itself, with the catalogue's facts."""
-    con.execute("create schema meta")
-    for meta in ALWAYS:
-        create_table(con, meta, rows_of(meta, row_counts))
-
-
 def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable, rows: list[dict[str, Any]]) -> File:
     """Create one table of schema meta or ref with these rows, and its Parquet; return the file."""
     create_table(con, meta, rows)
-    return write_file(con, release, meta)
+    return write_file(con, release, meta.name)
 
 
 def create_table(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[str, Any]]) -> None:
@@ -179,9 +168,7 @@ def create_table(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dic
     columns = ", ".join(f"{name} {kind}" for name, kind, _ in meta.columns)
     con.execute(f"create table {meta.name} ({columns})")
     add_rows(con, meta, rows)
-    con.execute(f"comment on table {meta.name} is {literal(meta.description)}")
-    for name, _, meaning in meta.columns:
-        con.execute(f"comment on column {meta.name}.{name} is {literal(meaning)}")
+    comment(con, meta.name, meta.description, ((name, meaning) for name, _, meaning in meta.columns))
 
 
 def add_rows(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[str, Any]]) -> None:
@@ -190,19 +177,13 @@ def add_rows(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[st
     con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(meta.name)
 
 
-def count_rows(con: duckdb.DuckDBPyConnection) -> None:
-    """Count in meta.tables the rows of the tables of meta and ref, once they have them."""
-    for (name,) in con.execute("select table_name from meta.tables where row_count is null").fetchall():
-        con.execute(f"update meta.tables set row_count = (select count(*) from {name}) where table_name = '{name}'")
-
-
-def write_file(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable) -> File:
-    """Write the Parquet of one table, and return the file."""
-    folder = release / "parquet" / meta.name.replace(".", "/")
+def write_file(con: duckdb.DuckDBPyConnection, release: Path, name: str, **facts: str) -> File:
+    """Write the Parquet of a table that is one file, and return the file, of which the manifest says these facts."""
+    folder = release / "parquet" / name.replace(".", "/")
     folder.mkdir(parents=True)
     draft = folder / "draft.parquet"
-    con.execute(f"copy {meta.name} to {literal(draft)} (format parquet, compression zstd)")
-    return _named(release, described(release, draft), folder)
+    con.execute(f"copy {name} to {literal(draft)} ({_FORMAT})")
+    return _named(release, described(release, draft, **facts), folder)
 
 
 _IDS = {
@@ -272,19 +253,12 @@ def write_own(
     files = []
     for table in made.tables:
         con.execute(f"create table {table.name} as from state.{table.name}")
-        con.execute(f"comment on table {table.name} is {literal(table.description)}")
-        for column in table.columns:
-            con.execute(f'comment on column {table.name}."{column.name}" is {literal(column.description)}')
+        comment(con, table.name, table.description, ((each.name, each.description) for each in table.columns))
         same = before.get((table.name, table.version))
         if same and last and linked(last / same.path, release / same.path):
             files.append(same)
             continue
-        folder = release / "parquet" / table.name.replace(".", "/")
-        folder.mkdir(parents=True)
-        draft = folder / "draft.parquet"
-        con.execute(f"copy {table.name} to {literal(draft)} (format parquet, compression zstd)")
-        file = described(release, draft, table=table.name, changed_in=table.version)
-        files.append(_named(release, file, folder))
+        files.append(write_file(con, release, table.name, table=table.name, changed_in=table.version))
     con.execute("commit")
     con.execute("detach state")
     return files
@@ -298,16 +272,8 @@ def of_own(made: Made, models: Models, examples: int) -> Facts:
         row: tuple[Any, ...] = (table.name, grain, table.description, list(table.key), None, table.rows)
         facts[TABLES.name].append(_row(TABLES, row))
         for number, column in enumerate(table.columns, 1):
-            is_key = column.name in table.key
-            said: tuple[Any, ...] = (
-                table.name,
-                number,
-                column.name,
-                column.type,
-                column.nullable,
-                is_key,
-                column.description,
-            )
+            place = (table.name, number, column.name, column.type)
+            said: tuple[Any, ...] = (*place, column.nullable, column.name in table.key, column.description)
             facts[COLUMNS.name].append(_row(COLUMNS, said))
     for number, example in enumerate(models.examples, examples + 1):
         row = (number, example.name, example.question, example.sql, list(example.tables))

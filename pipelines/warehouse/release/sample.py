@@ -67,9 +67,6 @@ def _comment(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Copy the comments of a table and its columns."""
     schema, _, table = name.partition(".")
     of_table = "where database_name = 'whole' and schema_name = ? and table_name = ?"
-    (comment,) = con.execute(f"select comment from duckdb_tables() {of_table}", [schema, table]).fetchall()[0]
-    con.execute(f"comment on table sample.{name} is {literal(comment or '')}")
-    columns = f"select column_name, comment from duckdb_columns() {of_table}"
-    for column, meaning in con.execute(columns, [schema, table]).fetchall():
-        text = literal(meaning or "")
-        con.execute(f'comment on column sample.{name}."{column}" is {text}')
+    ((said,),) = con.execute(f"select comment from duckdb_tables() {of_table}", [schema, table]).fetchall()
+    columns = f"select column_name, coalesce(comment, '') from duckdb_columns() {of_table}"
+    storage.comment(con, f"sample.{name}", said or "", con.execute(columns, [schema, table]).fetchall())

@@ -11,7 +11,7 @@ neither affected keys nor views of a build, so that a build that forgot a day or
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from pipelines.warehouse.catalogue.tables import Check, Severity, Table
     from pipelines.warehouse.contracts import Column
@@ -119,7 +119,7 @@ def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckRe
     """
     select = (table.name, table.sql, table.columns)
     if select in _FOUND_RIGHT:
-        return _clean(contract_check(table))
+        return _result(contract_check(table))
     result = has_declared_columns(con, table, table.sql)
     if not result.violations:
         _FOUND_RIGHT.add(select)
@@ -132,7 +132,8 @@ def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: s
     types = dict(declared)
     made = con.sql(select)  # a relation, which is planned and not run
     found = [
-        (name, types[name] if may_become(kind, types.get(name, "")) else kind)
+        # a text fits where the contract lists words
+        (name, types[name] if kind == "VARCHAR" and types.get(name, "").startswith("ENUM(") else kind)
         for name, kind in zip(made.columns, map(str, made.types), strict=True)
     ]
     wrong = [
@@ -142,8 +143,7 @@ def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: s
     ]
     if not wrong and found != declared:
         wrong = [{"columns": "in another order than declared"}]
-    claim = contract_check(table)
-    return CheckResult(claim.name, table.name, claim.severity, len(wrong), wrong[:SAMPLE])
+    return _result(contract_check(table), len(wrong), wrong[:SAMPLE])
 
 
 def rows_as_declared(
@@ -155,24 +155,18 @@ def rows_as_declared(
     """
     contract, key = contract_check(table), key_check(table)
     if not rows:
-        return _clean(contract), _clean(key)
+        return _result(contract), _result(key)
     spelled = ", ".join(f'"{column}"' for column in table.key)
     repeated = f"select {spelled} from {relation} group by all having count(*) > 1" if table.key else ""
-    doubts = _doubts(table, typed=typed)
+    conditions = {column.name: column.doubt(typed=typed) for column in table.columns}
+    doubts = {name: f"count(*) filter (where {condition})" for name, condition in conditions.items() if condition}
     counts = [*doubts.values(), f"(select count(*) from ({repeated}))" if repeated else "0"]
     # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
     ((*doubtful, repeats),) = con.execute(f"select {', '.join(counts)} from {relation}").fetchall()
     columns = tuple(column for column, count in zip(doubts, doubtful, strict=True) if count)
-    return (
-        _judged(con, table, relation, columns) if columns else _clean(contract),
-        CheckResult(
-            key.name,
-            table.name,
-            key.severity,
-            int(repeats),
-            _rows(con, f"select * from ({repeated}) limit {SAMPLE}") if repeats else [],
-        ),
-    )
+    found = _judged(con, table, relation, columns) if columns else _result(contract)
+    sample = _rows(con, f"select * from ({repeated}) limit {SAMPLE}") if repeats else None
+    return found, _result(key, int(repeats), sample)
 
 
 def _judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns: tuple[str, ...]) -> CheckResult:
@@ -190,18 +184,12 @@ def violations(check: Check) -> str:
 
 def found_in(con: duckdb.DuckDBPyConnection, check: Check, relation: str, count: int) -> CheckResult:
     """Return the result of a check that found so many violations, with the first of them out of a relation."""
-    sample = _rows(con, f"select {', '.join(FINDING)} from {relation} order by all limit {SAMPLE}") if count else []
-    return CheckResult(check.name, check.table, check.severity, count, sample)
+    sample = _rows(con, f"select {', '.join(FINDING)} from {relation} order by all limit {SAMPLE}") if count else None
+    return _result(check, count, sample)
 
 
-def _clean(claim: Check) -> CheckResult:
-    return CheckResult(claim.name, claim.table, claim.severity, 0)
-
-
-def _doubts(table: Table, *, typed: bool) -> dict[str, str]:
-    """Return, for each column of which the contract claims something, the count of rows that may not keep it."""
-    conditions = {column.name: column.doubt(typed=typed) for column in table.columns}
-    return {name: f"count(*) filter (where {condition})" for name, condition in conditions.items() if condition}
+def _result(claim: Check, violations: int = 0, sample: list[dict[str, Any]] | None = None) -> CheckResult:
+    return CheckResult(claim.name, claim.table, claim.severity, violations, sample or [])
 
 
 def _rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
@@ -210,32 +198,15 @@ def _rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
     return [{name: plain(value) for name, value in zip(names, row, strict=True)} for row in cursor.fetchall()]
 
 
-_ENUM = "ENUM("
-
-
-def is_enum_type(kind: str) -> bool:
-    """Return whether a type, as DuckDB spells it, is one of listed words."""
-    return kind.startswith(_ENUM)
-
-
-def may_become(found: str, declared: str) -> bool:
-    """Return whether a select's column fits a declared type: the same type, or a text for an ENUM."""
-    return found == declared or (found == "VARCHAR" and is_enum_type(declared))
-
-
 def typed(table: Table) -> str:
     """Return the select of a table with its words as the types that its contract declares."""
-    casts = [
-        f'cast("{column.name}" as {column.type}) as "{column.name}"'
-        for column in table.columns
-        if is_enum_type(column.type)
-    ]
+    casts = [f'cast("{column.name}" as {column.type}) as "{column.name}"' for column in table.columns if column.words]
     return f"select * replace ({', '.join(casts)}) from ({table.sql}\n)" if casts else table.sql
 
 
 def as_texts(table: Table, names: Iterable[str]) -> str:
     """Return the list of some columns of a table, for a select that gives words as texts."""
-    of_words = {column.name for column in table.columns if is_enum_type(column.type)}
+    of_words = {column.name for column in table.columns if column.words}
     return ", ".join(f'cast("{name}" as varchar) as "{name}"' if name in of_words else f'"{name}"' for name in names)
 
 
@@ -312,8 +283,7 @@ class Making:
 
     def results(self) -> list[CheckResult]:
         """Return a result for every check of the catalogue; warnings count all rows of audit.findings."""
-        found = {each.name: each for each in self.tally.results()}
-        return list(_complete(self.con, found))
+        return results_as_stored(self.con, self.tally.results())
 
     def _judge_texts(self, table: Table) -> None:
         """Raise BuildBlocked where rows of a table cannot be stored because of its contract's claims.
@@ -348,21 +318,20 @@ def differ(con: duckdb.DuckDBPyConnection, left: str, right: str) -> bool:
     return bool(con.execute(f"select 1 from (from {left} except all from {right}) limit 1").fetchall())
 
 
-def results_as_stored(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
-    """Return the known state of every check where nothing was made."""
-    return list(_complete(con, {}))
-
-
-def _complete(con: duckdb.DuckDBPyConnection, found: dict[str, CheckResult]) -> Iterable[CheckResult]:
+def results_as_stored(con: duckdb.DuckDBPyConnection, found: Iterable[CheckResult] = ()) -> list[CheckResult]:
+    """Return the known state of every check, of blocking ones as they were `found`, where anything was made."""
+    by_name = {each.name: each for each in found}
+    results = []
     counts = con.execute(f"select check_name, count(*) from warehouse.{FINDINGS} group by check_name").fetchall()
     standing = {str(name): int(count) for name, count in counts}
     for table in catalogue.tables():
         for check in table.checks:
             if check.severity == "warning":
                 relation = f"(from warehouse.{FINDINGS} where check_name = '{check.name}')"
-                yield found_in(con, check, relation, standing.get(check.name, 0))
+                results.append(found_in(con, check, relation, standing.get(check.name, 0)))
             else:
-                yield found.get(check.name) or CheckResult(check.name, check.table, check.severity, 0)
+                results.append(by_name.get(check.name) or _result(check))
+    return results
 
 
 class TiesBroken(BuildBlocked):
@@ -378,29 +347,21 @@ class TiesBroken(BuildBlocked):
 def tie_out(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
     """Return what each tie finds in the attached `warehouse`, as the current transaction sees it."""
     results = []
-    with _stored_tables(con):
+    con.execute("use warehouse")  # a select's tables are those of the attached file, not the views of the build
+    try:
         for tie in catalogue.ties():
             found = violations(tie)
             results.append(found_in(con, tie, found, count_of(con.execute(f"select count(*) from {found}"))))
+    finally:
+        with suppress(duckdb.Error):  # a transaction that an error ended: session.attached() does it after the rollback
+            con.execute("use memory")
     return results
 
 
 def require_increment_ties(con: duckdb.DuckDBPyConnection, tally: Tally) -> None:
     """Add the findings of the ties to `tally`; raise TiesBroken where any does not hold."""
-    broken = False
-    for result in tie_out(con):
+    found = tie_out(con)
+    for result in found:
         tally.add(result)
-        broken = broken or result.violations > 0
-    if broken:
+    if any(result.violations for result in found):
         raise TiesBroken(tally.results())
-
-
-@contextmanager
-def _stored_tables(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let a select's tables be those of the attached file, not the views of the build."""
-    con.execute("use warehouse")
-    try:
-        yield
-    finally:
-        with suppress(duckdb.Error):  # a transaction that an error ended: session.attached() does it after the rollback
-            con.execute("use memory")

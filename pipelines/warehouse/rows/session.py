@@ -23,11 +23,11 @@ from pipelines.landing.charges import read_sql
 from pipelines.landing.data_folder import erasures_state
 from pipelines.literals import literal
 from pipelines.settings import settings_hash
-from pipelines.warehouse import catalogue, inputs, storage
+from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.catalogue import SQL, CatalogueError
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.history import create_states
-from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import create
 from pipelines.warehouse.storage import memory_limit, not_opened
 
@@ -155,11 +155,10 @@ def lay_out(con: duckdb.DuckDBPyConnection) -> None:
     for table in catalogue.tables():
         columns = storage.spelled((column.name, column.type) for column in table.columns)
         con.execute(f"create table warehouse.{table.name} ({columns})")
-        con.execute(f"comment on table warehouse.{table.name} is {literal(table.description)}")
-        for column in table.columns:
-            con.execute(f'comment on column warehouse.{table.name}."{column.name}" is {literal(column.description)}')
+        meanings = ((column.name, column.description) for column in table.columns)
+        storage.comment(con, f"warehouse.{table.name}", table.description, meanings)
     create_states(con, "warehouse.build.states")
-    refusals = ", ".join(f"{column} {kind}" for column, kind in inputs.OBSERVATION.items())
+    refusals = ", ".join(f"{column} {kind}" for column, kind in relations.OBSERVATION.items())
     con.execute(f"create table warehouse.build.refusals ({refusals})")
     con.execute("create table warehouse.build.loads (load_id varchar, kind varchar)")
     con.execute("create table warehouse.build.months (table_name varchar, month varchar, changed_in varchar)")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipelines.settings import kinds
-from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts import SCOPE_KEYS
 from pipelines.warehouse.history import STATES
+from pipelines.warehouse.inputs import relations
 
 if TYPE_CHECKING:
     import duckdb
@@ -151,7 +151,7 @@ def _as_it_was(staged: Staged, name: str, keys: str | None) -> str:
         return f"select {_columns(staged, name)} from warehouse.{name} as t where false"
     table = staged.catalogue[name]
     key = str(key_of(table))
-    kind = next(kind for kind, entity in inputs.ENTITY.items() if entity == key)
+    kind = next(kind for kind, entity in relations.ENTITY.items() if entity == key)
     of_keys = "true"
     if keys is not None:
         of_keys = f"{within(staged, keys, f't.{key}', key)} and {_in(staged, name, keys)}"
@@ -247,10 +247,10 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
 
 
 def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
-    entities = {f"raw.{entity.removesuffix('_id')}_checks": kind for kind, entity in inputs.ENTITY.items()}
+    entities = {f"raw.{entity.removesuffix('_id')}_checks": kind for kind, entity in relations.ENTITY.items()}
     if name in entities:
         kind = entities[name]
-        entity = inputs.ENTITY[kind]
+        entity = relations.ENTITY[kind]
         only = "true"
         if keys is not None:
             bounds = "true" if staged.full else within(staged, keys, "t.id", entity)
@@ -266,7 +266,7 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
             create or replace view raw.states as
             select
                 kind, id, customer_key, last_good_at,
-                {inputs.IS_DELETED} as is_deleted, fetched_at as _fetched_at, fetch_load_id as _load_id,
+                {relations.IS_DELETED} as is_deleted, fetched_at as _fetched_at, fetch_load_id as _load_id,
                 sha256 as _payload_sha256,
                 last_checked_at, last_verdict, misses, last_source
             from {STATES}
