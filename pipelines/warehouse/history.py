@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse.catalogue.generated_selects import HELD, filled
 from pipelines.warehouse.inputs import relations
-from pipelines.warehouse.inputs.landed import create_earlier_documents, present
+from pipelines.warehouse.inputs.landed import by_loads, create_earlier_documents
 from pipelines.warehouse.inputs.relations import columns_of
 from pipelines.warehouse.storage import count_of, spelled
 
@@ -99,6 +99,7 @@ def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, 
     return count_of(con.execute(f"select count(*) from {into}"))
 
 
+RUNS = "touched.runs"
 # Of the observation that a run starts with: first_seen_at, load_id and changed_personal; null for one that went on.
 RUN = columns_of(
     "kind VARCHAR, id BIGINT, version_no BIGINT, sha256 VARCHAR, first_seen_at TIMESTAMPTZ, load_id VARCHAR, "
@@ -106,39 +107,35 @@ RUN = columns_of(
 )
 
 
-def create_runs(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Create an empty table of runs."""
-    con.execute(f"create or replace table {name} ({', '.join(f'{c} {t}' for c, t in RUN.items())})")
+def _create_runs(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute(f"create or replace table {RUNS} ({', '.join(f'{c} {t}' for c, t in RUN.items())})")
 
 
-def fold_runs(con: duckdb.DuckDBPyConnection, observations: str, before: str, only: str, into: str) -> None:
-    """Add to `into` the runs of `observations` for the (kind, id) of the relation `only`.
+def fold_runs(con: duckdb.DuckDBPyConnection, observations: str, before: str, only: str) -> None:
+    """Add to touched.runs the runs of `observations` for the (kind, id) of the relation `only`.
 
     `before` is a table of states that hold for ids all of whose `observations` are later.
     """
     for name, relation in (("observations", observations), ("before", before), ("wanted", only)):
         con.execute(f"create or replace view touched.{name} as from {relation}")
-    con.execute(f"insert into {into} ({', '.join(RUN)}) {filled('runs')}")
-
-
-RUNS = "touched.runs"
+    con.execute(f"insert into {RUNS} ({', '.join(RUN)}) {filled('runs')}")
 
 
 def find_all_runs(con: duckdb.DuckDBPyConnection) -> None:
     """Note every run of menus and stores, and of those orders that have more than one: the others are their state."""
-    create_runs(con, RUNS)
+    _create_runs(con)
     for these, least in (("kind <> 'orders'", 1), ("kind = 'orders'", 2)):  # apart: files of neither are not read
         only = f"(select kind, id from warehouse.build.states where {these} and versions >= {least})"
         if con.execute(f"select 1 from {only} limit 1").fetchone():
-            fold_runs(con, f"(from raw.observations where {these})", "touched.nothing", only, RUNS)
+            fold_runs(con, f"(from raw.observations where {these})", "touched.nothing", only)
 
 
 def find_new_runs(con: duckdb.DuckDBPyConnection, observations: str, known: str, late: str | None) -> None:
     """Note the runs of `observations`, whose ids' stored states are `known`, and those of `late` ids whole; and ids."""
-    create_runs(con, RUNS)
-    fold_runs(con, observations, known, "raw.fresh_states", RUNS)
+    _create_runs(con)
+    fold_runs(con, observations, known, "raw.fresh_states")
     if late:
-        fold_runs(con, late, "touched.nothing", "touched.late", RUNS)
+        fold_runs(con, late, "touched.nothing", "touched.late")
     for kind, entity in relations.ENTITY.items():
         con.execute(f"""
             create or replace table touched.versioned_{kind} as
@@ -153,9 +150,7 @@ def create_new_versions(
 ) -> None:
     """Make the raw versions of every kind of an increment, after raw.latest_<kind>."""
     for kind, files in raw.items():
-        fresh = [f for f in files.documents if set(f.load_ids) & set(new[kind])]
-        older = [f for f in files.documents if f not in fresh]
-        _create_earlier(con, kind, present(fresh), present(older))
+        _create_earlier(con, kind, *by_loads(files.documents, new[kind]))
     for kind in WHOLE_KINDS:
         create_versions(con, kind)
     is_new = f"""exists (
@@ -181,7 +176,8 @@ def create_all_versions(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -
     at_hand = "exists (select 1 from touched.edited as e where e.order_id = r.id)"
     _create_earlier(con, "orders", paths, (), at_hand)
     _show_order_versions(con, "raw.latest_orders")
-    con.execute("create or replace view raw.order_sightings as " + _nothing("raw.order_sightings"))
+    nobody = relations.nothing(relations.RAW["raw.order_sightings"])
+    con.execute(f"create or replace view raw.order_sightings as {nobody}")
     _create_contents(con, "touched.edited")
     _create_edits(con)
 
@@ -283,10 +279,6 @@ def _create_edits(con: duckdb.DuckDBPyConnection) -> None:
         + filled("order_edits", changes=relations.changes("p.before", "p.after", "r.changed_personal"))
     )
     con.execute("drop table touched.contents")  # whole documents: as large as all that follows
-
-
-def _nothing(name: str) -> str:
-    return f"select {', '.join(f'cast(null as {t}) as {c}' for c, t in relations.RAW[name].items())} where false"
 
 
 def _content(document: str) -> str:

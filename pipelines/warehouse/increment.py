@@ -25,13 +25,13 @@ from pipelines.warehouse.history import (
     fold,
 )
 from pipelines.warehouse.inputs import relations
-from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
+from pipelines.warehouse.inputs.landed import by_loads, create_documents, create_notes, create_observations
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, Making, require_increment_ties
-from pipelines.warehouse.rows.session import remember
+from pipelines.warehouse.rows.session import note_loads, remember
 from pipelines.warehouse.rows.views import ENTITIES, between, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     import duckdb
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 ALWAYS_AN_INCREMENT = 100_000
 _KNOWN = "touched.known_states"
 _WHOLE = f"select '{WHOLE}' as month"
-_IDENTITY = f"versions, sha256, fetched_at, fetch_load_id, customer_key, {relations.IS_DELETED}"
+_IDENTITY = ("versions", "sha256", "fetched_at", "fetch_load_id", "customer_key", relations.IS_DELETED)
 
 
 class Applied(NamedTuple):
@@ -60,10 +60,7 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
     loads = [load_id for each in new.values() for load_id in each]
     paths = [f.path for kind, files in raw.items() for f in files.observations if set(f.load_ids) & set(new[kind])]
     create_observations(con, "raw.observations", paths, loads)
-    fresh = {
-        kind: present([f for f in files.documents if set(f.load_ids) & set(new[kind])]) for kind, files in raw.items()
-    }
-    create_notes(con, fresh, loads)
+    create_notes(con, {kind: by_loads(files.documents, new[kind])[0] for kind, files in raw.items()}, loads)
     _find_known(con)
     late = create_late(con, "raw.observations", _KNOWN, "touched.late")
     not_late = (
@@ -100,23 +97,25 @@ def apply_changes(
     warehouse is then as it was.
     """
     for kind, files in raw.items():
-        fresh = [f for f in files.documents if set(f.load_ids) & set(new[kind])]
-        older = [f for f in files.documents if f not in fresh]
-        create_documents(con, kind, present(fresh), "raw.changed_states", present(older))
+        fresh, older = by_loads(files.documents, new[kind])
+        create_documents(con, kind, fresh, "raw.changed_states", older)
     create_new_versions(con, raw, new)
     making = Making(con, full=False)
     making.staged.sources = set(sources)
     _make_touched(making, progress)
     making.tally.raise_if_blocked()
     changed, checks = set(making.staged.sets), changed_checks(making)
-    is_shown = bool(checks) or concerns_readers(making, changed)
+    is_shown = bool(checks) or any(concerns_readers(making, name) for name in changed)
     parts = _parts(making, changed, has_other_findings=bool(checks))
     con.execute("begin")
     try:
         for name in changed:
             making.replace(name)
         if checks:
-            _replace_findings(making)
+            columns, fresh, replaced = _findings(making)
+            for condition in replaced:
+                con.execute(f"delete from warehouse.{FINDINGS} where {condition}")
+            con.execute(f"insert into warehouse.{FINDINGS} ({columns}) {fresh}")
         _replace_memory(con, new)
         remember(con, memory, parts, is_shown=is_shown)
         require_increment_ties(con, making.tally)
@@ -150,15 +149,12 @@ def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> 
 
 def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
     """Make tables that read audit.findings, with its rows as they will be."""
-    con, staged = making.con, making.staged
-    columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
+    staged = making.staged
     if making.looked:
-        replaced = " or ".join(f"({findings_of(name, keys)})" for name, keys in making.looked.items())
-        con.execute(f"""
+        columns, fresh, replaced = _findings(making)
+        making.con.execute(f"""
             create or replace view fresh."{FINDINGS}" as
-            select {columns} from warehouse.{FINDINGS} where not ({replaced})
-            union all
-            select {columns} from ({catalogue.table(FINDINGS).sql})
+            select {columns} from warehouse.{FINDINGS} where not ({" or ".join(replaced)}) union all {fresh}
         """)
         staged.sets[FINDINGS] = None
     for table in tables:
@@ -191,12 +187,13 @@ def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> N
 
 
 def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
+    fresh, stored = (", ".join(f"{alias}.{part}" for part in _IDENTITY) for alias in ("fresh", "stored"))
     con.execute(f"""
         create or replace table raw.changed_states as
         select fresh.* from raw.fresh_states as fresh
         left join {_KNOWN} as stored on fresh.kind = stored.kind and fresh.id = stored.id
         where fresh.sha256 is not null
-            and row({_of("fresh")}) is distinct from row({_of("stored")})
+            and row({fresh}) is distinct from row({stored})
     """)
     for kind, entity in relations.ENTITY.items():
         for name, source in (("changed", "raw.changed_states"), ("checked", "raw.fresh_states")):
@@ -257,16 +254,16 @@ def _months(making: Making, name: str) -> str:
     return _WHOLE
 
 
-def _of(alias: str) -> str:
-    return ", ".join(f"{alias}.{part.strip()}" for part in _IDENTITY.split(","))
-
-
-def _replace_findings(making: Making) -> None:
-    con = making.con
-    for name, keys in making.looked.items():
-        con.execute(f"delete from warehouse.{FINDINGS} where {findings_of(name, keys)}")
+def _findings(making: Making) -> tuple[str, str, list[str]]:
+    """Return the columns of findings, a select of the fresh ones, and by check the condition of those they replace."""
     columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
-    con.execute(f"insert into warehouse.{FINDINGS} ({columns}) {catalogue.table(FINDINGS).sql}")
+    conditions = []
+    for name, keys in making.looked.items():
+        scope = catalogue.check(name).scope
+        of_keys = keys is not None and scope in ENTITIES
+        where = f"entity_id in (select {SCOPE_KEYS[scope]} from {keys})" if of_keys else "true"
+        conditions.append(f"(check_name = '{name}' and {where})")
+    return columns, f"select {columns} from ({catalogue.table(FINDINGS).sql})", conditions
 
 
 def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]) -> None:
@@ -275,13 +272,7 @@ def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]
         where exists (select 1 from raw.fresh_states as fresh where fresh.kind = t.kind and fresh.id = t.id)
     """)
     con.execute(f"insert into warehouse.build.states select {', '.join(STATE)} from raw.fresh_states")
-    refusals = ", ".join(relations.OBSERVATION)
-    con.execute(
-        f"insert into warehouse.build.refusals select {refusals} from raw.observations "
-        "where verdict in ('quarantined', 'failed')"
-    )
-    for kind, loads in new.items():
-        con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [loads, kind])
+    note_loads(con, new)
 
 
 # When an unchanged document was last observed, listed or asked for.
@@ -304,32 +295,18 @@ def changed_checks(making: Making) -> set[str]:
     """Return the checks of which this build found other violations than are stored."""
     if not making.looked:
         return set()
-    columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
-    replaced = " or ".join(f"({findings_of(name, keys)})" for name, keys in making.looked.items())
-    stored = f"(select {columns} from warehouse.{FINDINGS} where {replaced})"
-    fresh = f"(select {columns} from ({catalogue.table(FINDINGS).sql}))"
+    columns, fresh, replaced = _findings(making)
+    stored = f"select {columns} from warehouse.{FINDINGS} where {' or '.join(replaced)}"
     rows = making.con.execute(f"""
         select distinct check_name from (
-            (from {stored} except all from {fresh}) union all (from {fresh} except all from {stored})
+            (({stored}) except all ({fresh})) union all (({fresh}) except all ({stored}))
         )
     """).fetchall()
     return {str(name) for (name,) in rows}
 
 
-def findings_of(check_name: str, keys: str | None) -> str:
-    """Return the condition of the stored findings of a check that this build looked for again."""
-    scope = catalogue.check(check_name).scope
-    key = SCOPE_KEYS[scope] if scope in ENTITIES else None
-    where = "true" if keys is None or key is None else f"entity_id in (select {key} from {keys})"
-    return f"check_name = '{check_name}' and {where}"
-
-
-def concerns_readers(making: Making, changed: Iterable[str]) -> bool:
-    """Tell whether a change to one of these tables is more than another observation of the same."""
-    return any(_concerns_readers(making, name) for name in changed)
-
-
-def _concerns_readers(making: Making, name: str) -> bool:
+def concerns_readers(making: Making, name: str) -> bool:
+    """Tell whether a change to a table is more than another observation of the same."""
     table = making.staged.catalogue[name]
     if not table.is_released:
         return False  # what follows from it is in a table that is

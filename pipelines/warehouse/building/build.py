@@ -43,7 +43,6 @@ from pipelines.warehouse.building.stored_warehouse import (
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
-from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.landed import (
     MissingDocumentError,
     create_documents,
@@ -64,6 +63,7 @@ from pipelines.warehouse.rows.session import (
     fingerprint_of,
     lay_out,
     memory_bytes,
+    note_loads,
     remember,
     remembered,
     reopen_draft,
@@ -301,14 +301,8 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
     create_notes(con, {kind: present(files.documents) for kind, files in raw.items()}, loads)
     fold_all(con)
-    columns = ", ".join(relations.OBSERVATION)
-    con.execute(
-        f"insert into warehouse.build.refusals select {columns} from raw.observations "
-        "where verdict in ('quarantined', 'failed')"
-    )
+    note_loads(con, {kind: files.load_ids for kind, files in raw.items()})
     con.execute("create or replace view raw.refusals as from warehouse.build.refusals")
-    for kind, files in raw.items():
-        con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [files.load_ids, kind])
 
 
 def _make_all(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipelines.literals import literals
 from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.inputs import relations
-from pipelines.warehouse.inputs.relations import create
+from pipelines.warehouse.inputs.relations import create, nothing
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,13 @@ class MissingDocumentError(Exception):
 def present(files: Sequence[RawFile]) -> list[Path]:
     """Return the paths of those files that exist: a load without a new document may have none."""
     return [file.path for file in files if file.path.exists()]
+
+
+def by_loads(files: Sequence[RawFile], loads: Iterable[str]) -> tuple[list[Path], list[Path]]:
+    """Return the paths of files that exist: of those that hold any of these loads, and of the others."""
+    wanted = set(loads)
+    fresh = [file for file in files if wanted.intersection(file.load_ids)]
+    return present(fresh), present([file for file in files if file not in fresh])
 
 
 def rows_per_order(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Fraction:
@@ -98,7 +105,7 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
             ]
     con.execute(
         "create or replace view raw.document_notes as "
-        + (" union all ".join(selects) or _nothing(relations.RAW["raw.document_notes"]))
+        + (" union all ".join(selects) or nothing(relations.RAW["raw.document_notes"]))
     )
 
 
@@ -202,17 +209,13 @@ def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> No
 def _observed(paths: Sequence[Path]) -> str:
     """Return a relation of observations; what a file from before a column was added does not have is null."""
     if not paths:
-        return f"({_nothing(relations.OBSERVATION)})"
+        return f"({nothing(relations.OBSERVATION)})"
     return _named(paths, relations.OBSERVATION)
 
 
 def _named(paths: Sequence[Path], columns: Mapping[str, str]) -> str:
     """Return a relation of files by the names of their columns; of `columns`, what a file does not have is null."""
-    return f"(({_nothing(columns)}) union all by name (from {_files(paths, 'union_by_name = true')}))"
-
-
-def _nothing(columns: Mapping[str, str]) -> str:
-    return "select " + ", ".join(f"cast(null as {kind}) as {column}" for column, kind in columns.items()) + " limit 0"
+    return f"(({nothing(columns)}) union all by name (from {_files(paths, 'union_by_name = true')}))"
 
 
 def _files(paths: Sequence[Path], *options: str) -> str:

@@ -366,6 +366,11 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
 }
 
 
+def nothing(columns: Mapping[str, str]) -> str:
+    """Return a select without rows of these columns, given as name → type."""
+    return "select " + ", ".join(f"cast(null as {kind}) as {column}" for column, kind in columns.items()) + " limit 0"
+
+
 def create(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Make an empty table of a relation."""
     columns = ", ".join(f'"{column}" {kind}' for column, kind in RAW[name].items())

@@ -32,7 +32,7 @@ from pipelines.warehouse.inputs.relations import create
 from pipelines.warehouse.storage import memory_limit, not_opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pipelines.settings import Settings
 
@@ -208,6 +208,15 @@ def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
     except (duckdb.CatalogException, duckdb.BinderException):
         return None
     return Memory(json.loads(row[1]), json.loads(row[2])) if row and row[0] == LAYOUT else None
+
+
+def note_loads(con: duckdb.DuckDBPyConnection, loads: Mapping[str, Sequence[str]]) -> None:
+    """Add these loads by kind, and the refused verdicts in raw.observations, to what the attached warehouse knows."""
+    columns = ", ".join(relations.OBSERVATION)
+    refused = f"select {columns} from raw.observations where verdict in ('quarantined', 'failed')"
+    con.execute(f"insert into warehouse.build.refusals {refused}")
+    for kind, ids in loads.items():
+        con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [ids, kind])
 
 
 def applied_loads(con: duckdb.DuckDBPyConnection) -> set[str]:
