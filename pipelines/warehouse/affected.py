@@ -270,10 +270,11 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
         return []
     if staged.catalogue[name].key == (entity,):
         return [f"select {entity} from {rows}"]
-    is_of_a_time = item.scope == "order" and staged.catalogue[name].span
-    clock = clock_of(staged, item) if is_of_a_time else None
-    if clock:
-        return orders_within(staged, item, name, clock)
+    if item.scope == "order" and staged.catalogue[name].span and CREATED in item.reads.names:
+        orders = _tables_read(staged, item, "order")
+        clocks = [each.name for each in orders if any(column.name == CREATED for column in each.columns)]
+        if clocks:  # tables of orders that know when an order was created
+            return orders_within(staged, item, name, clocks[0])
     selects = [
         f"select t.{entity} from ({projected_rows_sql(staged, own.name)}) as t "
         f"where t.{shared} in (select {shared} from {rows})"
@@ -367,14 +368,6 @@ def _any(staged: Staged, relation: str) -> bool:
 
 
 CREATED = "created_at"
-
-
-def clock_of(staged: Staged, item: Table | Check) -> str | None:
-    """Return the table of orders by which `item` knows when an order was created; None where it does not ask."""
-    if CREATED not in item.reads.names:
-        return None
-    orders = _tables_read(staged, item, "order")
-    return next((each.name for each in orders if any(column.name == CREATED for column in each.columns)), None)
 
 
 def orders_within(staged: Staged, item: Table | Check, name: str, clock: str) -> list[str]:

@@ -34,7 +34,7 @@ def main() -> None:
     catalogue.checks()
     catalogue.stages()
     code_version()
-    session._code_hash()
+    session.code_fingerprint()
     zones.zone_offsets()
     for table in catalogue.tables():
         _ = table.columns

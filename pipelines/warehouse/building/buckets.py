@@ -26,10 +26,10 @@ from pipelines.warehouse.history import RUNS, STATES, create_all_versions
 from pipelines.warehouse.inputs.landed import create_documents
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckResult, Making
 from pipelines.warehouse.rows.profile import DOCUMENTS, Profile, add_costs, measured, profiled
-from pipelines.warehouse.rows.session import close_draft, code_fingerprint, in_memory, open_draft, reopen_draft
+from pipelines.warehouse.rows.session import closed_draft, code_fingerprint, in_memory, reopen_draft
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -59,27 +59,22 @@ class Stage:
     tables: tuple[catalogue.Table, ...]
     checks: tuple[catalogue.Check, ...]
 
-    @property
-    def label(self) -> str:
-        """The present step, for people who wait."""
-        return "building orders, by bucket" if self.number == 0 else "reconciling orders, by bucket"
-
 
 def stages() -> list[Stage]:
     """Return the stages in order."""
     number_of = catalogue.stages()
     later = {table.name for table in catalogue.tables() if FINDINGS in table.depends_on}
     tables = [table for table in catalogue.tables() if table.scope == "order" and table.name not in later]
-    checks = [check for check in catalogue.checks() if check.scope == "order"]
-
-    def ready(check: catalogue.Check) -> int:
-        return max((number_of[name] for name in check.depends_on if name in number_of), default=0)
-
+    checks = {
+        check: max((number_of[name] for name in check.depends_on if name in number_of), default=0)
+        for check in catalogue.checks()
+        if check.scope == "order"
+    }
     return [
         Stage(
             number,
             tuple(table for table in tables if number_of[table.name] == number),
-            tuple(check for check in checks if ready(check) == number),
+            tuple(check for check, ready in checks.items() if ready == number),
         )
         for number in range(max(number_of.values()) + 1)
     ]
@@ -156,7 +151,7 @@ class Part:
     documents: tuple[Path, ...]
     folder: Path
     memory_bytes: int
-    code: dict[str, str]
+    code: Mapping[str, str]
 
     def file(self, table: str) -> Path:
         """Return where the bucket's rows of a table are, once they are complete."""
@@ -279,11 +274,10 @@ class Spread:
         ]
         made: dict[int, Made] = {}
         show(0, len(parts))
-        close_draft(con)
-        for place, each in self.engine.map(build_part, parts):
-            made[place] = each
-            show(len(made), len(parts))
-        open_draft(con, self.draft)
+        with closed_draft(con, self.draft):
+            for place, each in self.engine.map(build_part, parts):
+                made[place] = each
+                show(len(made), len(parts))
         if lost := [part.bucket.number for place, part in enumerate(parts) if place not in made]:
             raise EngineError(f"{len(lost)} of {len(parts)} buckets were not made, the first is {lost[0]}: build again")
         for place in range(len(parts)):
@@ -356,8 +350,8 @@ def _load(making: Making, stage: Stage, part: Part, made: Made) -> None:
     targets = {table.name: f"warehouse.{table.name}" for table in stage.tables} | {FINDINGS: "raw.findings"}
     for table, target in targets.items():
         file = part.file(table)
-        row = making.con.execute(f"insert into {target} by name from read_parquet({literal(file)})").fetchone()
-        if (row and row[0]) != made.rows[table]:
+        rows = making.con.execute(f"insert into {target} by name from read_parquet({literal(file)})")
+        if storage.count_of(rows) != made.rows[table]:
             raise EngineError(f"{file} does not hold the {made.rows[table]} rows that were written: build again")
         file.unlink()
     making.findings += made.rows[FINDINGS]

@@ -325,7 +325,8 @@ def _make_all(
     split = buckets_of(con, size)
     paths = present(raw["orders"].documents)
     for stage in stages():
-        show = functools.partial(progress, stage.label)
+        doing = "building" if stage.number == 0 else "reconciling"
+        show = functools.partial(progress, f"{doing} orders, by bucket")
         if elsewhere:
             elsewhere.make(making, stage, split, paths, show)
         else:

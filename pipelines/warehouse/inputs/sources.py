@@ -20,7 +20,7 @@ import io
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.meta_tables import MetaTable
 
 
+T = TypeVar("T")
 KEPT = 2_000  # entries: a rotation of 64 nights, several parts a night
 
 
@@ -327,33 +328,29 @@ _OF_SETTINGS: dict[str, Callable[[Settings], list[Any]]] = {
 }
 
 
-def _inbox(data_dir: Path) -> Path:
-    return data_dir / "inbox" / "worklist.sqlite"
+def _of_inbox(read: Callable[[Path], T], otherwise: T) -> Callable[[Path], T]:
+    """Return a function that reads the work list of a data folder; its answer without one is `otherwise`."""
+
+    def given(data_dir: Path) -> T:
+        path = data_dir / "inbox" / "worklist.sqlite"
+        return read(path) if path.exists() else otherwise
+
+    return given
 
 
-def _hints_state(data_dir: Path) -> str:
-    path = _inbox(data_dir)
-    return "{}-{}".format(*span(path)) if path.exists() else ""
+def _hints(inbox: Path) -> list[tuple[Any, ...]]:
+    named = (each for each in deliveries(inbox) if each.id is not None)
+    return [(each.seq, each.received_at, each.topic, each.kind, each.id) for each in named]
 
 
-def _hints(data_dir: Path) -> list[tuple[Any, ...]]:
-    named = deliveries(_inbox(data_dir)) if _inbox(data_dir).exists() else ()
-    return [(each.seq, each.received_at, each.topic, each.kind, each.id) for each in named if each.id is not None]
-
-
-def _plans_state(data_dir: Path) -> str:
-    path = _inbox(data_dir)
-    return plans_state(path) if path.exists() else ""
-
-
-def _plans(data_dir: Path) -> list[tuple[Any, ...]]:
+def _plans(inbox: Path) -> list[tuple[Any, ...]]:
     return [
         (
             *(each.no, each.planned_at, each.due, each.left_out, each.population, len(each.sample)),
             *(each.checked, each.changed, each.missing, each.confidence, each.low, each.high),
             *(len(each.gap), each.gap_found_count, each.gap_unnotified_count),
         )
-        for each in (plans(_inbox(data_dir)) if _inbox(data_dir).exists() else ())
+        for each in plans(inbox)
     ]
 
 
@@ -380,8 +377,8 @@ def _filled(rows: Callable[[Path], list[Any]]) -> Callable[[duckdb.DuckDBPyConne
 
 SOURCES: dict[str, Source] = {
     "raw.service_log": Source(service_log_state, _filled(_service_log)),
-    "raw.hints": Source(_hints_state, _filled(_hints)),
-    "raw.plans": Source(_plans_state, _filled(_plans)),
+    "raw.hints": Source(_of_inbox(lambda inbox: "{}-{}".format(*span(inbox)), ""), _filled(_of_inbox(_hints, []))),
+    "raw.plans": Source(_of_inbox(plans_state, ""), _filled(_of_inbox(_plans, []))),
     "raw.verifications": Source(verifications_state, _filled(_verifications)),
     "raw.control_totals": Source(entries.state_of(ACT), _filled(_control_totals)),
     "raw.day_closes": Source(entries.DAY_CLOSES_STATE, _filled(_day_closes)),

@@ -162,15 +162,10 @@ def superfluous(releases: Path, settings: Settings) -> list[Path]:
     """
     found = sorted((each for each in releases.iterdir() if not each.name.startswith(".")), reverse=True)
     older = found[settings.warehouse.keep_releases :]
-    newer_nights = sum(_is_of_a_night(each) for each in found[: settings.warehouse.keep_releases])
-    nights = [each for each in older if _is_of_a_night(each)]
-    kept = nights[: max(settings.release.keep_nights - newer_nights, 0)]
+    manifests = {each: read_manifest(each) for each in found}
+    nights = [each for each, manifest in manifests.items() if manifest and manifest.run == NIGHT]
+    kept = nights[: settings.release.keep_nights]
     return sorted(each for each in older if each not in kept)
-
-
-def _is_of_a_night(release: Path) -> bool:
-    manifest = read_manifest(release)
-    return manifest is not None and manifest.run == NIGHT
 
 
 def _deferred(published: Path) -> Path:

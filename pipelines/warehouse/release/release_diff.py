@@ -5,6 +5,7 @@ Only files that differ are read: a month that no commit touched is the same file
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.contracts import Column
     from pipelines.warehouse.own.making import OwnTable
     from pipelines.warehouse.release.manifest import File
 
@@ -107,10 +107,12 @@ def _compare_table(
     columns = _shared(con, table, old, new)
     if not columns or not set(table.key) <= set(columns):
         return  # its rows are others than before: the code that made it changed
-    has_store = "store_id" in columns or (_has_order(table) and "order_id" in columns)
-    amounts = [c.name for c in table.columns if c.name in columns and _is_amount(c)] if has_store else []
+    has_store = "store_id" in columns or (table.scope == "order" and "order_id" in columns)
+    added_up = [c.name for c in table.columns if re.fullmatch(r"DECIMAL.*,4\)", c.type) and c.adds_up]
+    amounts = [name for name in added_up if has_store and name in columns]
     rows = [_rows(table, each, columns) for each in (old, new)]
-    said = ", ".join(f'"{each}"' for each in columns if _is_said(table, each))
+    # what says something to readers, besides which row it is: neither lineage nor an observation
+    said = ", ".join(f'"{each}"' for each in columns if each not in {*table.key, *OBSERVED} and each[0] != "_")
     # rows are compared by a hash of their values: far less to join than the rows themselves
     sides = [
         f"(select {_key(table, columns)}, _store_id, _month, hash({said or 'null'}) as _said from {each})"
@@ -164,11 +166,6 @@ def _compare_amounts(
                 changes.amounts.append(place | {"previous_amount": one, "current_amount": other})
 
 
-def _is_said(table: Table, column: str) -> bool:
-    """Tell whether a column says something to readers, besides which row it is: neither lineage nor an observation."""
-    return column not in table.key and column not in OBSERVED and column[0] != "_"
-
-
 def _key(table: Table, columns: list[str]) -> str:
     """Return the columns by which rows are matched; a list's rows by what they say, and a number for equal ones."""
     if table.key:
@@ -205,22 +202,12 @@ def _rows(table: Table, side: tuple[Side, list[File]], columns: list[str]) -> st
     if "store_id" in columns:
         return f"(select {said}, t.store_id as _store_id from {parquet})"
     orders = [file for file in release.files if file.table == _ORDERS and file.month in {each.month for each in files}]
-    if not _has_order(table) or not orders:
+    if table.scope != "order" or not orders:  # the rows of an order are in its month's file
         return f"(select {said}, null::bigint as _store_id from {parquet})"
     return f"""(
         select {said}, o.store_id as _store_id
         from {parquet} left join (from {_parquet(release, orders)}) as o on t.order_id = o.order_id
     )"""
-
-
-def _has_order(table: Table) -> bool:
-    """Tell whether a table's rows belong to orders of the same month as its file's."""
-    return table.scope == "order"
-
-
-def _is_amount(column: Column) -> bool:
-    is_decimal = column.type.startswith("DECIMAL") and column.type.endswith(",4)")
-    return is_decimal and column.adds_up
 
 
 def _parquet(side: Side, files: list[File]) -> str:
@@ -256,7 +243,11 @@ def diff(settings: Settings, before: str = "", after: str = "") -> Diff:
         raise NoSuchReleaseError(
             f"there are not two releases to compare in {releases}, only {', '.join(names) or 'none'}"
         )
-    sides = [_side(releases / name) for name in (first[0], last[0])]
+    sides = []
+    for folder in (releases / first[0], releases / last[0]):
+        if not (manifest := read_manifest(folder)):
+            raise NoSuchReleaseError(f"{folder} has no manifest that can be read")
+        sides.append(Side(folder, manifest.files, manifest.fingerprint, manifest.own))
     if not are_comparable(*sides):
         raise NoSuchReleaseError(
             f"{first[0]} and {last[0]} cannot be compared: their files are partitioned differently"
@@ -271,10 +262,3 @@ def _named(names: Sequence[str], wanted: str) -> list[str]:
         problem = f"names {len(found)} releases" if found else "is not a release"
         raise NoSuchReleaseError(f"{wanted!r} {problem}; there are: {', '.join(names) or 'none'}")
     return found
-
-
-def _side(release: Path) -> Side:
-    manifest = read_manifest(release)
-    if manifest is None:
-        raise NoSuchReleaseError(f"{release} has no manifest that can be read")
-    return Side(release, manifest.files, manifest.fingerprint, manifest.own)

@@ -132,18 +132,16 @@ def reopen_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
     DuckDB keeps what it has read or written of each row group until a file is detached, and looks through all of it
     whenever it writes: after eight buckets of a million orders that is 200 MB.
     """
-    close_draft(con)
-    open_draft(con, file)
+    with closed_draft(con, file):
+        pass
 
 
-def close_draft(con: duckdb.DuckDBPyConnection) -> None:
-    """Write all of an attached draft to its file, and detach it: others may read it."""
+@contextmanager
+def closed_draft(con: duckdb.DuckDBPyConnection, file: Path) -> Iterator[None]:
+    """Write all of an attached draft to its file, detach it so that others may read it, and attach it again."""
     con.execute("checkpoint warehouse")
     con.execute("detach warehouse")
-
-
-def open_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Attach a draft again that was closed."""
+    yield
     con.execute(f"attach {literal(file)} as warehouse {storage.DRAFT}")
 
 
@@ -226,29 +224,25 @@ def applied_loads(con: duckdb.DuckDBPyConnection) -> set[str]:
 
 def fingerprint_of(settings: Settings) -> dict[str, str]:
     """Return a hash per input of the tables besides landed documents."""
-    return code_fingerprint() | {
+    return {
+        **code_fingerprint(),
         "the timezones": zones.version(),
         "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
         "the erasures": erasures_state(settings.data_dir),
     }
 
 
-def code_fingerprint() -> dict[str, str]:
-    """Return a hash per thing that makes rows, whatever the settings: the same on all machines of a build."""
-    return {"sql/": _sql_hash(), "the code that makes rows": _code_hash(), "DuckDB": duckdb.__version__}
-
-
 @functools.cache
-def _sql_hash() -> str:
-    """Hash every file of `sql/`: a process reads them once."""
-    return _hash_files(sorted(catalogue.SQL.rglob("*.*")))
+def code_fingerprint() -> Mapping[str, str]:
+    """Return a hash per thing that makes rows, whatever the settings: the same on all machines of a build.
 
-
-@functools.cache
-def _code_hash() -> str:
-    """Hash every package that the rows of a build come through: a rebuild too many is cheap, one too few is wrong."""
+    All code that the rows of a build come through is hashed: a rebuild too many is cheap, one too few is wrong. A
+    process reads the files once.
+    """
     packages = Path(__file__).parents[2]
-    return _hash_files(sorted(path for name in SHAPING for path in (packages / name).rglob("*.py")))
+    code = sorted(path for name in SHAPING for path in (packages / name).rglob("*.py"))
+    sql = sorted(catalogue.SQL.rglob("*.*"))
+    return {"sql/": _hash_files(sql), "the code that makes rows": _hash_files(code), "DuckDB": duckdb.__version__}
 
 
 def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
