@@ -29,7 +29,7 @@ from benchmarks.raw_world import make_raw  # noqa: E402
 from pipelines.read import connect  # noqa: E402
 from pipelines.warehouse.catalogue.meta_tables import examples  # noqa: E402
 from pipelines.warehouse.catalogue.tables import released  # noqa: E402
-from pipelines.warehouse.release.release import DATABASE  # noqa: E402
+from pipelines.warehouse.release.manifest import DATABASE  # noqa: E402
 
 _SETTINGS = '[sales]\ncounted_statuses = ["delivered"]\nexcluded_statuses = ["cancelled"]\n'
 

@@ -51,8 +51,7 @@ from pipelines.vault import Destroyed, open_vault
 from pipelines.vault.keys import new_keys, read_keys, rotate
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
-from pipelines.warehouse.release.manifest import read_manifest, remove_release
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE, read_manifest, remove_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,7 +9,7 @@ import duckdb
 
 from pipelines.record import current_release
 from pipelines.settings import load_settings
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -40,8 +40,8 @@ from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue, publish, warehouse_file
 from pipelines.warehouse.building.build import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states
+from pipelines.warehouse.release.manifest import DATABASE
 from pipelines.warehouse.release.manifest import read_manifest as read_release_manifest
-from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
 

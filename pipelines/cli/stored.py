@@ -202,7 +202,7 @@ def sample(
     drawn each time. Exit codes: 0 copied; 1 there is no release, or DIR exists; 2 invalid settings or usage.
     """
     from pipelines.finance.released import released
-    from pipelines.warehouse.release.sample import write_sample
+    from pipelines.warehouse.release.released_tables import write_sample
 
     one, _, parts = fraction.partition("/")
     if one != "1" or not parts.isdecimal() or not 1 <= int(parts) <= 1_000_000:

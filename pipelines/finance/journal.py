@@ -25,7 +25,7 @@ from pipelines.ledger.decisions import order_key
 from pipelines.literals import literal
 from pipelines.settlements import effective_banks, effective_statements
 from pipelines.warehouse.inputs.sources import create_sources
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

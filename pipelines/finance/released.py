@@ -21,8 +21,7 @@ from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import one_line
 from pipelines.record import current_release
 from pipelines.warehouse.catalogue.tables import SQL
-from pipelines.warehouse.release.manifest import Manifest, read_manifest
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE, Manifest, read_manifest
 from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from pipelines.read import NoReleaseError
 from pipelines.record import current_release
 from pipelines.report.explain import UnknownOrderError, explain_order
 from pipelines.report.interface import questions
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -55,8 +55,7 @@ from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.building.stored_warehouse import created_before, unbuilt_loads, unreadable
 from pipelines.warehouse.evidence.candidates import unknown_rules
 from pipelines.warehouse.inputs.landed import MissingDocumentError
-from pipelines.warehouse.release.manifest import damaged_files, make_room
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE, damaged_files, make_room
 from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
 from pipelines.warehouse.storage import NotOpenedError, short
 from pipelines.warehouse.verify import VerifyError, verify_next

@@ -34,8 +34,7 @@ from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.own.trying import remade
-from pipelines.warehouse.release.manifest import Manifest, read_manifest
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE, Manifest, read_manifest
 from pipelines.warehouse.rows.fresh_rows import as_texts
 from pipelines.warehouse.rows.session import (
     Memory,

@@ -21,8 +21,7 @@ from pipelines.run.under_way import begun
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
 from pipelines.warehouse import publish, warehouse_file
-from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE, read_manifest
 from tests.warehouse.conftest import World, order
 
 if TYPE_CHECKING:

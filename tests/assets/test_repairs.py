@@ -17,7 +17,7 @@ from pipelines.record import WEBHOOKS
 from pipelines.run.steps import heal
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.building.stored_warehouse import unreadable
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE
 from pipelines.warehouse.storage import NotOpenedError
 from tests.warehouse.conftest import World, order
 

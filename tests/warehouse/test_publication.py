@@ -12,8 +12,7 @@ import pytest
 
 from pipelines.record import NIGHT, WEBHOOKS
 from pipelines.warehouse import publish
-from pipelines.warehouse.release.manifest import MANIFEST, damaged_files, deferred_until, superfluous
-from pipelines.warehouse.release.release import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE, MANIFEST, damaged_files, deferred_until, superfluous
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from pipelines.report.outcomes import diff_lines
 from pipelines.warehouse import catalogue, publish
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release_diff import Side, compare, diff
-from pipelines.warehouse.release.sample import SampleError, write_sample
+from pipelines.warehouse.release.released_tables import SampleError, write_sample
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 MANIFEST = "manifest.json"
+DATABASE = "ordermart.duckdb"
 
 
 class File(msgspec.Struct, frozen=True):

@@ -42,6 +42,7 @@ from pipelines.warehouse.inputs.sources import read_reference
 from pipelines.warehouse.own.making import Parts, make_own
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import (
+    DATABASE,
     UNFINISHED,
     Manifest,
     code_version,
@@ -83,7 +84,6 @@ if TYPE_CHECKING:
     from pipelines.warehouse.rows.fresh_rows import BuildResult
     from pipelines.warehouse.rows.session import Memory
 
-DATABASE = "ordermart.duckdb"
 # Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.
 _COMPARED_BYTES_OF_WEBHOOKS, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20
 
