@@ -17,8 +17,8 @@ from pipelines.warehouse.rows.fresh_rows import (
     columns_as_declared,
     has_declared_columns,
     rows_as_declared,
+    schema_of,
 )
-from pipelines.warehouse.rows.judging import schema_of
 
 VALUES = {
     "VARCHAR": "'text'",
