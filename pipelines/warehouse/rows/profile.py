@@ -46,22 +46,18 @@ def profiled() -> Iterator[Profile]:
 @contextmanager
 def measured(name: str) -> Iterator[None]:
     """Add what this block costs to `name`, where a build is profiled."""
-    profile = _CURRENT.get()
-    if profile is None:
+    if _CURRENT.get() is None:
         yield
         return
     with suppress(OSError):
         _CLEAR.write_text(_RESET_PEAK, encoding="ascii")
     clock, cpu = time.perf_counter_ns(), time.process_time_ns()
     yield
-    cost = profile.setdefault(name, Cost())
-    cost.clock_ns += time.perf_counter_ns() - clock
-    cost.cpu_ns += time.process_time_ns() - cpu
-    cost.peak = max(cost.peak, _peak())
+    add_costs({name: Cost(time.perf_counter_ns() - clock, time.process_time_ns() - cpu, _peak())})
 
 
 def add_costs(other: Profile) -> None:
-    """Add what was measured in another process, where a build is profiled."""
+    """Add what was measured, perhaps in another process, where a build is profiled."""
     profile = _CURRENT.get()
     if profile is None:
         return
