@@ -112,10 +112,10 @@ def apply_changes(
         for name in changed:
             making.replace(name)
         if checks:
-            columns, fresh, replaced = _findings(making)
+            columns, findings, replaced = _findings(making)
             for condition in replaced:
                 con.execute(f"delete from warehouse.{FINDINGS} where {condition}")
-            con.execute(f"insert into warehouse.{FINDINGS} ({columns}) {fresh}")
+            con.execute(f"insert into warehouse.{FINDINGS} ({columns}) {findings}")
         _replace_memory(con, new)
         remember(con, memory, parts, is_shown=is_shown)
         require_increment_ties(con, making.tally)

@@ -29,17 +29,8 @@ from pipelines.landing.raw_files import check_files, check_raw
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, storage
+from pipelines.warehouse.building import stored_warehouse
 from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages, take_orders
-from pipelines.warehouse.building.stored_warehouse import (
-    is_damage,
-    log_of,
-    needed_bytes,
-    remove_database,
-    require_room,
-    set_aside,
-    unreadable,
-    warehouse_file,
-)
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
@@ -108,9 +99,9 @@ def build(
         guard_source(settings)
         sign_missing_heads(settings)
         check_raw(settings.data_dir, hashes=full)
-        file = warehouse_file(settings.data_dir)
+        file = stored_warehouse.warehouse_file(settings.data_dir)
         try:
-            if not full and (broken := unreadable(file)):
+            if not full and (broken := stored_warehouse.unreadable(file)):
                 raise duckdb.IOException(broken)
             return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
         except TiesBroken as error:
@@ -121,10 +112,10 @@ def build(
             raise
         except duckdb.Error as error:
             check_raw(settings.data_dir, hashes=True)  # first: DuckDB raises the same for a raw file that is damaged
-            if not file.exists() or not is_damage(error, settings.data_dir):
+            if not file.exists() or not stored_warehouse.is_damage(error, settings.data_dir):
                 raise
             why = f"the warehouse file was damaged ({short(error)})"
-            advice = f"The damaged file is {set_aside(file)}"
+            advice = f"The damaged file is {stored_warehouse.set_aside(file)}"
         result = _build_in_parts(settings, why, show)
         note = f"{why[0].upper()}{why[1:]}; all tables were rebuilt from raw. {advice}."
         return dataclasses.replace(result, notes=(*result.notes, note))
@@ -151,7 +142,7 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
 
 def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, int], None]) -> BuildResult:
     """Build once; `why` is the reason for a full rebuild, "" if that is yet to be decided."""
-    file = warehouse_file(settings.data_dir)
+    file = stored_warehouse.warehouse_file(settings.data_dir)
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = Memory(fingerprint_of(settings), states(settings))
     with session(settings) as con:
@@ -169,8 +160,8 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
         if not why:
             with attached(con, file):
                 why = _must_be_full(con, raw, before, now)
-                applied = set() if why else applied_loads(con)
-                new = {kind: [each for each in raw[kind].load_ids if each not in applied] for kind in KINDS}
+                known = set() if why else applied_loads(con)
+                new = {kind: [each for each in files.load_ids if each not in known] for kind, files in raw.items()}
                 sources = before.changed_sources(now) if before else set()
                 if not why and not any(new.values()) and not sources:
                     return BuildResult(
@@ -183,7 +174,8 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                 if not why:
                     areas = [(kind, file) for kind, files in raw.items() for area in files for file in area]
                     check_files(settings.data_dir, [f.path for kind, f in areas if set(f.load_ids) & set(new[kind])])
-                    require_room(settings.data_dir, needed_bytes(file, (), full=False))
+                    needed = stored_warehouse.needed_bytes(file, (), full=False)
+                    stored_warehouse.require_room(settings.data_dir, needed)
                     use_few_threads(con, settings, file)
                     if find_changes(con, raw, new):
                         applied = apply_changes(con, raw, new, now, sources, show)
@@ -191,7 +183,7 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                     why = "more than half of the orders changed"
                     use_all_threads(con, settings)
         documents = [each.path for files in raw.values() for each in files.documents]
-        require_room(settings.data_dir, needed_bytes(file, documents, full=True))
+        stored_warehouse.require_room(settings.data_dir, stored_warehouse.needed_bytes(file, documents, full=True))
         checks = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))
         with attached(con, file):
             tables = frozenset(table.name for table in catalogue.tables())
@@ -262,7 +254,7 @@ def rebuild(
     then as it was.
     """
     draft = file.with_name(file.name + ".building")
-    remove_database(draft)
+    stored_warehouse.remove_database(draft)
     try:
         draft.write_bytes(_laid_out(catalogue.tables()))
         with spread(engine, draft) if engine else nullcontext() as elsewhere, attached_draft(con, draft):
@@ -277,10 +269,10 @@ def rebuild(
             remember(con, memory, _parts(con), is_shown=True)
             results = making.results()
     except BaseException:
-        remove_database(draft)
+        stored_warehouse.remove_database(draft)
         raise
     # A log left beside a file that takes another's place would be replayed into it.
-    log_of(file).unlink(missing_ok=True)
+    stored_warehouse.log_of(file).unlink(missing_ok=True)
     sync(file.parent)
     draft.replace(file)
     return results

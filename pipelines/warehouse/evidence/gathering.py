@@ -14,34 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.warehouse.catalogue.generated_selects import filled
-from pipelines.warehouse.evidence import wording
+from pipelines.warehouse.evidence import residuals, verdicts, wording
 from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, Tree, find_populations
-from pipelines.warehouse.evidence.residuals import (
-    SAMPLE,
-    UNROUNDED,
-    Residual,
-    Rounding,
-    create_leaves,
-    divide_by_residuals,
-    find_residuals,
-    find_roundings,
-    simplest,
-    stated_totals,
-)
-from pipelines.warehouse.evidence.verdicts import (
-    COMPATIBLE,
-    NONE,
-    NOT_TESTED,
-    Asked,
-    Forms,
-    Patterns,
-    fewest_fits,
-    lower_bound,
-    orders_needed,
-    read_asked,
-    read_forms,
-    read_patterns,
-)
 from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
@@ -61,17 +35,17 @@ _SHOWN = 10  # forms of a population that are shown besides those that remain: t
 class Gathered:
     """What was found for a rule target, and the values that places of each dimension stand for."""
 
-    forms: Forms
-    patterns: Patterns
+    forms: verdicts.Forms
+    patterns: verdicts.Patterns
     nodes: list[Population]
     values: dict[str, list[Any]]
-    roundings: dict[int, Rounding] = field(default_factory=dict)
-    residuals: dict[int, Residual] = field(default_factory=dict)
+    roundings: dict[int, residuals.Rounding] = field(default_factory=dict)
+    residuals: dict[int, residuals.Residual] = field(default_factory=dict)
 
 
 def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     """Judge both rule targets from all orders, and fill the relations of FORMULA_EVIDENCE."""
-    asked = read_asked(con)
+    asked = verdicts.read_asked(con)
     found = [gather_target(con, target, asked) for target in TARGETS]
     fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, asked)))
     fill(con, "raw.formula_divisions", (row for each in found for row in _divisions(each)))
@@ -82,7 +56,7 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(f"drop table if exists temp.places_{dimension}")
 
 
-def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> Gathered:
+def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.Asked) -> Gathered:
     """Judge one rule target; leave the temporary table facts with the node of each order."""
     con.execute(f"""
         create or replace temp table texts as
@@ -90,8 +64,8 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
         from (select distinct holds, fits from audit.{target}_patterns)
     """)
     texts = con.execute("select holds, fits from texts order by pattern_no").fetchall()
-    forms = read_forms(con, target)
-    patterns = read_patterns(forms, texts)
+    forms = verdicts.read_forms(con, target)
+    patterns = verdicts.read_patterns(forms, texts)
     values = {dimension: _places(con, dimension) for dimension in DIMENSIONS}
     joins = "\n".join(f'left join places_{d} on orders."{d}" is not distinct from places_{d}.value' for d in DIMENSIONS)
     places = ", ".join(f"places_{d}.place as {d}" for d in DIMENSIONS)
@@ -113,36 +87,37 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
     find_populations(tree, {setting_no: form for setting_no, (form, _) in settings.items()})
     nodes = tree.nodes
     if target == "total":
-        divide_by_residuals(tree)
+        residuals.divide_by_residuals(tree)
         tree.borrow()
     found = Gathered(forms, patterns, nodes, values)
     for node, judged in _leaves(nodes):
-        if target == "total" and judged.verdict == NONE and node.setting_no is None:
-            likely = simplest(forms, stated_totals(con, node.no, limit=f"limit {SAMPLE}"))
+        if target == "total" and judged.verdict == verdicts.NONE and node.setting_no is None:
+            likely = residuals.simplest(forms, residuals.stated_totals(con, node.no, limit=f"limit {residuals.SAMPLE}"))
             judged.leader = likely[0] if likely else judged.leader
             judged.fits = round(float(judged.all_fits[judged.leader]))
     leaves = {node.no: judged.leader for node, judged in _leaves(nodes)}
     if target == "subtotal":
         leaves |= _likely_subtotals(con, nodes, asked)
-    create_leaves(con, target, leaves)
-    found.roundings = find_roundings(con, target, asked)
+    residuals.create_leaves(con, target, leaves)
+    found.roundings = residuals.find_roundings(con, target, asked)
     for node in nodes:
         if node.setting_no is not None:
-            held = found.roundings.get(node.no, Rounding(UNROUNDED, 0, 0, 0))
-            found.roundings[node.no] = Rounding(settings[node.setting_no][1], held.orders, held.fits, 0)
-    found.residuals = find_residuals(con, target, asked.orders)
+            held = found.roundings.get(node.no, residuals.Rounding(residuals.UNROUNDED, 0, 0, 0))
+            found.roundings[node.no] = residuals.Rounding(settings[node.setting_no][1], held.orders, held.fits, 0)
+    found.residuals = residuals.find_residuals(con, target, asked.orders)
     return found
 
 
-def _likely_subtotals(con: duckdb.DuckDBPyConnection, nodes: list[Population], asked: Asked) -> dict[int, int]:
+def _likely_subtotals(con: duckdb.DuckDBPyConnection, nodes: list[Population], asked: verdicts.Asked) -> dict[int, int]:
     """Return node → form for leaves without a rule that would follow the form of the others but for a factor."""
     judged = list(_leaves(nodes))
-    _, usual = max(((each.fits, each.leader) for _, each in judged if each.verdict != NONE), default=(0, _USUAL))
-    tried = {node.no: each for node, each in judged if each.verdict == NONE and node.setting_no is None}
+    holding = [(each.fits, each.leader) for _, each in judged if each.verdict != verdicts.NONE]
+    _, usual = max(holding, default=(0, _USUAL))
+    tried = {node.no: each for node, each in judged if each.verdict == verdicts.NONE and node.setting_no is None}
     if not tried:
         return {}
-    create_leaves(con, "subtotal", dict.fromkeys(tried, usual))
-    patterns = find_residuals(con, "subtotal", asked.orders)
+    residuals.create_leaves(con, "subtotal", dict.fromkeys(tried, usual))
+    patterns = residuals.find_residuals(con, "subtotal", asked.orders)
     found = {no for no, each in patterns.items() if each.kind == "negated" or each.base == "subtotal"}
     for no in found:
         tried[no].leader = usual
@@ -178,7 +153,7 @@ def _leaves(nodes: list[Population]) -> Iterator[tuple[Population, Judgement]]:
             yield node, node.judgement
 
 
-def _populations(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
+def _populations(found: Gathered, asked: verdicts.Asked) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
     for node, judged in _leaves(found.nodes):
         rival = wording.rival_of(forms, judged)
@@ -187,21 +162,23 @@ def _populations(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
         residual = found.residuals.get(node.no)
         pattern = wording.residual(residual) if residual else None
         is_configured = node.setting_no is not None
-        needed = orders_needed(judged.fits, judged.orders, 1 - asked.noise) if judged.verdict == COMPATIBLE else None
+        needed = None
+        if judged.verdict == verdicts.COMPATIBLE:
+            needed = verdicts.orders_needed(judged.fits, judged.orders, 1 - asked.noise)
         yield (
             forms.target,
             node.no,
             wording.scope(node, found.values),
             judged.verdict,
             judged.leader + 1,
-            rounding.rounding_no if rounding else UNROUNDED,
+            rounding.rounding_no if rounding else residuals.UNROUNDED,
             node.setting_no,
             forms.target == "total" and judged.orders < asked.orders,
             [part + 1 for part in judged.open_parts],
             [form + 1 for form in judged.candidates],
             judged.orders,
             judged.fits,
-            lower_bound(judged.fits, judged.orders),
+            verdicts.lower_bound(judged.fits, judged.orders),
             len(judged.candidates),
             max(asked.orders - judged.orders, 0) or needed,
             None if rival is None else rival + 1,
@@ -228,7 +205,7 @@ def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:
                 yield target, node.no, node.dimension, part, None if value is None else str(value), False, child.no
 
 
-def _evidence(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
+def _evidence(found: Gathered, asked: verdicts.Asked) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
     for node, judged in _leaves(found.nodes):
         most = np.argsort(np.where(forms.is_found, -judged.all_fits, 1), kind="stable")[:_SHOWN]
@@ -237,7 +214,7 @@ def _evidence(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
             for part in (None, *parts):
                 orders = judged.orders if part is None else int(judged.held[part])
                 fits = round(float(judged.all_fits[form] if part is None else judged.held_fits[part, form]))
-                least = fewest_fits(orders, asked.noise) if orders >= asked.orders else None
+                least = verdicts.fewest_fits(orders, asked.noise) if orders >= asked.orders else None
                 yield (
                     forms.target,
                     node.no,
@@ -246,7 +223,7 @@ def _evidence(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
                     orders,
                     fits,
                     least,
-                    form == judged.leader and judged.verdict not in (NONE, NOT_TESTED),
+                    form == judged.leader and judged.verdict not in (verdicts.NONE, verdicts.NOT_TESTED),
                     form not in judged.candidates,
                 )
 
@@ -292,7 +269,7 @@ def gather_sales_sets(con: duckdb.DuckDBPyConnection) -> None:
     else:
         totals = _totals(found, statuses)
         counted = (con.execute("select sales_counted from raw.settings").fetchone() or ([],))[0]
-        rows = _judged(totals, read_asked(con), set(counted or ())) if len(totals.starts) else []
+        rows = _judged(totals, verdicts.read_asked(con), set(counted or ())) if len(totals.starts) else []
     fill(con, "raw.sales_sets", rows)
 
 
@@ -320,7 +297,7 @@ def _totals(found: dict[str, Any], statuses: list[str]) -> Totals:
     )
 
 
-def _judged(totals: Totals, asked: Asked, counted: set[str]) -> list[dict[str, Any]]:
+def _judged(totals: Totals, asked: verdicts.Asked, counted: set[str]) -> list[dict[str, Any]]:
     """Return the rows of all sets that are not empty, judged against the one that ties most store-days."""
     days, enough = len(totals.starts), 1 - asked.noise
     masks = range(1, 1 << len(totals.statuses))

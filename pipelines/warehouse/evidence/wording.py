@@ -12,18 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipelines.warehouse.evidence import verdicts
 from pipelines.warehouse.evidence.populations import DAYS, DIMENSIONS
 from pipelines.warehouse.evidence.residuals import COMMON
-from pipelines.warehouse.evidence.verdicts import (
-    AGREED,
-    NONE,
-    NOT_TESTED,
-    SUPPORTED,
-    UNDECIDED,
-    fewest_fits,
-    lower_bound,
-    orders_needed,
-)
 
 if TYPE_CHECKING:
     from pipelines.warehouse.evidence.populations import Population
@@ -131,10 +122,10 @@ def sentence(
     """Say what a population shows: which rule, how many fit, what could tell it from its rival, what would decide."""
     rule = f"{forms.target}{' =' if forms.target == 'total' else ':'} {forms.descriptions[found.leader]}"
     configured = "configured, " if is_configured else ""
-    if found.verdict == NOT_TESTED:
+    if found.verdict == verdicts.NOT_TESTED:
         return f"{forms.target}: {configured}not tested: no orders {_COMPARED[forms.target]}"
     texts = [f"{rule}: {configured}{_verdict(forms, found, asked)}"]
-    if found.verdict != NONE and told[0]:
+    if found.verdict != verdicts.NONE and told[0]:
         texts.append(f"{told[0]:,} orders distinguish it from its nearest rival, {told[1]:,} of them fit")
     if rounding is not None and rounding.rounding_no > 1:
         rivals = f", {rounding.rivals} other roundings remain" if rounding.rivals else ""
@@ -147,13 +138,13 @@ def sentence(
 def _verdict(forms: Forms, found: Judgement, asked: Asked) -> str:
     fits, judged = f"{found.fits:,} of {found.orders:,} fit", found.judged()
     if judged.is_good:
-        return f"{SUPPORTED}, {fits}"
+        return f"{verdicts.SUPPORTED}, {fits}"
     if judged.wrong:
         return f"refuted, {_refutation(forms, found, asked)}; no candidate holds"
     open_parts = ", ".join(forms.parts[part] for part in found.open_parts)
-    if found.verdict == AGREED:
+    if found.verdict == verdicts.AGREED:
         return f"{fits}; {len(found.candidates)} candidates remain and all agree but for: {open_parts}"
-    if found.verdict == UNDECIDED:
+    if found.verdict == verdicts.UNDECIDED:
         return f"undecided, {fits}; {len(found.candidates)} candidates remain, which differ on: {open_parts}"
     return _compatible(found, asked, fits)
 
@@ -161,16 +152,16 @@ def _verdict(forms: Forms, found: Judgement, asked: Asked) -> str:
 def _compatible(found: Judgement, asked: Asked, fits: str) -> str:
     if found.orders < asked.orders:
         return f"compatible, {fits}; {asked.orders - found.orders} more orders needed"
-    needed = orders_needed(found.fits, found.orders, 1 - asked.noise)
+    needed = verdicts.orders_needed(found.fits, found.orders, 1 - asked.noise)
     more = "no number of orders at this rate would support it" if needed is None else f"{needed:,} more orders needed"
-    share, least = found.fits / found.orders, lower_bound(found.fits, found.orders)
+    share, least = found.fits / found.orders, verdicts.lower_bound(found.fits, found.orders)
     allowed = f"settings allow {asked.noise:.3g} to differ"
     return f"compatible, {fits} ({share:.1%}, at least {least:.1%}); {allowed}: {more}"
 
 
 def _refutation(forms: Forms, found: Judgement, asked: Asked) -> str:
     """Say on which orders the leader fails most clearly."""
-    if found.fits < fewest_fits(found.orders, asked.noise):
+    if found.fits < verdicts.fewest_fits(found.orders, asked.noise):
         return f"{found.fits:,} of {found.orders:,} fit"
     worst = min(
         (part for part in np.flatnonzero(forms.is_tested & (found.held >= asked.orders))),
@@ -230,7 +221,7 @@ def settlement(
     elif is_all or found.condition:
         made = [_component(found)]
     else:
-        most = judged.verdict == NONE and 2 * judged.fits > judged.orders
+        most = judged.verdict == verdicts.NONE and 2 * judged.fits > judged.orders
         made = [_rule(f"{forms.names[judged.leader]}/unrounded")] if most else []
     return "\n".join(_table(head | limits) for head in made for limits in scopes) or None
 

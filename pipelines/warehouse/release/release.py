@@ -22,21 +22,7 @@ from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
-from pipelines.warehouse.catalogue.meta_tables import (
-    ALWAYS,
-    CHANGED_AMOUNTS,
-    CHANGES,
-    COLUMNS,
-    COMPARED,
-    OF_OWN,
-    REFERENCE,
-    SCHEMAS,
-    TABLES,
-    create_macros,
-    examples,
-    of_meta_and_ref,
-    rows_of,
-)
+from pipelines.warehouse.catalogue import meta_tables
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.inputs.sources import read_reference
 from pipelines.warehouse.own.making import Parts, make_own
@@ -84,6 +70,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.rows.fresh_rows import BuildResult
     from pipelines.warehouse.rows.session import Memory
 
+_META = (*meta_tables.ALWAYS, *meta_tables.COMPARED, *meta_tables.OF_OWN)
 # Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.
 _COMPARED_BYTES_OF_WEBHOOKS, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20
 
@@ -239,7 +226,7 @@ def _compared(
         "code_version": code_version()["version"],
     }
     rows, amounts = (changes.rows, changes.amounts) if changes else ([], [])
-    return list(zip(COMPARED, ([release], rows, amounts), strict=True))
+    return list(zip(meta_tables.COMPARED, ([release], rows, amounts), strict=True))
 
 
 def _parts(con: duckdb.DuckDBPyConnection, reference: Reference, release_id: str) -> Parts:
@@ -248,8 +235,8 @@ def _parts(con: duckdb.DuckDBPyConnection, reference: Reference, release_id: str
     months = "select table_name, month, changed_in from warehouse.build.months"
     for name, month, commit in con.execute(months).fetchall():
         parts.setdefault(name, {})[month] = commit
-    parts |= {meta.name: {"": reference.digest} for meta in REFERENCE}
-    return parts | {meta.name: {"": release_id} for meta in (*ALWAYS, *COMPARED, *OF_OWN)}
+    parts |= {meta.name: {"": reference.digest} for meta in meta_tables.REFERENCE}
+    return parts | {meta.name: {"": release_id} for meta in _META}
 
 
 def _describe(
@@ -262,13 +249,13 @@ def _describe(
     """Add macros and schemas meta and ref to a release, opened itself, and the files of ref; return sentences."""
     with duckdb.connect(str(draft / DATABASE)) as released:
         released.execute("begin")  # one write to disk instead of hundreds
-        create_macros(released)
+        meta_tables.create_macros(released)
         released.execute("create schema meta")
-        for meta in ALWAYS:
-            create_table(released, meta, rows_of(meta, rows))
+        for meta in meta_tables.ALWAYS:
+            create_table(released, meta, meta_tables.rows_of(meta, rows))
         released.execute("create view main.start_here as from meta.schemas")
-        meanings = ((name, meaning) for name, _, meaning in SCHEMAS.columns)
-        comment(released, "view main.start_here", SCHEMAS.description, meanings)
+        meanings = ((name, meaning) for name, _, meaning in meta_tables.SCHEMAS.columns)
+        comment(released, "view main.start_here", meta_tables.SCHEMAS.description, meanings)
         for meta, facts in about:
             create_table(released, meta, facts)
         of_reference, notes = write_reference(released, draft, reference)
@@ -291,22 +278,23 @@ def _add_own(
     with duckdb.connect(str(draft / DATABASE)) as released:
         before = previous.folder if previous else None
         files += write_own(released, settings, made, draft, before, previous.files if previous else ())
-        facts = of_own(made, models, len(examples()))
+        facts = of_own(made, models, len(meta_tables.examples()))
         if previous and about[0][1][0]["previous_release_id"]:
             after = previous._replace(folder=draft, files=files, own=made.tables)
             own = {each.name: each.table() for each in (*previous.own, *made.tables)}
             changes = compare(released, previous, after, own.values())
-            facts |= {CHANGES.name: changes.rows, CHANGED_AMOUNTS.name: changes.amounts}
+            facts |= {meta_tables.CHANGES.name: changes.rows, meta_tables.CHANGED_AMOUNTS.name: changes.amounts}
         released.execute("begin")
-        for meta in OF_OWN:
+        for meta in meta_tables.OF_OWN:
             create_table(released, meta, [])
-        described_too = dict(zip((TABLES.name, COLUMNS.name), of_meta_and_ref(), strict=True))
-        for meta in (*ALWAYS, *COMPARED, *OF_OWN):
+        names = (meta_tables.TABLES.name, meta_tables.COLUMNS.name)
+        described_too = dict(zip(names, meta_tables.of_meta_and_ref(), strict=True))
+        for meta in _META:
             add_rows(released, meta, facts.get(meta.name, []) + described_too.get(meta.name, []))
         for (name,) in released.execute("select table_name from meta.tables where row_count is null").fetchall():
             count = f"select count(*) from {name}"
             released.execute(f"update meta.tables set row_count = ({count}) where table_name = '{name}'")
-        files += [write_file(released, draft, meta.name) for meta in (*ALWAYS, *COMPARED, *OF_OWN)]
+        files += [write_file(released, draft, meta.name) for meta in _META]
         released.execute("commit")
     return made
 
