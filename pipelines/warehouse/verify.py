@@ -45,6 +45,7 @@ from pipelines.warehouse.rows.session import (
     remembered,
     session,
 )
+from pipelines.warehouse.rows.views import between
 from pipelines.warehouse.storage import count_of, short
 
 if TYPE_CHECKING:
@@ -335,7 +336,9 @@ def _verify_part(live: _Live, part: Part) -> Verification:
             with _beside(con, live), attached_draft(con, file):
                 found.orders = create_sample(con, live.raw, _conditions(con, part))
                 build_sample(con, live.raw, tables)
-                _compare(con, live, tables, {"order": _of_sample(con), "day": f"t.business_date = '{part.day}'"}, found)
+                ids = f"(select id from {SAMPLE} where kind = 'orders')"
+                of_sample = f"{between(con, ids, 't.order_id', 'id')} and t.order_id in {ids}"
+                _compare(con, live, tables, {"order": of_sample, "day": f"t.business_date = '{part.day}'"}, found)
     finally:
         remove_database(file)
     if part.part == "entities":
@@ -354,14 +357,6 @@ def _conditions(con: duckdb.DuckDBPyConnection, part: Part) -> dict[str, str]:
         [part.day],
     )
     return {"orders": "id in (from touched.of_day)"}
-
-
-def _of_sample(con: duckdb.DuckDBPyConnection) -> str:
-    row = con.execute(f"select min(id), max(id) from {SAMPLE} where kind = 'orders'").fetchone()
-    if row is None or row[0] is None:
-        return "false"
-    ids = f"(select id from {SAMPLE} where kind = 'orders')"
-    return f"t.order_id between {row[0]} and {row[1]} and t.order_id in {ids}"
 
 
 def _compare(

@@ -27,6 +27,7 @@ from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in
 from pipelines.warehouse.contracts import ARROW_TYPES
 from pipelines.warehouse.own.making import state_file
 from pipelines.warehouse.release.manifest import DATABASE, File, described
+from pipelines.warehouse.rows.views import between
 from pipelines.warehouse.storage import DRAFT, comment, count_of
 
 if TYPE_CHECKING:
@@ -101,11 +102,7 @@ def _condition(con: duckdb.DuckDBPyConnection, partition: str, month: str) -> st
     if partition != CREATED:
         return is_in_business_month(month)
     con.execute(f"create or replace table {_MONTH} as select order_id from {_MONTHS} where month = '{month}'")
-    # rows lie roughly in the order of their ids: most of a table is not looked at
-    row = con.execute(f"select min(order_id), max(order_id) from {_MONTH}").fetchone()
-    if row is None or row[0] is None:
-        return "false"
-    return f"t.order_id between {row[0]} and {row[1]} and t.order_id in (select order_id from {_MONTH})"
+    return f"{between(con, _MONTH, 't.order_id', 'order_id')} and t.order_id in (select order_id from {_MONTH})"
 
 
 def _folder(release: Path, table: Table) -> Path:
