@@ -31,8 +31,9 @@ populations as (
 
 differing as (
     select
-        orders.*,
-        populations.*,
+        orders.order_id, orders.subtotal_price, orders.delivery_price, orders.tip,
+        orders.discount, orders.loyalty_discount, orders.total_price,
+        populations.residual_kind, populations.residual_value, populations.residual_base,
         smallest_unit(orders.currency, orders.total_price) as unit,
         cast(orders.total_price as decimal(38, 8))
         - signs[1] * orders.subtotal_price
