@@ -22,59 +22,45 @@
 -- fetched_at TIMESTAMPTZ: When the last response for the id was received, or its last attempt failed.
 with requested as (
     select
-        load_id, seq, kind,
+        load_id, seq, kind, verdict, observed_at,
         id as entity_id,
-        if(verdict = 'missing', 'not_found', verdict) as outcome,
-        reason, http_status,
-        ms as duration_ms,
-        bytes as response_bytes,
         tries as attempt_count,
-        earlier_tries,
-        observed_at as fetched_at,
+        coalesce(earlier_tries, [])
+        || [{'reason': reason, 'http_status': http_status, 'ms': ms, 'bytes': bytes}]
+            as attempts,
     from raw.observations
     where source = 'live' and tries is not null -- reprocessed ones have none
 ),
 
-earlier as (
+attempts as (
     select
-        load_id, seq, kind, entity_id, attempt_count, fetched_at,
-        generate_subscripts(earlier_tries, 1) as attempt_no,
-        unnest(earlier_tries) as attempt,
+        * exclude (attempts),
+        generate_subscripts(attempts, 1) as place,
+        place = len(attempts) as is_final,
+        unnest(attempts) as attempt,
     from requested
 )
 
 select
     load_id,
     seq,
-    attempt_count as attempt_no,
+    if(is_final, attempt_count, place) as attempt_no,
     -- what was requested
     kind,
     entity_id,
     -- the response
-    outcome,
-    reason,
-    http_status,
-    -- cost
-    duration_ms,
-    response_bytes,
-    attempt_count,
-    true as is_final_attempt,
-    -- times
-    fetched_at,
-from requested
-union all by name
-select
-    load_id,
-    seq,
-    attempt_no,
-    kind,
-    entity_id,
-    'retried' as outcome,
+    case
+        when not is_final then 'retried'
+        when verdict = 'missing' then 'not_found'
+        else verdict
+    end as outcome,
     attempt.reason as reason,
     attempt.http_status as http_status,
+    -- cost
     attempt.ms as duration_ms,
     attempt.bytes as response_bytes,
     attempt_count,
-    false as is_final_attempt,
-    fetched_at,
-from earlier
+    is_final as is_final_attempt,
+    -- times
+    observed_at as fetched_at,
+from attempts
