@@ -23,10 +23,10 @@ def settlements_keys(
     *,
     settings: Settings,
 ) -> None:
-    """Say for each column how many values are ids of orders, and in how many of these rows an amount agrees.
+    """Say of each column how many values are ids of orders, and how many of their rows have store, day and amount.
 
-    The right column for `[line] order` is the one whose rows agree. Exit codes: 0 printed; 1 the file cannot be read,
-    or there is no release; 2 invalid settings or usage.
+    The right one for `[line] order` is the one whose rows have them; of imported rows audit.settlement_keys says so.
+    Exit codes: 0 printed; 1 the file cannot be read, or there is no release; 2 invalid settings or usage.
     """
     from pipelines.report.settlements import keys
 
@@ -37,7 +37,12 @@ def settlements_keys(
 def settlements_import(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A file; of statements also a folder.")],
     *,
-    mapping: Annotated[Path, typer.Option("--map", metavar="MAPPING", help="The mapping of its columns, TOML.")],
+    mapping: Annotated[
+        Path,
+        typer.Option(
+            "--map", metavar="MAPPING", help="The mapping of its columns, TOML; of camt.053 only [bank] payout."
+        ),
+    ],
     bank: Annotated[bool, typer.Option("--bank", help="The file is a bank's: CSV, or camt.053.")] = False,
     supersede: Annotated[
         bool, typer.Option("--supersede", help="Replace statements, or days of the bank, that were imported.")
@@ -47,7 +52,8 @@ def settlements_import(
 ) -> None:
     """Import a platform's statements or a bank's file into the ledger; the next build matches them with orders.
 
-    A file is imported whole or not at all. Columns that the mapping does not name are not kept. Exit codes: 0 imported;
+    A file is imported whole or not at all. Columns that the mapping does not name are not kept. A bank's file needs it,
+    too: nothing else says which credits are the platform's, and which payout a credit is of. Exit codes: 0 imported;
     1 the file is refused, by row and column, or was imported before; 2 an invalid mapping or usage; 4 another process
     holds the run lock.
     """

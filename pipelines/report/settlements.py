@@ -200,32 +200,37 @@ def order_settlements(con: duckdb.DuckDBPyConnection, order_id: int) -> Iterator
 
 
 def keys(settings: Settings, file: Path) -> Iterator[str]:
-    """Yield for each column of a file how many values are ids of our orders, and of these how many amounts agree.
+    """Yield for each column of a file how many values are ids of our orders, and what of these orders their rows have.
 
-    A row agrees if another cell has the digits of the order's total or subtotal. Values are not shown.
+    A row has an order's store, day or amount if another cell is its id or name, its business date, or the digits of its
+    total or subtotal. Values are not shown.
     """
     rows = table_of(file)
+    digits = {number: [re.sub("[^0-9]", "", cell) for cell in cells] for number, cells in rows.rows}
+    cells_of = {number: [*map(str.strip, cells)] for number, cells in rows.rows}
     with released(settings) as release:
         for place, column in enumerate(rows.header):
             ids = {number: int(cells[place]) for number, cells in rows.rows if _ID.fullmatch(cells[place])}
-            if not ids:
+            known = release.con.execute(_KNOWN, [[*ids], [*ids.values()]]).fetchall() if ids else []
+            if not known:
                 continue
-            known = release.con.execute(_KNOWN, [[*ids], [*ids.values()]]).fetchall()
-            cells_of = dict(rows.rows)
-            agreeing = sum(
-                any(re.sub("[^0-9]", "", cell) in amounts for at, cell in enumerate(cells_of[number]) if at != place)
-                for number, *amounts in known
-            )
+            same = dict.fromkeys(("store", "day", "amount"), 0)
+            for number, stores, days, amounts in known:
+                others = [at for at in range(len(rows.header)) if at != place]
+                same["store"] += any(cells_of[number][at] in stores for at in others)
+                same["day"] += any(digits[number][at][:8] in days for at in others)
+                same["amount"] += any(digits[number][at] in amounts for at in others)
+            shared = ", ".join(f"{count:,} the order's {what}" for what, count in same.items())
             yield from wrapped(
-                f"{column}: {len(known):,} of {len(rows.rows):,} values are ids of orders; "
-                f"in {agreeing:,} of these rows a cell has the order's amount",
+                f"{column}: {len(known):,} of {len(rows.rows):,} values are ids of orders; of these rows have {shared}",
                 0,
             )
 
 
 _ID = re.compile("[0-9]{1,18}", re.ASCII)
 _KNOWN = """
-select number, replace(cast(cast(total_price as decimal(38, 2)) as varchar), '.', ''),
-    replace(cast(cast(subtotal_price as decimal(38, 2)) as varchar), '.', ''),
+select number, [cast(store_id as varchar), store_name],
+    [strftime(business_date, '%Y%m%d'), strftime(business_date, '%d%m%Y'), strftime(business_date, '%m%d%Y')],
+    [replace(cast(cast(price as decimal(38, 2)) as varchar), '.', '') for price in [total_price, subtotal_price]],
 from (select unnest(?) as number, unnest(?) as order_id) as named inner join mart.orders using (order_id)
 """

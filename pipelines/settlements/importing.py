@@ -74,19 +74,6 @@ class Statement:
         return bool(self.ref) or (is_overlapping and bool({*self.stores} & {*new["stores"]}))
 
 
-@dataclass(frozen=True)
-class Payouts:
-    """An effective file of a bank."""
-
-    entry: Entry
-
-    def overlaps(self, body: dict[str, Any]) -> bool:
-        """Whether both have rows of the same days."""
-        mine = self.entry.body
-        is_same = mine["platform"] == body["platform"]
-        return bool(is_same) and mine["first_day"] <= body["last_day"] and body["first_day"] <= mine["last_day"]
-
-
 def effective_statements(entries: Iterable[Entry]) -> list[Statement]:
     """Return the effective statements, oldest entry first."""
     found: dict[tuple[str, str], Statement] = {}
@@ -100,15 +87,11 @@ def effective_statements(entries: Iterable[Entry]) -> list[Statement]:
     return list(found.values())
 
 
-def effective_banks(entries: Iterable[Entry]) -> list[Payouts]:
-    """Return the effective files of banks, oldest first."""
-    found: dict[int, Payouts] = {}
-    for entry in entries:
-        if entry.act == BANK:
-            for number in entry.body["replaces"]:
-                found.pop(number, None)
-            found[entry.no] = Payouts(entry)
-    return list(found.values())
+def effective_banks(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries of the effective files of banks, oldest first."""
+    banks = [entry for entry in entries if entry.act == BANK]
+    replaced = {number for entry in banks for number in entry.body["replaces"]}
+    return [entry for entry in banks if entry.no not in replaced]
 
 
 def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool = False) -> list[Imported]:
@@ -136,7 +119,13 @@ def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = Fal
     payouts = read_bank(content, file.name, read)
     days = {"first_day": payouts.first_day.isoformat(), "last_day": payouts.last_day.isoformat()}
     body = {**_origin(file.name, content, read), **days, "row_count": payouts.row_count}
-    same = [each.entry.no for each in effective_banks(ledger.entries()) if each.overlaps(body)]
+    same = [
+        entry.no
+        for entry in effective_banks(ledger.entries())
+        if entry.body["platform"] == body["platform"]
+        and entry.body["first_day"] <= days["last_day"]
+        and days["first_day"] <= entry.body["last_day"]
+    ]
     if same and not supersede:
         raise SettlementError(f"{file.name}: ledger entry {same[0]} has some of its days; --supersede replaces it")
     entry = ledger.append(BANK, body | {"replaces": same}, payouts.table)

@@ -93,7 +93,7 @@ by_number as (
 
 -- an order that an id or a number names is no candidate of the other rules
 named as (
-    select settlements.platform, found.order_id
+    select distinct settlements.platform, found.order_id
     from (
         from by_id
         union all by name
@@ -107,43 +107,30 @@ named as (
 -- settlement has a run of them, and runs that share an order are one group
 timed as (
     select
-        settlements.entry_no, settlements.settlement_no, settlements.platform,
-        settlements.store_id, settlements.currency, settlements.gross_amount,
+        entry_no, settlement_no, platform, store_id, currency, gross_amount,
+        (platform, store_id, currency, gross_amount) as same,
         coalesce(epoch_us(ordered_at), epoch_us(ordered_at_local)) as at_us,
         ordered_at is null as is_local,
         window_minutes * 60000000 as window_us,
-        count(*) over same as row_count,
-    from audit.settlement_rows as settlements
+    from audit.settlement_rows
     where statement_kind = 'order' and order_ref is null and at_us is not null
-    window same as (
-        partition by platform, store_id, currency, gross_amount
-    )
 ),
 
 numbered as (
     select
-        sales.order_id, sales.settled_by as platform, sales.store_id, sales.currency,
-        sales.total_price, sales.created_us,
-        epoch_us(sales.created_at_local) as local_us,
+        order_id, settled_by as platform, store_id, currency, total_price, created_us,
+        epoch_us(created_at_local) as local_us,
         row_number() over (
-            partition by sales.settled_by, sales.store_id, sales.currency, sales.total_price
-            order by sales.created_us, sales.order_id
+            partition by settled_by, store_id, currency, total_price
+            order by created_us, order_id
         ) as order_no,
     from sales
-    semi join timed
-        on sales.settled_by = timed.platform
-        and sales.store_id = timed.store_id
-        and sales.total_price = timed.gross_amount
-    anti join named
-        on sales.settled_by = named.platform
-        and sales.order_id = named.order_id
+    where (settled_by, order_id) not in (from named)
 ),
 
 reached as (
     select
-        timed.entry_no, timed.settlement_no, numbered.order_id, numbered.order_no,
-        timed.platform, timed.store_id, timed.currency, timed.gross_amount,
-        timed.at_us,
+        timed.entry_no, timed.settlement_no, timed.same, numbered.order_id, numbered.order_no,
     from timed
     inner join numbered
         on timed.platform = numbered.platform
@@ -156,83 +143,59 @@ reached as (
 
 runs as (
     select
-        entry_no, settlement_no, platform, store_id, currency, gross_amount, at_us,
+        entry_no, settlement_no, same,
         min(order_no) as first_no,
         max(order_no) as last_no,
     from reached
     group by all
 ),
 
-begun as (
-    select
-        *,
-        coalesce(
-            first_no > max(last_no) over (
-                partition by platform, store_id, currency, gross_amount
-                order by first_no, last_no, entry_no, settlement_no
-                rows between unbounded preceding and 1 preceding
-            ),
-            true
-        ) as is_first,
-    from runs
-),
-
 islands as (
     select
         *,
-        sum(if(is_first, 1, 0)) over (
-            partition by platform, store_id, currency, gross_amount
-            order by first_no, last_no, entry_no, settlement_no
+        sum(if(first_no > before_no, 1, 0)) over (
+            partition by same order by first_no, last_no, entry_no, settlement_no
         ) as island_no,
-    from begun
+    from (
+        select
+            *,
+            max(last_no) over (
+                partition by same order by first_no, last_no, entry_no, settlement_no
+                rows between unbounded preceding and 1 preceding
+            ) as before_no,
+        from runs
+    )
 ),
 
 groups as (
     select
-        islands.platform, islands.store_id, islands.currency, islands.gross_amount,
-        islands.island_no,
-        min(islands.entry_no || '/' || islands.settlement_no) as group_ref,
-        count(distinct (islands.entry_no, islands.settlement_no)) as settlement_count,
-        count(distinct reached.order_id) as order_count,
-        -- in order of time each settlement reaches the order of its own place
-        bool_and(islands.place + islands.least_no - 1 between islands.first_no and islands.last_no)
-            as is_fitting,
-    from (
-        select
-            *,
-            row_number() over island as place,
-            min(first_no) over (
-                partition by platform, store_id, currency, gross_amount, island_no
-            ) as least_no,
-        from islands
-        window island as (
-            partition by platform, store_id, currency, gross_amount, island_no
-            order by first_no, last_no, entry_no, settlement_no
-        )
-    ) as islands
-    inner join reached using (entry_no, settlement_no)
-    group by all
+        *,
+        min(entry_no || '/' || settlement_no) over island as group_ref,
+        count(*) over island as settlement_count,
+        max(last_no) over island - min(first_no) over island + 1 as order_count,
+        min(first_no) over island - 1 + row_number() over (
+            partition by same, island_no order by first_no, last_no, entry_no, settlement_no
+        ) as own_no,
+    from islands
+    window island as (partition by same, island_no)
 ),
 
+-- in order of time each settlement of a group reaches the order of its own place
 by_time as (
     select
         reached.entry_no, reached.settlement_no, reached.order_id,
         'amount_and_time' as match_rule,
         case
-            when groups.settlement_count <> groups.order_count or not groups.is_fitting
-                then 'one_of'
+            when groups.settlement_count <> groups.order_count
+                or not bool_and(groups.own_no between groups.first_no and groups.last_no) over (
+                    partition by groups.group_ref
+                ) then 'one_of'
             when groups.order_count = 1 then 'matched'
             else 'group'
         end as match_state,
         groups.group_ref,
     from reached
-    inner join islands using (entry_no, settlement_no)
-    inner join groups
-        on islands.platform = groups.platform
-        and islands.store_id = groups.store_id
-        and islands.currency = groups.currency
-        and islands.gross_amount = groups.gross_amount
-        and islands.island_no = groups.island_no
+    inner join groups using (entry_no, settlement_no)
 ),
 
 -- 4: all orders of a store and period, if count and amount are the same

@@ -46,18 +46,6 @@ ours as (
     group by match_id
 ),
 
-settlements as (
-    select
-        rows_of.*,
-        coalesce(
-            pairs.match_id, 'line:' || rows_of.entry_no || '/' || rows_of.settlement_no
-        ) as match_id,
-    from audit.settlement_rows as rows_of
-    left join (
-        select distinct entry_no, settlement_no, match_id from audit.settlement_pairs
-    ) as pairs using (entry_no, settlement_no)
-),
-
 theirs as (
     select
         match_id,
@@ -74,7 +62,10 @@ theirs as (
         cast(sum(stated_order_count) as bigint) as stated_order_count,
         sum(gross_amount) as their_amount,
         sum(net_amount) as net_amount,
-    from settlements
+    from audit.settlement_rows
+    inner join (
+        select distinct entry_no, settlement_no, match_id from mart.settlement_lines
+    ) as lines using (entry_no, settlement_no)
     group by match_id
 )
 

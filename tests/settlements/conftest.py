@@ -31,6 +31,7 @@ TABLES = (
     "mart.payouts",
     "mart.order_settlements",
     "mart.settlement_rates",
+    "audit.settlement_keys",
     "audit.settlement_breaks",
 )
 RELATIONS = [name for name in SOURCES if name.startswith(("raw.settlement", "raw.bank"))]

@@ -8,8 +8,12 @@ import io
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import duckdb
+
+from tests.settlements.conftest import Books
+
 if TYPE_CHECKING:
-    import duckdb
+    from pathlib import Path
 
     from tests.settlements.statements import World
 
@@ -32,8 +36,29 @@ def count(con: duckdb.DuckDBPyConnection, query: str) -> int:
     return int(found[0]) if found else -1
 
 
-def test_a_column_of_existing_ids_is_not_the_key(made: World) -> None:
-    """Every delivery_id exists as an order id and hardly any has the row's amount; of the right column nearly all."""
+def test_a_column_of_existing_ids_is_not_the_key(
+    made: World, con: duckdb.DuckDBPyConnection, tmp_path: Path, books: Books
+) -> None:
+    """Every delivery_id exists as an order id and hardly any has the row's amount; of the right column nearly all.
+
+    The evidence of imported rows says the same of either mapping.
+    """
+    (tmp_path / "dashline.toml").write_text(
+        (books.folder / "dashline.toml").read_text("utf-8").replace("client_order_id", "delivery_id"), "utf-8"
+    )
+    wrong = Books(tmp_path, made.orders)
+    for name in made.files:
+        (tmp_path / name).write_text(made.files[name], encoding="utf-8")
+    wrong.statement("", "dashline")
+    select = (
+        "select sum(known_count) / sum(value_count), sum(same_amount_count) / sum(known_count) "
+        "from audit.settlement_keys where reference = 'order' and entry_no <= 4"
+    )
+    with duckdb.connect(config={"threads": 1}) as other:
+        ((known, same),) = wrong.build(other).execute(select).fetchall()
+        assert (known, same < 0.1) == (1, True)
+    ((known, same),) = con.execute(select).fetchall()
+    assert known > 0.9 < same
     totals = {str(each["order_id"]): each["total_price"] for each in made.orders}
     rows = [row for name in made.files if name.startswith("trans") for row in rows_of(made, name)]
     rows = [row for row in rows if row["transaction_type"] == "DELIVERY"]

@@ -21,6 +21,9 @@ def test_ours_and_theirs(run_table: Run) -> None:
         {
             "audit.settlement_rows": rows,
             "audit.settlement_pairs": [pair | {"match_id": "line:1/2"}],
+            "mart.settlement_lines": [
+                {"entry_no": 1, "settlement_no": no, "match_id": f"line:1/{no}"} for no in (2, 3, 4)
+            ],
             "mart.orders": [ORDER],
         },
     )

@@ -207,20 +207,23 @@ def create_settlement_lines(con: duckdb.DuckDBPyConnection, name: str, data_dir:
 def bank_files(data_dir: Path) -> list[tuple[Any, ...]]:
     """Return the rows of raw.bank_files: also a file that names no payout says how far the bank's rows go."""
     return [
-        (each.entry.no, body["platform"], *(dt.date.fromisoformat(body[day]) for day in ("first_day", "last_day")))
-        for each in effective_banks(ledger_of(data_dir).entries())
-        for body in (each.entry.body,)
+        (
+            entry.no,
+            entry.body["platform"],
+            *(dt.date.fromisoformat(entry.body[day]) for day in ("first_day", "last_day")),
+        )
+        for entry in effective_banks(ledger_of(data_dir).entries())
     ]
 
 
 def create_bank_payouts(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.bank_payouts from the effective files of banks."""
     ledger = ledger_of(data_dir)
-    for each in effective_banks(ledger.entries()):
+    for entry in effective_banks(ledger.entries()):
         con.execute(
             f"insert into {name} select entry_no, ?, ?, {', '.join(CREDITS.names)} "
-            f"from ({select_rows([ledger.file(each.entry)], CREDITS.names)})",
-            [each.entry.body["platform"], each.entry.body["file"]],
+            f"from ({select_rows([ledger.file(entry)], CREDITS.names)})",
+            [entry.body["platform"], entry.body["file"]],
         )
 
 
