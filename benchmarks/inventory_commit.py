@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -33,10 +34,11 @@ def groups(commits: int, size: int) -> list[list[Delivery]]:
 
 
 class Before(Committer):
-    """Commits as before there was an inventory: nothing is noted, and the reason is looked up for each group."""
+    """Commits as before there was an inventory: the reason is looked up for each group."""
 
-    def _note(self, connection: Inbox, _first: int, _last: int) -> None:
+    def _write(self, connection: Inbox, *given: Any) -> None:
         reason_bit(connection, "webhook")
+        super()._write(connection, *given)
 
 
 def without_triggers(committer: Committer) -> None:

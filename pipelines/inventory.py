@@ -55,7 +55,7 @@ class Store(msgspec.Struct):
     """How far an SQLite store had come: its last mark, and the rows of each part as count and digest.
 
     Parts that are `damaged` are not recorded again until somebody accepts them. `schema` is SQLite's count of changes
-    to tables and triggers, and a digest of their texts.
+    to tables and triggers, and a digest of their texts; `last` is the last number of rows that are appended.
     """
 
     no: int
@@ -64,6 +64,7 @@ class Store(msgspec.Struct):
     parts: dict[str, tuple[int, str]]
     damaged: list[str] = []
     schema: tuple[int, str] = (-1, "")
+    last: int = 0
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -283,13 +284,12 @@ STORES = {
     ),
 }
 _EVENTS = (("insert", "new"), ("update", "new"), ("delete", "old"))
-_ADDED_IN_GROUPS = "deliveries"
+_APPENDED = "deliveries"  # a trigger for each row would cost the receiver more than to compare the last number
 _BITS = 12  # ids of 4,096 rows make a part
 _MARKS_KEPT = 200  # a backup that is under way compares its copy with the inventory of its beginning
 _DIGEST_BYTES = 16
 _LAST_MARK = "(select coalesce(max(no), 0) from inventory_marks)"
 _OVER_EARLIER = "on conflict (part) do update set no = excluded.no where no < excluded.no"
-_NOTE_ADDED = f"insert into inventory_changed values ('{_ADDED_IN_GROUPS}/' || ?, {_LAST_MARK}) {_OVER_EARLIER}"
 _TABLES = (
     "create table if not exists inventory_marks (no integer primary key, mark text not null)",
     "create table if not exists inventory_changed (part text primary key, no integer not null) without rowid",
@@ -297,24 +297,18 @@ _TABLES = (
 
 
 def track(db: sqlite3.Connection, store: str) -> None:
-    """Have triggers note which parts of a store change, where `note_added` does not; the tables must be there."""
+    """Have triggers note which parts of a store change, but for rows that are appended; the tables must be there."""
     query = "select count(*) from sqlite_master where type = 'trigger' and name like 'inventory_%'"
     if db.execute(query).fetchone()[0] == len(_EVENTS) * len(STORES[store]) - (store == WORK_LIST):
         return
     for statement in _TABLES:
         db.execute(statement)
     for table in STORES[store]:
-        for event, row in _EVENTS[table.name == _ADDED_IN_GROUPS :]:
+        for event, row in _EVENTS[table.name == _APPENDED :]:
             db.execute(
                 f"create trigger if not exists inventory_{table.name}_{event} after {event} on {table.name} begin "
                 f"insert into inventory_changed values ({_part_of(table, row)}, {_LAST_MARK}) {_OVER_EARLIER}; end"
             )
-
-
-def note_added(db: sqlite3.Connection, first: int, last: int) -> None:
-    """Note which parts of the deliveries got rows with these numbers: a trigger costs a receiver more, row by row."""
-    for part in range(first >> _BITS, (last >> _BITS) + 1):
-        db.execute(_NOTE_ADDED, (part,))
 
 
 def record_stores(data_dir: Path) -> None:
@@ -334,7 +328,7 @@ def record_store(path: Path, name: str, inventory: Inventory) -> None:
                 return
             columns = columns_of(db, name)
             known = before if before and before.columns == columns else None
-            changed = changed_parts(db, name, known.no) if known else set(_every_part(db, name))
+            changed = changed_parts(db, name, known) if known else set(_every_part(db, name))
             if known and not changed:
                 return
             row = db.execute("select coalesce(max(no), 0) + 1 from inventory_marks").fetchone()
@@ -350,7 +344,7 @@ def record_store(path: Path, name: str, inventory: Inventory) -> None:
                 parts[part] = digest(db, name, part)
                 if not parts[part][0]:
                     del parts[part]
-            inventory.stores[name] = Store(no, mark, columns, parts, damaged, _schema(db))
+            inventory.stores[name] = Store(no, mark, columns, parts, damaged, _schema(db), _last_of(db, name))
     except _UNREADABLE:
         return  # a comparison names it
 
@@ -370,13 +364,21 @@ def _schema(db: sqlite3.Connection) -> tuple[int, str]:
     return count, hashlib.blake2b(msgspec.msgpack.encode(texts), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def changed_parts(db: sqlite3.Connection, store: str, since: int) -> set[str]:
-    """Return the parts that changed after the mark with this number."""
-    found = {part for (part,) in db.execute("select part from inventory_changed where no >= ?", (since,))}
-    by = {table.name: table.by for table in STORES[store]}
-    for name, *values in (str(part).split("/") for part in found):
-        if name not in by or len(values) != len(by[name]) or not all(each.isdecimal() for each in values[-1:]):
+def _last_of(db: sqlite3.Connection, name: str) -> int:
+    """Return the last number of the rows of a store that are appended, 0 if there are none."""
+    query = f"select coalesce(max(seq), 0) from {_APPENDED}"
+    return int(db.execute(query).fetchone()[0]) if name == WORK_LIST else 0
+
+
+def changed_parts(db: sqlite3.Connection, name: str, store: Store) -> set[str]:
+    """Return the parts that changed after the mark of a record."""
+    found = {part for (part,) in db.execute("select part from inventory_changed where no >= ?", (store.no,))}
+    by = {table.name: table.by for table in STORES[name]}
+    for table, *values in (str(part).split("/") for part in found):
+        if table not in by or len(values) != len(by[table]) or not all(each.isdecimal() for each in values[-1:]):
             raise sqlite3.DatabaseError("the note of what changed names a part that there is not")
+    if (last := _last_of(db, name)) > store.last:
+        found |= {f"{_APPENDED}/{part}" for part in range((store.last + 1) >> _BITS, (last >> _BITS) + 1)}
     return found
 
 
@@ -384,7 +386,7 @@ def damaged_parts(path: Path, name: str, store: Store, parts: Iterable[str]) -> 
     """Yield those of these parts whose rows are not what was recorded, each with what differs."""
     with closing(_opened(path)) as db:
         db.execute("begin")
-        changed = changed_parts(db, name, store.no) if columns_of(db, name) == store.columns else None
+        changed = changed_parts(db, name, store) if columns_of(db, name) == store.columns else None
         for part in parts:
             if changed is None or part in changed:
                 continue
@@ -452,9 +454,11 @@ def _every_part(db: sqlite3.Connection, store: str) -> Iterator[str]:
 
 
 def _part_of(table: Tracked, row: str) -> str:
-    *kinds, column = table.by or ("",)
-    values = [*(f"{row}.{kind}" for kind in kinds), *([f"({row}.{column} >> {_BITS})"] if column else [])]
-    return " || '/' || ".join([f"'{table.name}'", *values])
+    if not table.by:
+        return f"'{table.name}'"
+    *kinds, column = table.by  # the constant is one text: a concatenation is made for each row
+    values = [*(f"{row}.{kind}" for kind in kinds), f"({row}.{column} >> {_BITS})"]
+    return f"'{table.name}/' || " + " || '/' || ".join(values)
 
 
 def _is_tracked(db: sqlite3.Connection) -> bool:

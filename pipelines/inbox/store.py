@@ -28,7 +28,7 @@ import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder
-from pipelines.inventory import note_added, track
+from pipelines.inventory import track
 from pipelines.resources import resource
 from pipelines.settings.kinds import KINDS
 
@@ -377,14 +377,10 @@ class Committer:
             if named.kind is not None and named.id is not None:
                 ids_of[named.kind].add(named.id)
         with transaction(connection):
-            last = connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),)).lastrowid or 0
-            self._note(connection, last - len(rows) + 1, last)
+            connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
             if removed:
                 connection.execute(_NOT_KEPT, (msgspec.json.encode(removed).decode(),))
             add_notified(connection, ids_of, self._why, INTERVAL)
-
-    def _note(self, connection: Inbox, first: int, last: int) -> None:
-        note_added(connection, first, last)
 
     def _open(self) -> Inbox:
         """Return the connection; open a new one after an error, or if the file was removed."""

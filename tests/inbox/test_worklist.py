@@ -413,13 +413,13 @@ def test_a_404_is_unexpected_once(work: WorkList) -> None:
     assert work.judged("orders", later.due_at) == {2}
 
 
-def test_parts_that_get_deliveries_are_noted(tmp_path: Path) -> None:
-    """The receiver's rows have no trigger: a group that goes on into the next part notes both."""
+def test_parts_that_get_deliveries_are_changed(tmp_path: Path) -> None:
+    """The receiver's rows have no trigger: a group that goes on into the next part changes both."""
     path = inbox_path(tmp_path)
     with closing(connect(path)) as db:
         db.execute("insert into deliveries (seq, received_at, bytes) values (4094, 1, 2)")
     record_stores(tmp_path)
-    no = read_inventory(tmp_path).stores[WORK_LIST].no
+    before = read_inventory(tmp_path).stores[WORK_LIST]
     committer, settled = Committer(path), list[Any]()
     for id_ in range(3):
         committer.put(Delivery(None, id_, Notification("orders.update", "orders", id_, str(id_), None), 9, None))
@@ -427,7 +427,10 @@ def test_parts_that_get_deliveries_are_noted(tmp_path: Path) -> None:
     committer.stop()
     assert [is_committed for _, is_committed in settled] == [True] * 3
     with closing(connect(path)) as db:
-        assert {each for each in changed_parts(db, WORK_LIST, no) if "deliveries" in each} == {
+        assert {each for each in changed_parts(db, WORK_LIST, before) if "deliveries" in each} == {
             "deliveries/0",
             "deliveries/1",
         }
+    record_stores(tmp_path)
+    with closing(connect(path)) as db:
+        assert changed_parts(db, WORK_LIST, read_inventory(tmp_path).stores[WORK_LIST]) == set()

@@ -172,7 +172,7 @@ class Sweep:
         names = [name for name in expected if got.get(name) != expected[name]]
         if names:
             _say(f"LOST at {where}")
-            for line in [got["error"]] if "error" in got else [f"{n}: {got[n]}, not {expected[n]}" for n in names]:
+            for line in [got["error"]] if "error" in got else [_apart(n, got[n], expected[n]) for n in names]:
                 _say(f"  {line}")
         return not names
 
@@ -233,6 +233,13 @@ class Sweep:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         return {"killed": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else json.loads(answer.read_text("utf-8"))
+
+
+def _apart(name: str, got: Any, expected: Any) -> str:
+    if not isinstance(got, list):
+        return f"{name}: {got}, not {expected}"
+    more, less = ([each for each in one if each not in two] for one, two in ((got, expected), (expected, got)))
+    return f"{name}: {len(got)}, not {len(expected)}; only now: {more}; missing: {less}"
 
 
 def distinct(points: list[Point]) -> list[Point]:
@@ -357,7 +364,7 @@ def _state(command: str, secrets: dict[str, list[str]], world: World) -> dict[st
         "log": len(log.read_bytes().splitlines()) if log.exists() else 0,
         "rotations": len(list(ledger.entries(ROTATED))),
         "left": [each for each in secrets[command] if bytes.fromhex(each) in content],
-        "files": sorted({_VARIES.sub("#", name) for name in names - _DRAFTS}),
+        "files": sorted({_VARIES.sub("#", name) for name in names - _DRAFTS if not name.endswith(".lock")}),
     }))  # fmt: skip
 
 
