@@ -88,19 +88,20 @@ class Example:
 @functools.cache
 def examples() -> tuple[Example, ...]:
     """Return every example in the order of its file. Raise CatalogueError for one that starts with no question."""
-    found = []
-    for path in sorted((SQL / "examples").glob("*.sql")):
-        text = path.read_text(encoding="utf-8")
-        head = re.match(r"-- (.+\?)\n", text)
-        if not head:
-            raise CatalogueError(f"examples/{path.name} must start with `-- ` and its question")
-        sql = text[head.end() :].strip()
-        tables = {*reads(sql).tables}
-        for macro in macros():
-            if f"{macro.name}(" in sql:
-                tables.update(reads(macro.sql).tables)
-        found.append(Example(path.stem.partition("_")[2], head[1], sql, tuple(sorted(tables))))
-    return tuple(found)
+    return tuple(example_of(path.stem, path.read_text("utf-8")) for path in sorted((SQL / "examples").glob("*.sql")))
+
+
+def example_of(file: str, text: str) -> Example:
+    """Return the example that a file states."""
+    head = re.match(r"-- (.+\?)\n", text)
+    if not head:
+        raise CatalogueError(f"examples/{file}.sql must start with `-- ` and its question")
+    sql = text[head.end() :].strip().rstrip(";")
+    tables = {*reads(sql).tables}
+    for macro in macros():
+        if f"{macro.name}(" in sql:
+            tables.update(reads(macro.sql).tables)
+    return Example(re.sub(r"^\d+_", "", file), head[1], sql, tuple(sorted(tables)))
 
 
 class NotAvailable(NamedTuple):

@@ -107,7 +107,7 @@ def _whole(select: dict[str, Any], base: list[dict[str, Any]], given: set[int]) 
 
     `base` are the tables of the whole statement, `given` the ids of nodes that are rows given to functions.
     """
-    scope = list(_within(select))
+    scope = list(within(select))
     from_here = [n for n in scope if n.get("type") in ("BASE_TABLE", "SUBQUERY")]
     here, ids = {_alias(n) for n in from_here}, {id(n) for n in from_here}
     named = {n["relation_name"] for n in scope if n.get("class") == "STAR"}
@@ -159,14 +159,14 @@ def _alias(node: dict[str, Any]) -> str:
     return str(node["alias"] or node.get("table_name", ""))
 
 
-def _within(node: Any) -> Iterator[dict[str, Any]]:
+def within(node: Any) -> Iterator[dict[str, Any]]:
     """Yield the nodes of a select that are in none of its inner selects."""
     for value in node.values() if isinstance(node, dict) else node:
         if isinstance(value, dict) and value.get("type") != "SELECT_NODE":
             yield value
-            yield from _within(value)
+            yield from within(value)
         elif isinstance(value, list):
-            yield from _within(value)
+            yield from within(value)
 
 
 def _arguments(call: dict[str, Any]) -> list[dict[str, Any]]:

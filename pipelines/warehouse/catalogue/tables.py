@@ -217,7 +217,7 @@ def checks() -> tuple[Check, ...]:
 def ties() -> tuple[Check, ...]:
     """Return every tie of `sql/ties/` and every declared one, by name: checks of totals over all rows."""
     written = {path.stem: read_sql(path) for path in (SQL / "ties").glob("*.sql")}
-    found = tuple(_check(name, sql) for name, sql in sorted((written | comparisons("ties")).items()))
+    found = tuple(check_of(name, sql) for name, sql in sorted((written | comparisons("ties")).items()))
     keep_reads()
     return found
 
@@ -241,9 +241,9 @@ def table(name: str) -> Table:
 def check(name: str) -> Check:
     """Return the check of that name (`core.orders__match_validation`), whatever the state of the others."""
     if name in GENERATED_CHECKS:
-        return _check(name, GENERATED_CHECKS[name]())
+        return check_of(name, GENERATED_CHECKS[name]())
     declared = comparisons("checks").get(name) or _claims(name.partition("__")[0]).get(name)
-    return _check(name, declared or read_sql(SQL / "checks" / f"{name}.sql"))
+    return check_of(name, declared or read_sql(SQL / "checks" / f"{name}.sql"))
 
 
 @functools.cache
@@ -285,23 +285,24 @@ def _reads(sql: str) -> Reads:
     )
 
 
-def _check(name: str, sql: str) -> Check:
-    about = name.partition("__")[0]
+def check_of(name: str, sql: str, scope: str = "") -> Check:
+    """Return the check that a file states; its scope is its table's unless the file, or `scope`, is of another."""
     claim = re.match(r"-- (.+)", sql)
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
-    scope = re.search(rf"^-- scope: ({'|'.join(SCOPES)})$", sql, re.MULTILINE)
+    own_scope = re.search(rf"^-- scope: ({'|'.join(SCOPES)})$", sql, re.MULTILINE)
     if not claim or not severity:
         raise CatalogueError(f"{name} must start with its claim, then `-- severity: blocking` or `warning`")
     try:
         read = _reads(sql)
     except CatalogueError as error:
         raise CatalogueError(f"{name}: {error}") from None
+    about = name.partition("__")[0]
     return Check(
         name=name,
         table=about,
         claim=claim[1],
         severity="blocking" if severity[1] == "blocking" else "warning",
-        scope=scope[1] if scope else table(about).scope,
+        scope=own_scope[1] if own_scope else scope or table(about).scope,
         sql=sql,
         reads=read,
     )

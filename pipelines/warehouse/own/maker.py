@@ -1,4 +1,4 @@
-"""Make tables of users' own in a process of its own: requests on standard input, an answer each on standard output.
+"""Make a table of a user's own in a process of its own: a request on standard input, the answer on standard output.
 
 `pipelines.warehouse.own.making` starts this file by its path, without its environment, and ends it after a time limit.
 DuckDB has the release's file, which it may only read, and the file that keeps the tables; no other file, no network,
@@ -7,7 +7,6 @@ no extension and no other database can be reached. Imports DuckDB and the standa
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import resource
@@ -24,30 +23,17 @@ class BrokenError(Exception):
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
-    con = opened(json.loads(sys.stdin.readline()))
-    say(dict(con.execute("select name, record from state.build.records").fetchall()))
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            answer = dropped(con, request["drop"]) if "drop" in request else made(con, request)
-        except BrokenError as error:
-            answer = {"wrong": str(error)}
-        except (MemoryError, duckdb.OutOfMemoryException):
-            answer = {"wrong": "it needs more memory than [models] memory_mib"}
-        except duckdb.Error as error:
-            answer = {"wrong": short(str(error))}
-        if "wrong" in answer:  # its rows are in no file
-            with contextlib.suppress(duckdb.Error):
-                con.execute("rollback")
-            con.execute(f'drop table if exists state.fresh."{request["name"]}"')
-        say(answer)
-
-
-def say(answer: dict[str, Any]) -> None:
-    """Answer a request."""
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
+    """Answer the request; of a model that is wrong nothing is committed."""
+    request = json.loads(sys.stdin.read())
+    try:
+        answer = made(opened(request), request)
+    except BrokenError as error:
+        answer = {"wrong": str(error)}
+    except (MemoryError, duckdb.OutOfMemoryException):
+        answer = {"wrong": "it needs more memory than [models] memory_mib"}
+    except duckdb.Error as error:
+        answer = {"wrong": short(str(error))}
+    sys.stdout.write(json.dumps(answer))
 
 
 def short(message: str) -> str:
@@ -56,91 +42,73 @@ def short(message: str) -> str:
     return first if first.startswith(("Binder", "Catalog", "Parser", "Permission")) else first.partition(":")[0]
 
 
-def opened(start: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+def opened(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     """Open the release to be read and the file of the tables to be written, and nothing else."""
-    limit = start["memory_bytes"] + BESIDE_DUCKDB
+    limit = request["memory_bytes"] + BESIDE_DUCKDB
     resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     config = {
-        "memory_limit": f"{start['memory_bytes']}B",
-        "temp_directory": start["spill"],
-        "threads": start["threads"],
+        "memory_limit": f"{request['memory_bytes']}B",
+        "temp_directory": request["spill"],
+        "threads": request["threads"],
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "python_enable_replacements": False,
     }
     con = duckdb.connect(config=config)
-    con.execute(f"attach {quoted(start['release'])} as release (read_only)")
-    con.execute(f"attach {quoted(start['state'])} as state")
+    con.execute(f"attach {quoted(request['release'])} as release (read_only)")
+    con.execute(f"attach {quoted(request['state'])} as state")
     con.execute("set timezone = 'UTC'")
     for schema in ("core", "mart", "meta", "ref", "own"):
         con.execute(f"create schema memory.{schema}")
-    for schema in ("own", "fresh", "build"):
-        con.execute(f"create schema if not exists state.{schema}")
-    con.execute("create table if not exists state.build.records (name varchar, record varchar)")
     con.execute("set enable_external_access = false")
     con.execute("set lock_configuration = true")
     return con
 
 
-def dropped(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, Any]:
-    """Drop tables, and their records."""
-    for name in names:
-        con.execute(f'drop table if exists state.own."{name}"')
-        con.execute(f"delete from state.build.records where name = {quoted(name)}")
-    return {}
-
-
 def made(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> dict[str, Any]:
-    """Make a table, whole or for what was touched; look at it, and put it in place only if it is right."""
-    own, fresh = f'state.own."{request["name"]}"', f'state.fresh."{request["name"]}"'
-    touched, gone, known = request["touched"], request["gone"], request["known"]
-    sample = request.get("sample", "")
-    con.execute("create or replace temp table touched as " + (touched or sample or "select null as key"))
-    show(con, request["reads"], limited=bool(touched or sample))
-    con.execute(f"create or replace table {fresh} as {request['sql']}")
-    columns = [[row[0], row[1]] for row in con.execute(f"describe {fresh}").fetchall()]
-    if touched and columns != known["columns"]:
+    """Make a table, whole or for touched days; look at it, and put it in place, with its record, if it is right."""
+    own, known, gone = f'state.own."{request["name"]}"', request["known"], request["gone"]
+    con.execute(f"create temp table touched as {request['touched'] or 'select null as key'}")
+    show(con, request["reads"], is_limited=bool(request["touched"]))
+    con.execute(f"create temp table fresh as {request['sql']}")
+    columns = [[row[0], row[1]] for row in con.execute("describe fresh").fetchall()]
+    adds = bool(known and request["touched"])
+    if adds and columns != known["columns"]:
         raise BrokenError("its columns are others than before, with the same text")
-    whole = f"(from {own} as t where not ({gone}) union all from {fresh})" if touched else f"(from {fresh})"
-    if request["trial"] and not touched:
-        try_alone(con, request, fresh)
+    if request["trial"] and not request["touched"]:
+        try_alone(con, request)
+    whole = f"from {own} as t where not ({gone}) union all from fresh" if adds else "from fresh"
     found = judged(con, request, dict(columns), whole)
-    changed = not known or columns != known["columns"]
-    if not changed:
-        changed = differ(con, f"(from {own} as t where {gone})" if touched else f"(from {own})", f"(from {fresh})")
-    record: dict[str, Any] = request["record"] | {"columns": columns, "rows": one(con, f"select count(*) from {whole}")}
-    record |= {"version": request["version"] if changed else known["version"], "warnings": found}
+    before = f"(from {own} as t where {gone})" if adds else f"(from {own})"
+    changed = not known or columns != known["columns"] or differ(con, before, "(from fresh)")
+    record: dict[str, Any] = request["record"] | {"columns": columns, "warnings": found}
+    record["rows"] = one(con, f"select count(*) from ({whole})")
+    record["version"] = request["version"] if changed else known["version"]
     con.execute("begin")
-    if changed and touched:
+    if changed and adds:
         con.execute(f"delete from {own} as t where {gone}")
-        con.execute(f"insert into {own} from {fresh}")
+        con.execute(f"insert into {own} from fresh")
     elif changed:
-        con.execute(f"create or replace table {own} as from {fresh}")
-    con.execute(f"drop table {fresh}")
-    name = quoted(request["name"])  # no parameters: DuckDB imports pandas to bind one
-    con.execute(f"delete from state.build.records where name = {name}")
-    con.execute(f"insert into state.build.records values ({name}, {quoted(json.dumps(record))})")
+        con.execute(f"create or replace table {own} as from fresh")
+    con.execute(f"comment on table {own} is {quoted(json.dumps(record))}")
     con.execute("commit")
     return record
 
 
-def show(con: duckdb.DuckDBPyConnection, reads: dict[str, str], *, limited: bool) -> None:
-    """Show the tables that a select reads under their names, all of their rows or those that were touched."""
+def show(con: duckdb.DuckDBPyConnection, reads: dict[str, str], *, is_limited: bool = False) -> None:
+    """Show the tables that a select reads under their names, all of their rows or those of touched days."""
     for name, condition in reads.items():
         source = f"state.{name}" if name.startswith("own.") else f"release.{name}"
-        where = f" as t where {condition}" if condition and limited else ""
+        where = f" as t where {condition}" if condition and is_limited else ""
         con.execute(f"create or replace view memory.{name} as from {source}{where}")
 
 
-def try_alone(con: duckdb.DuckDBPyConnection, request: dict[str, Any], fresh: str) -> None:
-    """Make a few days or orders alone, and compare them with the whole: a scope that is not true is refused."""
-    key = request["key"]
-    ends = con.execute(f"select min({key}), max({key}), median({key}) from {fresh}").fetchone() or ()
-    for value in {each for each in ends if each is not None}:
-        con.execute(f"create or replace temp table touched as select cast(? as {request['trial']}) as key", [value])
-        show(con, request["reads"], limited=True)
-        if differ(con, f"({request['sql']})", f"(from {fresh} where {key} in (select key from touched))"):
-            raise BrokenError("scope: rows made for one day or order alone differ from those made whole: leave it out")
+def try_alone(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
+    """Make a day in the middle alone, and compare it with the whole: a scope that is not true is refused."""
+    con.execute(f"create or replace temp table touched as {request['trial']}")
+    show(con, request["reads"], is_limited=True)
+    if differ(con, f"({request['sql']}\n)", f"(from fresh as t where {request['touches']})"):
+        raise BrokenError("scope: rows made for one day alone differ from those made whole: leave it out")
 
 
 def judged(
@@ -149,18 +117,17 @@ def judged(
     """Raise BrokenError unless rows are as the head says and no blocking check finds any; return the warnings."""
     as_declared(request, types)
     for claim, condition in request["claims"]:
-        if count := int(one(con, f"select count(*) from {whole} as t where {condition}")):
+        if count := one(con, f"select count(*) from ({whole}) as t where {condition}"):
             raise BrokenError(f"{claim} in {count:,} rows")
-    if request["keys"]:
-        key = ", ".join(f'"{name}"' for name in request["keys"])
-        if one(con, f"select count(*) from (select 1 from {whole} as t group by {key} having count(*) > 1)"):
-            raise BrokenError(f"its key ({key}) is not unique")
+    key = ", ".join(f'"{name}"' for name in request["record"]["key"])
+    if key and one(con, f"select count(*) from (select 1 from ({whole}) group by {key} having count(*) > 1)"):
+        raise BrokenError(f"its key ({key}) is not unique")
     found = {}
-    con.execute(f'create or replace view memory.own."{request["name"]}" as {whole[1:-1]}')
+    con.execute(f'create or replace view memory.own."{request["name"]}" as {whole}')
     for check in request["checks"]:
-        others = {name: days for name, days in check["reads"].items() if name != f"own.{request['name']}"}
-        show(con, others, limited="sample" in request)
-        if count := int(one(con, f"select count(*) from ({check['sql']}) as t")):
+        is_sample = bool(request["touched"] and not request["known"])
+        show(con, {n: c for n, c in check["reads"].items() if n != f"own.{request['name']}"}, is_limited=is_sample)
+        if count := one(con, f"select count(*) from ({check['sql']}\n) as t"):
             if check["blocks"]:
                 raise BrokenError(f"check {check['name']} finds {count:,} rows")
             found[check["name"]] = count
@@ -176,7 +143,7 @@ def as_declared(request: dict[str, Any], types: dict[str, str]) -> None:
             raise BrokenError(f"{name} is {types[name]}, and the head says {kind}: cast it")
     if strange := [name for name in types if not re.fullmatch(r"[a-z_][a-z0-9_]*", name)]:
         raise BrokenError(f"column {strange[0]!r}: give it a name of small letters, digits and underscores")
-    if missing := [name for name in request["keys"] if name not in types]:
+    if missing := [name for name in request["record"]["key"] if name not in types]:
         raise BrokenError(f"{missing[0]} of the key is no column")
 
 
@@ -190,9 +157,9 @@ def differ(con: duckdb.DuckDBPyConnection, left: str, right: str) -> bool:
     return bool(con.execute(f"select 1 from (from {left} except all from {right}) limit 1").fetchall())
 
 
-def one(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
-    """Return the single value of a select."""
-    return (con.execute(sql).fetchone() or (0,))[0]
+def one(con: duckdb.DuckDBPyConnection, sql: str) -> int:
+    """Return the number that a select counts."""
+    return int((con.execute(sql).fetchone() or (0,))[0])
 
 
 def quoted(text: str) -> str:

@@ -1,14 +1,13 @@
 """Make the tables of [models] dir for a release that nobody reads yet; what cannot be made keeps its last good rows.
 
-They are kept in data/warehouse/own_tables.duckdb, beside what each was made of: one whose text and inputs are the same
-is not made again, and one of scope day or order only for the months that changed.
+They are kept in data/warehouse/own_tables.duckdb, each with a comment that says what it was made of: one whose text and
+inputs are the same is not made again, and one of scope day or order only for the days of months that changed.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-import select
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,33 +17,27 @@ import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.landing.data_folder import erasures_state
-from pipelines.literals import literals
+from pipelines.literals import literal, literals
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import BUSINESS, NO_MONTH, month_of, partition_of
-from pipelines.warehouse.contracts import SCOPE_KEYS, Column, Contract, glossary
+from pipelines.warehouse.contracts import Column, Contract, glossary
 from pipelines.warehouse.own import maker
 from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
-    from types import TracebackType
-    from typing import Self
 
     from pipelines.settings import Settings
 
 Parts = dict[str, dict[str, str]]  # of each table: month → what its rows are of
-_NO_ORDER = " or t.order_id not in (select order_id from release.core.orders)"
-_NEVER = "date '0001-01-01'"  # in place of a day that is not stated
-
-
-class OwnColumn(msgspec.Struct, frozen=True):
-    """A column of an own table, as DuckDB has it and the head describes it."""
-
-    name: str
-    type: str
-    nullable: bool
-    description: str
+_DAY = "coalesce(t.business_date, date '0001-01-01')"  # in place of a day that is not stated
+_DAYS = f"select distinct {_DAY} as key from release.mart.orders as t"
+_OF_DAY = f"{_DAY} in (select key from temp.touched)"
+_OF_ORDER = f"t.order_id in (select order_id from release.mart.orders as t where {_OF_DAY})"
+_LAST_DAYS = f"{_DAYS} order by key desc limit 3"
+_MIDDLE = f"select quantile_disc(key, 0.5) as key from ({_DAYS})"
+_NO_ORDER = "t.order_id not in (select order_id from release.core.orders)"
 
 
 class OwnTable(msgspec.Struct, frozen=True):
@@ -57,7 +50,7 @@ class OwnTable(msgspec.Struct, frozen=True):
     about: str
     key: tuple[str, ...]
     scope: str
-    columns: tuple[OwnColumn, ...]
+    columns: tuple[Column, ...]
     reads: tuple[str, ...]
     rows: int
     version: str
@@ -72,9 +65,8 @@ class OwnTable(msgspec.Struct, frozen=True):
 
     def table(self) -> catalogue.Table:
         """Return it as a table of the catalogue."""
-        columns = tuple(Column(each.name, each.type, each.nullable, each.description) for each in self.columns)
         reads = catalogue.Reads(self.reads, frozenset(), frozenset())
-        contract = Contract(self.description, self.key, "all", (), None, is_released=True, columns=columns)
+        contract = Contract(self.description, self.key, "all", (), None, is_released=True, columns=self.columns)
         return catalogue.Table(**vars(contract), name=self.name, sql="", reads=reads)
 
 
@@ -91,61 +83,48 @@ def state_file(data_dir: Path) -> Path:
 
 
 def make_own(
-    settings: Settings, models: Models, release: Path, parts: Parts, *, state: Path | None = None, days: int = 0
+    settings: Settings, models: Models, release: Path, parts: Parts, *, trial: Path | None = None, whole: bool = True
 ) -> Made:
     """Make every model that is not as its inputs; `release` is the file of a draft, `parts` lists its content.
 
-    `state` is another file than the data folder's to keep rows in; with `days` all are made of the last days alone.
+    `trial` is another file than the data folder's to keep rows in; unless `whole`, all are made of the last three days.
     """
-    file = state or state_file(settings.data_dir)
+    file = trial or state_file(settings.data_dir)
     if not models.digest or (models.missing and not file.exists()):
         file.unlink(missing_ok=True)
         return Made()
-    erased = erasures_state(settings.data_dir)
-    gone = _forget_erased(file, erased)
-    wrong, tables = dict(models.wrong), []
-    with Maker(settings, release, file) as making:
-        records = dict(making.records)
-        if models.missing:
-            wrong |= {f"{OWN}.{name}": f"[models] dir: {models.missing} is missing" for name in records}
-        names = {*wrong, *(model.name for model in models.models)}
-        making.drop(name for name in records if f"{OWN}.{name}" not in names)
-        for model in models.models:
-            if why := _make(making, model, records, parts, wrong, erased, days):
-                wrong[model.name] = why
-            else:
-                parts[model.name] = {"": records[model.stem]["version"]}
-        for name in sorted(wrong.keys() | {model.name for model in models.models}):
-            record = records.get(name.partition(".")[2])
-            if record:
-                tables.append(_table(name, record, wrong.get(name, "")))
-            elif name.partition(".")[2] in gone:
-                wrong[name] = f"{wrong[name]}; its last rows, from before an erasure, were removed"
-    return Made(tuple(tables), wrong)
-
-
-def _make(
-    making: Maker,
-    model: Model,
-    records: dict[str, Any],
-    parts: Parts,
-    wrong: Mapping[str, str],
-    erased: str,
-    days: int,
-) -> str:
-    """Make a model unless its rows are of this text and these inputs; return the problem, "" if there is none."""
-    known = records.get(model.stem)
-    inputs = {name: parts.get(name, {}) for name in model.reads.tables}
-    if model.scope == "day":
-        inputs["mart.orders"] = parts["mart.orders"]  # in it is each order's day
-    if why := _missing(model, parts, wrong):
-        return why
-    if known and (known["inputs"], known["sha256"]) == (inputs, model.sha256):
-        return ""
-    answer = making.ask(_request(model, known, inputs, erased) | (_of_last(model, days) if days else {}))
-    if "wrong" not in answer:
-        records[model.stem] = answer
-    return str(answer.get("wrong", ""))
+    erased = "" if trial else erasures_state(settings.data_dir)
+    names = {model.name for model in models.models}
+    records, lost = _kept(file, None if models.missing else {*models.wrong, *names}, erased)
+    wrong = dict(models.wrong)
+    if models.missing:
+        wrong |= {f"{OWN}.{name}": f"[models] dir: {models.missing} is missing" for name in records}
+    spill = settings.data_dir / "warehouse" / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    start = {
+        "release": str(release.resolve()),
+        "state": str(file),
+        "spill": str(spill),
+        "memory_bytes": settings.models.memory_mib * 2**20,
+        "threads": settings.warehouse.threads or 2,
+    }
+    for model in models.models:
+        inputs = {name: parts.get(name, {}) for name in model.reads.tables}
+        if model.scope != "all":
+            inputs["mart.orders"] = parts["mart.orders"]  # in it is each order's day
+        known = records.get(model.stem)
+        why = _missing(model, parts, wrong)
+        if not why and (not known or (known["inputs"], known["sha256"]) != (inputs, model.sha256)):
+            answer = _asked(start | _request(model, known, inputs, erased, whole=whole), settings.models.seconds)
+            why = answer.get("wrong", "")
+            records |= {} if why else {model.stem: answer}
+        if why:
+            wrong[model.name] = why
+        else:
+            parts[model.name] = {"": records[model.stem]["version"]}
+    for name in lost & {name.removeprefix(f"{OWN}.") for name in wrong}:
+        wrong[f"{OWN}.{name}"] += "; its last rows, from before an erasure, were removed"
+    return Made(tuple(_table(stem, records[stem], wrong) for stem in sorted(records)), wrong)
 
 
 def _missing(model: Model, parts: Parts, wrong: Mapping[str, str]) -> str:
@@ -156,68 +135,89 @@ def _missing(model: Model, parts: Parts, wrong: Mapping[str, str]) -> str:
     return ""
 
 
-def _forget_erased(file: Path, erased: str) -> set[str]:
-    """After an erasure write another file, without rows that may lead to a person: free blocks would keep them.
+def _asked(request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Return the answer of a process; of one that ends without or takes too long, the fault."""
+    command = [sys.executable, "-I", maker.__file__]
+    try:
+        done = subprocess.run(  # noqa: S603 -- a program of this package
+            command,
+            input=json.dumps(request),
+            capture_output=True,
+            timeout=seconds,
+            env={},
+            encoding="utf-8",
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        return {"wrong": f"it takes longer than [models] seconds = {seconds:g}"}
+    except subprocess.CalledProcessError:
+        return {"wrong": "its process ended, most likely at [models] memory_mib"}
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
-    Return the tables that it leaves out.
+
+def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, Any], set[str]]:
+    """Return the records of the tables that are kept; drop those of other names.
+
+    After an erasure drop those, too, whose rows may lead to a person, and return them. They are in no block of the file
+    then, since another one takes its place.
     """
-    if not file.exists():
-        return set()
     draft = file.with_name("own_tables.duckdb.tmp")
     draft.unlink(missing_ok=True)
-    try:
-        with duckdb.connect() as con:
-            con.execute(f"attach {maker.quoted(str(file))} as old (read_only)")
-            records = {
-                n: json.loads(r) for n, r in con.execute("select name, record from old.build.records").fetchall()
-            }
-            if all(each["erased"] == erased for each in records.values()):
-                return set()
-            con.execute(f"attach {maker.quoted(str(draft))} as new")
-            con.execute("create schema new.own; create schema new.build")
-            con.execute("create table new.build.records (name varchar, record varchar)")
-            for name, record in records.items():
-                if not record["is_personal"]:
-                    con.execute(f'create table new.own."{name}" as from old.own."{name}"')
-                    record |= {"inputs": {}, "erased": erased}
-                    con.execute("insert into new.build.records values (?, ?)", [name, json.dumps(record)])
-    except duckdb.Error:  # of another version or damaged: all are made again
-        file.unlink()
-        return set()
+    with duckdb.connect() as con:
+        try:
+            con.execute(f"attach {literal(file)} as old")
+            con.execute(f"create schema if not exists old.{OWN}")
+            query = "select table_name, comment from duckdb_tables() where database_name = 'old'"
+            records = {name: json.loads(comment) for name, comment in con.execute(query).fetchall()}
+        except (duckdb.Error, TypeError, ValueError):  # of another version or damaged: all are made again
+            file.unlink()
+            return {}, set()
+        for name in [name for name in records if names is not None and f"{OWN}.{name}" not in names]:
+            con.execute(f'drop table old.{OWN}."{name}"')
+            del records[name]
+        if all(each["erased"] == erased for each in records.values()):
+            return records, set()
+        con.execute(f"attach {literal(draft)} as new")
+        con.execute(f"create schema new.{OWN}")
+        lost = {name for name, record in records.items() if record["is_personal"]}
+        records = {name: record | {"erased": erased} for name, record in records.items() if name not in lost}
+        for name, record in records.items():
+            con.execute(f'create table new.{OWN}."{name}" as from old.{OWN}."{name}"')
+            con.execute(f'comment on table new.{OWN}."{name}" is {literal(json.dumps(record))}')
     draft.replace(file)
-    return {name for name, record in records.items() if record["is_personal"]}
+    return records, lost
 
 
-def _request(model: Model, known: dict[str, Any] | None, inputs: Parts, erased: str) -> dict[str, Any]:
+def _request(model: Model, known: dict[str, Any] | None, inputs: Parts, erased: str, *, whole: bool) -> dict[str, Any]:
     """Return what the process is asked: which select, of which rows, and what must be true of them."""
     said = {each.name: each for each in model.head.said}
-    key = SCOPE_KEYS.get(model.scope, "")
-    months = _months(model, known, inputs) if known and known["sha256"] == model.sha256 else None
+    scope, touched = (model.scope, _touched(model, known, inputs)) if whole else ("day", _LAST_DAYS)
+
+    def conditions(read: catalogue.Reads) -> dict[str, str]:
+        return {name: _condition(name, scope) for name in read.tables}
+
     claims = []
     for each in said.values():
         column = Column(each.name, each.type or "", bool(each.nullable), "", *(each.bounds or (None, None)))
         if doubt := column.doubt():
             claims.append((f"{each.name} is null or out of its bounds", doubt))
+    touches = _OF_ORDER if model.scope == "order" else _OF_DAY
+    checks = [
+        {"name": each.name, "sql": each.sql, "blocks": each.severity == "blocking", "reads": conditions(each.reads)}
+        for each in model.checks
+    ]
     return {
         "name": model.stem,
         "sql": model.sql,
-        "reads": {name: _condition(name, model.scope) for name in model.reads.tables},
-        "touched": _touched(model, months) if months else "",
-        "gone": _is_touched(key) + (_NO_ORDER if model.scope == "order" else ""),
-        "key": key,
-        "trial": {"day": "date", "order": "bigint"}.get(model.scope, ""),
-        "keys": list(model.head.names("key")) if model.head.facts.get("key") != "none" else [],
+        "reads": conditions(model.reads),
+        "touched": touched,
+        "touches": touches,
+        "gone": f"{touches} or {_NO_ORDER}" if model.scope == "order" else touches,
+        "trial": "" if model.scope == "all" else _MIDDLE,
         "types": {each.name: each.type for each in said.values()},
         "claims": claims,
-        "checks": [
-            {
-                "name": c.name,
-                "sql": c.sql,
-                "blocks": c.blocks,
-                "reads": {each: _condition(each, "day") for each in c.tables},
-            }
-            for c in model.checks
-        ],
+        "checks": checks,
         "known": known,
         "version": secrets.token_hex(8),
         "record": {
@@ -227,145 +227,55 @@ def _request(model: Model, known: dict[str, Any] | None, inputs: Parts, erased: 
             "is_personal": model.is_personal,
             "made_at": utc_now().isoformat(),
             "about": model.head.about,
-            "key": list(model.head.names("key")) if model.head.facts.get("key") != "none" else [],
+            "key": model.key,
             "scope": model.scope,
             "reads": model.reads.tables,
-            "said": {each.name: [bool(each.nullable), each.meaning or ""] for each in said.values()},
+            "said": {
+                each.name: [bool(each.nullable), each.meaning or "", each.adds_up is not False]
+                for each in said.values()
+            },
         },
     }
 
 
-def _of_last(model: Model, days: int) -> dict[str, Any]:
-    """Return what a request says instead where rows of the last days are enough."""
-    day = f"coalesce(business_date, {_NEVER}) as key"
-    touched = f"select {day} from release.mart.orders group by all order by key desc limit {days}"
-    reads = {name: _condition(name, "day") for name in model.reads.tables}
-    return {"sample": touched, "reads": reads, "trial": "", "touched": ""}
+def _touched(model: Model, known: dict[str, Any] | None, inputs: Parts) -> str:
+    """Return a select of the days, before and after, whose rows may be others; "" if all may.
 
-
-def _months(model: Model, known: dict[str, Any], inputs: Parts) -> dict[str, list[str]] | None:
-    """Return the months that changed, by how tables are partitioned; None where everything is made again."""
-    if model.scope == "all" or known["inputs"].keys() != inputs.keys():
-        return None
-    found: dict[str, list[str]] = {}
+    They are those of the months that changed, and of the orders that were created in such a month.
+    """
+    if model.scope == "all" or not known or known["sha256"] != model.sha256 or known["inputs"].keys() != inputs.keys():
+        return ""
+    months: dict[str, set[str]] = {BUSINESS: set(), "": set()}
     for name, now in inputs.items():
         before = known["inputs"][name]
-        changed = [month for month in now.keys() | before.keys() if now.get(month) != before.get(month)]
+        changed = {month for month in now.keys() | before.keys() if now.get(month) != before.get(month)}
         if changed and not is_scoped(name, model.scope):
-            return None
+            return ""
         if changed:
-            found.setdefault(partition_of(catalogue.table(name)), []).extend(changed)
-    return found
-
-
-def _touched(model: Model, months: dict[str, list[str]]) -> str:
-    """Return a select of the days or orders whose rows may be others: those of the months that changed."""
-    created = literals(sorted({m for name, each in months.items() if name != BUSINESS for m in each})) or "''"
-    business = literals(sorted(set(months.get(BUSINESS, ())))) or "''"
-    day_is_in = f"coalesce(strftime(t.business_date, '%Y-%m'), '{NO_MONTH}') in ({business})"
+            months[BUSINESS if partition_of(catalogue.table(name)) == BUSINESS else ""] |= changed
+    business, created = (literals(sorted(each)) or "''" for each in months.values())
+    is_in = f"coalesce(strftime(t.business_date, '%Y-%m'), '{NO_MONTH}') in ({business})"
     of_created = f"select order_id from release.core.orders as t where {month_of('t.created_at')} in ({created})"
-    if model.scope == "order":
-        of_business = f"select order_id from release.mart.orders as t where {day_is_in}"
-        return f"select order_id as key from ({of_created} union {of_business})"
-    own = f'state.own."{model.stem}"'
-    day = f"select coalesce(t.business_date, {_NEVER}) as key from"
-    return (
-        f"{day} release.mart.orders as t where {day_is_in} or t.order_id in ({of_created}) "
-        f"union {day} {own} as t where {day_is_in}"
-    )
-
-
-def _is_touched(key: str) -> str:
-    value = f"coalesce(t.business_date, {_NEVER})" if key == "business_date" else f"t.{key}"
-    return f"{value} in (select key from temp.touched)"
+    own = f' union select {_DAY} from state.{OWN}."{model.stem}" as t where {is_in}' if model.scope == "day" else ""
+    return f"{_DAYS} where {is_in} or t.order_id in ({of_created}){own}"
 
 
 def _condition(name: str, scope: str) -> str:
-    """Return when a row of a table that a model reads belongs to a touched day or order; "": all are read."""
+    """Return when a row of a table that a model reads belongs to a touched day; "": all are read."""
     if scope == "all" or not is_scoped(name, scope):
         return ""
-    if scope == "order" or partition_of(catalogue.table(name)) == BUSINESS:
-        return _is_touched(SCOPE_KEYS[scope])
-    return f"t.order_id in (select order_id from release.mart.orders as t where {_is_touched('business_date')})"
+    return _OF_DAY if partition_of(catalogue.table(name)) == BUSINESS else _OF_ORDER
 
 
-def _table(name: str, record: dict[str, Any], problem: str) -> OwnTable:
-    words = glossary()
+def _table(stem: str, record: dict[str, Any], wrong: Mapping[str, str]) -> OwnTable:
     columns = []
-    for column, kind in record["columns"]:
-        nullable, meaning = record["said"].get(column, [True, ""])
-        if not meaning and column in words and words[column].type in (None, kind):
-            meaning = words[column].meaning or ""
-        columns.append(OwnColumn(column, kind, nullable, meaning))
-    return OwnTable(
-        name, record["about"], tuple(record["key"]), record["scope"], tuple(columns), tuple(record["reads"]),
-        record["rows"], record["version"], record["made_at"], record["warnings"], problem,
-    )  # fmt: skip
-
-
-class Maker:
-    """The process that runs models; it is ended where it takes too long, and begun again for the next one."""
-
-    def __init__(self, settings: Settings, release: Path, state: Path) -> None:
-        self._seconds = settings.models.seconds
-        self._spill = settings.data_dir / "warehouse" / "spill"
-        self._start = {
-            "release": str(release.resolve()),
-            "state": str(state),
-            "spill": str(self._spill),
-            "memory_bytes": settings.models.memory_mib * 2**20,
-            "threads": settings.warehouse.threads or 2,
-        }
-        self._process: subprocess.Popen[str] | None = None
-        self.records: dict[str, Any] = {}
-
-    def __enter__(self) -> Self:
-        self._begin()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._end()
-
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer; of a process that ended or takes too long, the fault."""
-        process = self._process or self._begin()
-        if process.stdin is None or process.stdout is None:
-            raise AssertionError
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        if not select.select([process.stdout], [], [], self._seconds)[0]:
-            self._end(kills=True)
-            return {"wrong": f"it takes longer than [models] seconds = {self._seconds:g}"}
-        line = process.stdout.readline()
-        if not line:
-            self._end(kills=True)
-            return {"wrong": "its process ended, most likely at [models] memory_mib"}
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def drop(self, names: Iterable[str]) -> None:
-        """Drop tables, and forget them."""
-        if given := list(names):
-            self.ask({"drop": given, "name": ""})
-
-    def _begin(self) -> subprocess.Popen[str]:
-        self._spill.mkdir(parents=True, exist_ok=True)
-        self._process = process = subprocess.Popen(  # noqa: S603 -- a program of this package
-            [sys.executable, "-I", maker.__file__],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}, encoding="utf-8",
-        )  # fmt: skip
-        if process.stdin is None or process.stdout is None:
-            raise AssertionError
-        process.stdin.write(json.dumps(self._start) + "\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
-        self.records = {name: json.loads(record) for name, record in json.loads(line or "{}").items()}
-        return process
-
-    def _end(self, *, kills: bool = False) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        if kills:
-            process.kill()
-        process.communicate()
+    for name, kind in record["columns"]:
+        nullable, meaning, adds_up = record["said"].get(name, [True, "", True])
+        word = glossary().get(name)
+        if not meaning and word and word.type in (None, kind):
+            meaning = word.meaning or ""
+        columns.append(Column(name, kind, nullable, meaning, adds_up=adds_up))
+    facts = {field: record[field] for field in ("about", "scope", "rows", "version", "made_at", "warnings")}
+    key, reads = tuple(record["key"]), tuple(record["reads"])
+    name = f"{OWN}.{stem}"
+    return OwnTable(**facts, name=name, key=key, reads=reads, columns=tuple(columns), problem=wrong.get(name, ""))

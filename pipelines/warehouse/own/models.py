@@ -11,13 +11,13 @@ import functools
 import graphlib
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, REFERENCE, Example
-from pipelines.warehouse.catalogue.reads import dicts, functions_of, reads, tree_of
-from pipelines.warehouse.catalogue.tables import BUSINESS, partition_of
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, REFERENCE, Example, example_of
+from pipelines.warehouse.catalogue.reads import dicts, functions_of, reads, tree_of, within
+from pipelines.warehouse.catalogue.tables import BUSINESS, check_of, partition_of
 from pipelines.warehouse.contracts import SCOPE_KEYS, CatalogueError, head_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue import Reads
+    from pipelines.warehouse.catalogue import Check, Reads
     from pipelines.warehouse.contracts import Head
 
 
@@ -84,22 +84,12 @@ def _mixes(node: dict[str, Any], ties: set[str], scope: str) -> bool:
     """Tell whether a select makes one row of rows of several days or orders."""
     grouped, by_all = node.get("group_expressions") or [], node.get("aggregate_handling") == "FORCE_AGGREGATES"
     aggregates = functions_of("function_type = 'aggregate'")
-    calls = any(n.get("class") == "FUNCTION" and n["function_name"].lower() in aggregates for n in _within(node))
+    calls = any(n.get("class") == "FUNCTION" and n["function_name"].lower() in aggregates for n in within(node))
     distinct = any(each["type"] == "DISTINCT_MODIFIER" for each in node.get("modifiers") or ())
     if not (grouped or calls or by_all or distinct) or not _reads(node.get("from_table"), scope):
         return False
     listed = [*grouped, *(node["select_list"] if by_all or distinct else ())]
     return len(node.get("group_sets") or ()) > 1 or not ties & set(map(_name, listed))
-
-
-def _within(node: Any) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of a select that are in none of its inner selects or windows."""
-    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        if isinstance(value, dict) and (value.get("type") == "SELECT_NODE" or value.get("class") == "WINDOW"):
-            continue
-        if isinstance(value, dict):
-            yield value
-        yield from _within(value)
 
 
 def _reads(node: Any, scope: str) -> bool:
@@ -123,17 +113,6 @@ _PERSONAL = {"order_id", "customer_key", "dispatch_note", "instructions", "confi
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A file of models/checks: its claim, whether it blocks, and the select of its violations."""
-
-    name: str
-    claim: str
-    blocks: bool
-    sql: str
-    tables: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Model:
     """A file of models: `own.<name>`, its select, what its head says, and its checks."""
 
@@ -141,12 +120,17 @@ class Model:
     sql: str
     head: Head
     reads: Reads
-    checks: tuple[Claim, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def stem(self) -> str:
         """Its name without the schema, which is its file's."""
         return self.name.partition(".")[2]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of its key; () if it has none."""
+        return () if self.head.facts.get("key") == "none" else self.head.names("key")
 
     @property
     def scope(self) -> str:
@@ -196,15 +180,21 @@ def read_models(settings: Settings) -> Models:
             wrong[f"{OWN}.{path.stem}"] = f"{path.name} cannot be read: {type(error).__name__}"
     digest = hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()
     found: dict[str, Model] = {}
-    for name, text in texts.items():
-        if "/" not in name:
-            table = f"{OWN}.{name.removesuffix('.sql')}"
-            try:
-                found[table] = read_model(table, text)
-            except CatalogueError as error:
-                wrong[table] = str(error)
-    found = _with_checks(found, texts, wrong)
-    return Models(tuple(_in_order(found, wrong)), tuple(_examples(texts, wrong)), wrong, digest)
+    examples: list[Example] = []
+    for file, text in sorted(texts.items(), key=lambda each: "/" in each[0]):  # models before their checks
+        folder_name, _, stem = file.removesuffix(".sql").rpartition("/")
+        name = f"{folder_name}/{stem}" if folder_name else f"{OWN}.{stem}"
+        try:
+            if folder_name == "checks":
+                _add_check(found, stem, text)
+            elif folder_name == "examples":
+                examples.append(example_of(stem, text))
+                _allowed(examples[-1].sql)
+            else:
+                found[name] = read_model(name, text)
+        except CatalogueError as error:
+            wrong[name] = str(error)
+    return Models(tuple(_in_order(found, wrong)), tuple(examples), wrong, digest)
 
 
 def read_model(table: str, text: str) -> Model:
@@ -222,31 +212,19 @@ def read_model(table: str, text: str) -> Model:
     return Model(table, sql, head, read)
 
 
-def _with_checks(found: dict[str, Model], texts: dict[str, str], wrong: dict[str, str]) -> dict[str, Model]:
-    checks: dict[str, list[Claim]] = {name: [] for name in found}
-    for file, text in texts.items():
-        if not file.startswith("checks/"):
-            continue
-        name = file.removeprefix("checks/").removesuffix(".sql")
-        table = f"{OWN}.{name.partition('__')[0]}"
-        try:
-            if table not in found:
-                raise CatalogueError(f"is of {table}, which no file makes: its name is <model>__<claim>.sql")
-            severity = re.search(r"^-- severity: (blocking|warning)$", text, re.MULTILINE)
-            claim = re.match(r"-- (.+)", text)
-            if not severity or not claim:
-                raise CatalogueError("must start with its claim, then `-- severity: blocking` or `warning`")
-            sql = text.rstrip().rstrip(";")
-            read = _allowed(sql)
-            if strange := {each for each in read.tables if each.startswith(f"{OWN}.")} - {
-                table,
-                *found[table].reads.tables,
-            }:
-                raise CatalogueError(f"reads {min(strange)}, which {table} does not read")
-            checks[table].append(Claim(name, claim[1], severity[1] == "blocking", sql, read.tables))
-        except CatalogueError as error:
-            wrong[f"checks/{name}"] = str(error)
-    return {name: Model(name, each.sql, each.head, each.reads, tuple(checks[name])) for name, each in found.items()}
+def _add_check(found: dict[str, Model], name: str, text: str) -> None:
+    """Add a check to its model; raise CatalogueError where it may not run, or reads what its model does not."""
+    model = found.get(f"{OWN}.{name.partition('__')[0]}")
+    if model is None:
+        raise CatalogueError(
+            f"is of {OWN}.{name.partition('__')[0]}, which no file makes: its name is <model>__<claim>.sql"
+        )
+    sql = text.rstrip().rstrip(";")
+    check = check_of(name, sql, model.scope)
+    known = {model.name, *model.reads.tables}
+    if strange := [each for each in _allowed(sql).tables if each.startswith(f"{OWN}.") and each not in known]:
+        raise CatalogueError(f"reads {strange[0]}, which {model.name} does not read")
+    found[model.name] = replace(model, checks=(*model.checks, check))
 
 
 def _in_order(found: dict[str, Model], wrong: dict[str, str]) -> Iterator[Model]:
@@ -262,20 +240,6 @@ def _in_order(found: dict[str, Model], wrong: dict[str, str]) -> Iterator[Model]
                 wrong[name] = f"reads itself: {' < '.join(circle)}"
                 del own[name]
     yield from (found[name] for name in order if name in own)
-
-
-def _examples(texts: dict[str, str], wrong: dict[str, str]) -> Iterator[Example]:
-    for file, text in texts.items():
-        if file.startswith("examples/"):
-            name = file.removeprefix("examples/").removesuffix(".sql")
-            head = re.match(r"-- (.+\?)\n", text)
-            try:
-                if not head:
-                    raise CatalogueError("must start with `-- ` and its question")
-                sql = text[head.end() :].strip().rstrip(";")
-                yield Example(re.sub(r"^\d+_", "", name), head[1], sql, _allowed(sql).tables)
-            except CatalogueError as error:
-                wrong[f"examples/{name}"] = str(error)
 
 
 def _allowed(sql: str) -> Reads:

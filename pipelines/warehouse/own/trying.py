@@ -71,17 +71,16 @@ def check_models(settings: Settings) -> list[Tried]:
         raise SettingsError(f"[models] dir: {models.missing} is missing: `ordermart models new NAME` makes it")
     if release is None:
         raise SettingsError("there is no release to try models on: run `ordermart run` first")
-    parts: Parts = {name: {"": ""} for name in _types()}
     with tempfile.TemporaryDirectory() as folder:
         made = make_own(
-            settings, models, release / "ordermart.duckdb", parts, state=Path(folder) / "own_tables.duckdb", days=3
+            settings, models, release / "ordermart.duckdb", _parts(), trial=Path(folder) / "own.duckdb", whole=False
         )
     tables = {table.name: table for table in made.tables}
     found = []
     for name in sorted(tables.keys() | made.wrong.keys()):
-        table = tables.get(name)
-        said = [f"{table.rows:,} rows of the last days"] if table else []
-        if table:
+        said = []
+        if table := tables.get(name):
+            said.append(f"{table.rows:,} rows of the last days")
             said += [f"check {check} warns of {count:,} rows" for check, count in table.warnings.items()]
             said.append(", ".join(f"{c.name} {c.type}" for c in table.columns))
         found.append(Tried(name, made.wrong.get(name, ""), tuple(said)))
@@ -92,10 +91,9 @@ def remade(settings: Settings, release: Path, own: Sequence[OwnTable]) -> Iterat
     """Make the own tables of a release again, whole; yield each that could be made, and whether its rows are alike."""
     if not own:
         return
-    parts: Parts = {name: {"": ""} for name in _types()}
     with tempfile.TemporaryDirectory(dir=settings.data_dir / "warehouse") as folder:
-        state = Path(folder) / "own_tables.duckdb"
-        made = make_own(settings, read_models(settings), release / "ordermart.duckdb", parts, state=state)
+        state = Path(folder) / "own.duckdb"
+        made = make_own(settings, read_models(settings), release / "ordermart.duckdb", _parts(), trial=state)
         right = {table.name for table in made.tables}
         with duckdb.connect() as con:
             con.execute(f"attach {literal(state)} as state (read_only)")
@@ -125,48 +123,43 @@ def run_tests(settings: Settings) -> list[Tried]:
 
 def _differences(model: Model, text: str) -> Iterator[str]:
     """Yield a sentence for each row that is missing, and for each that was not expected."""
-    blocks = [block.splitlines() for block in text.split("\n\n") if block.strip()]
+    blocks = {}
+    for block in filter(str.strip, text.split("\n\n")):
+        title, *lines = block.strip().splitlines()
+        blocks[title.strip()] = [[cell.strip() for cell in line.split("|")] for line in lines]
+    if not blocks.get("expected"):
+        raise ValueError("has no block `expected`")
     config: dict[str, Any] = {"enable_external_access": False, "python_enable_replacements": False}
     with duckdb.connect(config=config) as con:
         con.execute("set timezone = 'UTC'")
         con.execute("set lock_configuration = true")
         for schema in ("core", "mart", "meta", "ref", OWN):
             con.execute(f"create schema {schema}")
-        given = {
-            lines[0].removeprefix("given ").strip(): lines[1:] for lines in blocks if lines[0].startswith("given ")
-        }
         for name in model.reads.tables:
-            types = _types().get(name, {})
-            heads = [each.split() for each in (given.get(name) or [""])[0].split("|")]
-            types = types | {head[0]: head[1] for head in heads if len(head) > 1}
+            rows = blocks.get(f"given {name}", [[]])
+            heads = [head.split() for head in rows[0]]
+            types = _types().get(name, {}) | {head[0]: head[1] for head in heads if len(head) > 1}
             if not types:
                 raise ValueError(f"of {name} give rows, with the type of each column behind its name")
             con.execute(f"create table {name} ({', '.join(f'{c} {kind}' for c, kind in types.items())})")
-            _fill(con, name, given.get(name, []))
+            _fill(con, name, [head[0] for head in heads], rows[1:])
         con.execute(f"create table made as {model.sql}")
-        expected = next((lines[1:] for lines in blocks if lines[0].strip() == "expected"), None)
-        if not expected:
-            raise ValueError("has no block `expected`")
-        columns = [each.strip() for each in expected[0].split("|")]
+        columns, *rows = blocks["expected"]
         listed = ", ".join(columns)
         con.execute(f"create table wanted as select {listed} from made limit 0")
-        _fill(con, "wanted", expected)
+        _fill(con, "wanted", columns, rows)
         for one, other, what in ("wanted", "made", "is missing"), ("made", "wanted", "is not expected"):
             query = f"select {listed} from {one} except all select {listed} from {other} order by all"
             for row in con.execute(query).fetchall():
                 yield f"{' | '.join('null' if each is None else str(each) for each in row)} {what}"
 
 
-def _fill(con: duckdb.DuckDBPyConnection, name: str, lines: list[str]) -> None:
+def _fill(con: duckdb.DuckDBPyConnection, name: str, columns: list[str], rows: list[list[str]]) -> None:
     """Insert rows of text into a table."""
-    if not lines:
-        return
-    columns = [each.split()[0] for each in lines[0].split("|")]
-    for line in lines[1:]:
-        cells = [each.strip() for each in line.split("|")]
-        if len(cells) != len(columns):
-            raise ValueError(f"a row of {name} has {len(cells)} values, its first line {len(columns)}")
-        values = ", ".join("null" if cell == "null" else literal(cell) for cell in cells)
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"a row of {name} has {len(row)} values, its first line {len(columns)}")
+        values = ", ".join("null" if cell == "null" else literal(cell) for cell in row)
         con.execute(f"insert into {name} ({', '.join(columns)}) values ({values})")
 
 
@@ -175,3 +168,8 @@ def _types() -> dict[str, dict[str, str]]:
     found = {table.name: {c.name: c.type for c in table.columns} for table in catalogue.released()}
     metas = (*ALWAYS, *COMPARED, *OF_OWN, *REFERENCE)
     return found | {meta.name: {name: kind for name, kind, _ in meta.columns} for meta in metas}
+
+
+def _parts() -> Parts:
+    """Return parts of tables under which every model is made."""
+    return {name: {"": ""} for name in _types()}
