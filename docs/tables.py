@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import (
-    ALWAYS,
-    COMPARED,
-    OF_OWN,
-    REFERENCE,
+    META,
     examples,
     macros,
     not_available,
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Table
     from pipelines.warehouse.contracts import Join
 
-META = (*ALWAYS, *COMPARED, *OF_OWN, *REFERENCE)
 _DICTIONARY = """\
 # Dictionary
 
@@ -81,7 +77,7 @@ def _of_dictionary() -> Iterator[str]:
         yield f"## {meta.name}\n"
         yield f"{meta.description}\n"
         yield f"Key: {', '.join(f'`{column}`' for column in meta.key)}.\n"
-        yield from _table(("column", "type", "meaning"), ((f"`{c}`", kind, says) for c, kind, says in meta.columns))
+        yield from _table(("column", "type", "meaning"), ((f"`{c.name}`", c.type, c.description) for c in meta.columns))
 
 
 def _section(table: Table) -> Iterator[str]:

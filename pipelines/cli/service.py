@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
-    from pipelines.warehouse.own.trying import Tried
+    from pipelines.warehouse.own import Tried
 
 app = Commands()
 files_app = group(app, "land", "Land documents from files, validated like fetched ones.")
@@ -373,7 +373,7 @@ def new(
 
     Exit codes: 0 written; 2 there is one of this name, or it is no name of a table.
     """
-    from pipelines.warehouse.own.trying import new_model
+    from pipelines.warehouse.own import new_model
 
     say([f"Wrote {new_model(settings, name)}: edit it, then `ordermart models check`."])
 
@@ -384,7 +384,7 @@ def check(*, settings: Settings) -> None:
 
     Nothing is published. Exit codes: 0 all are right; 2 invalid settings, or there is no release; 3 some are wrong.
     """
-    from pipelines.warehouse.own.trying import check_models
+    from pipelines.warehouse.own import check_models
 
     _show(check_models(settings), "right")
 
@@ -395,7 +395,7 @@ def run_tests(*, settings: Settings) -> None:
 
     Exit codes: 0 all rows are as expected; 2 invalid settings; 3 some are not.
     """
-    from pipelines.warehouse.own.trying import run_tests as tried
+    from pipelines.warehouse.own import run_tests as tried
 
     _show(tried(settings), "as expected")
 

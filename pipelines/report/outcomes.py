@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pipelines.settings.tables import Sales
     from pipelines.vault.keys import Rotated
     from pipelines.warehouse import BuildResult, Release
-    from pipelines.warehouse.release.postgres import Copy
     from pipelines.warehouse.release.release_diff import Diff
     from pipelines.warehouse.rows.profile import Profile
     from pipelines.warehouse.verify import Verification
@@ -305,7 +304,7 @@ def verification_lines(found: Verification) -> Iterator[str]:
         yield "Run `ordermart build --full` to rebuild every table, and report the difference."
 
 
-def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[Copy]) -> Iterator[str]:
+def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[str]) -> Iterator[str]:
     """Yield the receipt of an erasure."""
     entry, destroyed = done.entry, done.destroyed
     if entry is not None:
@@ -325,7 +324,7 @@ def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[Copy]) -> It
         yield f"STILL HELD  release {release} has the erased orders."
     yield from done.notes
     for copy in copies:
-        yield f"STILL HELD  PostgreSQL {copy.place} has release {copy.release_id}: give `ordermart copy --to …` again."
+        yield f"STILL HELD  PostgreSQL {copy} has an older release: give `ordermart copy --to …` again."
     for backup in backups:
         yield f"STILL HELD  backup {backup} has the encrypted data: remove it."
     yield "Not covered: copies of the data folder or of releases that were made by other means, and new orders."

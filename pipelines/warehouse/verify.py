@@ -32,8 +32,8 @@ from pipelines.warehouse.building.stored_warehouse import remove_database, store
 from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications
+from pipelines.warehouse.own import remade
 from pipelines.warehouse.own.models import read_models
-from pipelines.warehouse.own.trying import remade
 from pipelines.warehouse.release.manifest import DATABASE, Manifest, read_manifest
 from pipelines.warehouse.rows.fresh_rows import as_texts
 from pipelines.warehouse.rows.session import (

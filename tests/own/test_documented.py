@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from pipelines.warehouse.own.trying import check_models, new_model, run_tests
+from pipelines.warehouse.own import check_models, new_model, run_tests
 from tests.own.conftest import SHIPPED, write
 from tests.privacy.conftest import BOB, person
 

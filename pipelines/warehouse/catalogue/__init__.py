@@ -1,6 +1,6 @@
 """Find every table and check: its contract and select, what it reads, and the order in which tables can be built."""
 
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, Example, create_macros, examples, macros, not_available
+from pipelines.warehouse.catalogue.meta_tables import META, Example, create_macros, examples, macros, not_available
 from pipelines.warehouse.catalogue.reads import Reads, reads
 from pipelines.warehouse.catalogue.tables import (
     SCHEMAS,
@@ -21,7 +21,7 @@ from pipelines.warehouse.catalogue.tables import (
 from pipelines.warehouse.contracts import CatalogueError
 
 __all__ = [
-    "ALWAYS",
+    "META",
     "SCHEMAS",
     "SQL",
     "CatalogueError",

@@ -24,8 +24,8 @@ from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
 from pipelines.resources import resource
 from pipelines.warehouse.catalogue.reads import reads
-from pipelines.warehouse.catalogue.tables import SQL, partition_of, released
-from pipelines.warehouse.contracts import CatalogueError
+from pipelines.warehouse.catalogue.tables import SQL, Table, listed, partition_of, released
+from pipelines.warehouse.contracts import CatalogueError, Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -120,18 +120,9 @@ def not_available() -> tuple[NotAvailable, ...]:
     return tuple(NotAvailable(**row) for row in csv.DictReader(lines))
 
 
-@dataclass(frozen=True)
-class MetaTable:
-    """A table of schema meta: what a row is, and its columns by name, type and meaning."""
-
-    name: str
-    description: str
-    key: tuple[str, ...]
-    columns: tuple[tuple[str, str, str], ...]
-
-
-def _meta(name: str, description: str, key: str, *columns: tuple[str, str, str]) -> MetaTable:
-    return MetaTable(name, description, tuple(key.split(", ")), columns)
+def _meta(name: str, description: str, key: str, *columns: tuple[str, str, str]) -> Table:
+    keys = tuple(key.split(", "))
+    return listed(name, description, keys, [Column(each, kind, each not in keys, said) for each, kind, said in columns])
 
 
 _TABLE = ("table_name", "VARCHAR", "The table, such as mart.orders.")
@@ -247,51 +238,45 @@ ABOUT = {
 }
 ALWAYS = (SCHEMAS, TABLES, COLUMNS, EXAMPLES, MACROS, MISSING)
 COMPARED = (RELEASE, CHANGES, CHANGED_AMOUNTS)
-OF_OWN = (MODELS,)
+META = (*ALWAYS, *COMPARED, MODELS)
 
 
-def rows_of(meta: MetaTable, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return the rows of one of ALWAYS; `row_counts` are those of the release's tables."""
-    names = [name for name, _, _ in meta.columns]
-    return [dict(zip(names, row, strict=True)) for row in _GIVEN[meta.name](row_counts)]
+def row_of(meta: Table, *values: Any) -> dict[str, Any]:
+    """Return a row of a table, by the names of its columns."""
+    return dict(zip([column.name for column in meta.columns], values, strict=True))
 
 
-def _tables(row_counts: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
-    for table in sorted(released(), key=lambda table: table.name):
-        grain = " ".join(table.description.split("\n\n")[0].split())
-        partition = partition_of(table) or None
-        yield table.name, grain, table.description, list(table.key), partition, row_counts[table.name]
+def in_tables(table: Table, row_count: int | None, about: str = "") -> dict[str, Any]:
+    """Return the row of meta.tables about a table; `about` starts with its grain, if its description does not."""
+    grain = " ".join((about or table.description).split("\n\n")[0].split())
+    partition = partition_of(table) or None
+    return row_of(TABLES, table.name, grain, table.description, list(table.key), partition, row_count)
 
 
-def _columns(_: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
-    for table in sorted(released(), key=lambda table: table.name):
-        for number, column in enumerate(table.columns, 1):
-            is_key = column.name in table.key
-            yield table.name, number, column.name, column.type, column.nullable, is_key, column.description
+def in_columns(table: Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of meta.columns about a table."""
+    for number, column in enumerate(table.columns, 1):
+        facts = column.name, column.type, column.nullable, column.name in table.key, column.description
+        yield row_of(COLUMNS, table.name, number, *facts)
 
 
-def of_meta_and_ref() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the rows of meta.tables and meta.columns about meta and ref themselves, without counts."""
-    tables, columns = [], []
-    for meta in (*ALWAYS, *COMPARED, *OF_OWN, *REFERENCE):
-        said = (meta.name, meta.description, meta.description, list(meta.key), None, None)
-        tables.append(dict(zip([name for name, _, _ in TABLES.columns], said, strict=True)))
-        for number, (name, kind, meaning) in enumerate(meta.columns, 1):
-            row = (meta.name, number, name, kind, name not in meta.key, name in meta.key, meaning)
-            columns.append(dict(zip([each for each, _, _ in COLUMNS.columns], row, strict=True)))
-    return tables, columns
+def in_examples(number: int, example: Example) -> dict[str, Any]:
+    """Return the row of meta.examples about an example."""
+    return row_of(EXAMPLES, number, example.name, example.question, example.sql, list(example.tables))
 
 
-_GIVEN: dict[str, Callable[[Mapping[str, int]], Iterable[tuple[Any, ...]]]] = {
-    SCHEMAS.name: lambda _: ABOUT.items(),
-    TABLES.name: _tables,
-    COLUMNS.name: _columns,
-    EXAMPLES.name: lambda _: (
-        (number, each.name, each.question, each.sql, list(each.tables)) for number, each in enumerate(examples(), 1)
-    ),
-    MACROS.name: lambda _: ((macro.call, macro.about) for macro in macros()),
-    MISSING.name: lambda _: not_available(),
-}
+def rows_of(meta: Table, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the rows of a table of META that are known before own ones; those of meta and ref are counted later."""
+    described = sorted(released(), key=lambda table: table.name)
+    given: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
+        SCHEMAS.name: lambda: (row_of(SCHEMAS, *each) for each in ABOUT.items()),
+        TABLES.name: lambda: (in_tables(each, row_counts.get(each.name)) for each in (*described, *META, *REFERENCE)),
+        COLUMNS.name: lambda: (row for each in (*described, *META, *REFERENCE) for row in in_columns(each)),
+        EXAMPLES.name: lambda: (in_examples(number, each) for number, each in enumerate(examples(), 1)),
+        MACROS.name: lambda: (row_of(MACROS, macro.call, macro.about) for macro in macros()),
+        MISSING.name: lambda: (row_of(MISSING, *each) for each in not_available()),
+    }
+    return list(given[meta.name]()) if meta.name in given else []
 
 
 STORES = _meta(

@@ -50,9 +50,9 @@ from pipelines.warehouse.catalogue.reads import Reads, keep_reads, reads
 from pipelines.warehouse.contracts import SCOPES, CatalogueError, Contract, contract_of, head_of, joins_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from pipelines.warehouse.contracts import Head, Join
+    from pipelines.warehouse.contracts import Column, Head, Join
 
 
 CREATED, BUSINESS = "created_month", "business_month"
@@ -145,6 +145,14 @@ class Check:
     def depends_on(self) -> tuple[str, ...]:
         """The tables (`schema.name`) that its select reads, sorted."""
         return self.reads.tables
+
+
+def listed(
+    name: str, description: str, key: tuple[str, ...], columns: Iterable[Column], reads: tuple[str, ...] = ()
+) -> Table:
+    """Return a table that no file of sql/ makes, as readers of a release see it."""
+    contract = Contract(description, key, "all", (), None, is_released=True, columns=tuple(columns))
+    return Table(**vars(contract), name=name, sql="", reads=Reads(reads, frozenset(), frozenset()))
 
 
 @functools.cache

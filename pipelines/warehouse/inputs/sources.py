@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue.meta_tables import MetaTable
+    from pipelines.warehouse.catalogue import Table
 
 
 T = TypeVar("T")
@@ -151,9 +151,9 @@ def _bytes(path: Path, where: str) -> bytes:
         raise SettingsError(f"{where} cannot be read: {error.strerror}") from None
 
 
-def _rows(content: bytes, table: MetaTable, where: str) -> list[dict[str, Any]]:
+def _rows(content: bytes, table: Table, where: str) -> list[dict[str, Any]]:
     """Return the rows of a file; columns that it leaves out are null."""
-    columns = {name: kind for name, kind, _ in table.columns}
+    columns = {column.name: column.type for column in table.columns}
     (key,) = table.key
     try:
         lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)

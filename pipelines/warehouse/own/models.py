@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, REFERENCE, Example, example_of
+from pipelines.warehouse.catalogue.meta_tables import META, MODELS, REFERENCE, Example, example_of
 from pipelines.warehouse.catalogue.reads import dicts, functions_of, reads, tree_of, within
 from pipelines.warehouse.catalogue.tables import BUSINESS, check_of, partition_of
 from pipelines.warehouse.contracts import SCOPE_KEYS, CatalogueError, head_of
@@ -272,5 +272,5 @@ def _allowed(sql: str) -> Reads:
 @functools.cache
 def readable() -> frozenset[str]:
     """Return the tables that models may read, besides each other."""
-    own = {table.name for table in catalogue.released() if not table.name.startswith("audit.")}
-    return frozenset(own | {meta.name for meta in (*ALWAYS, *COMPARED, *REFERENCE)})
+    tables = (*catalogue.released(), *META, *REFERENCE)
+    return frozenset(t.name for t in tables if not t.name.startswith("audit.") and t is not MODELS)

@@ -76,14 +76,6 @@ class Copied(NamedTuple):
     rows: int
 
 
-class Copy(msgspec.Struct, frozen=True):
-    """A copy of a release in PostgreSQL: where, which, and of which time; "" while the first one goes there."""
-
-    place: str
-    release_id: str
-    as_of: str
-
-
 def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int], None] | None = None) -> Copied:
     """Bring the current release into the PostgreSQL database of a URL.
 
@@ -105,37 +97,36 @@ def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int
     try:
         with plain_session(settings) as con, psycopg.connect(url, application_name="ordermart copy") as pg:
             place = f"{pg.info.host}:{pg.info.port}/{pg.info.dbname}"
-            if place not in {each.place for each in copies(settings.data_dir)}:
-                _remember(settings.data_dir, Copy(place, "", ""))  # a kill after the commit must not hide it
+            if place not in _copies(settings.data_dir):
+                _remember(settings.data_dir, place, "")  # a kill after the commit must not hide it
             done = _Copying(con, pg, release, manifest).all(place, progress)
     except duckdb.Error as error:
         raise CopyError(f"{release} cannot be read: {str(error).splitlines()[0]}") from None
     except psycopg.Error as error:
         raise CopyError(f"PostgreSQL has the release that it had: {str(error).splitlines()[0]}") from None
-    _remember(settings.data_dir, Copy(place, manifest.id, manifest.as_of))
+    _remember(settings.data_dir, place, manifest.as_of)
     return done
 
 
-def copies(data_dir: Path) -> list[Copy]:
-    """Return which copies there are; if the list cannot be read, one of which nothing is known."""
+def _copies(data_dir: Path) -> dict[str, str]:
+    """Return of which time each copy is, by its place, "" of one that is not known; as copies.json lists them."""
     try:
-        return msgspec.json.decode(_file(data_dir).read_bytes(), type=list[Copy])
+        return msgspec.json.decode(_file(data_dir).read_bytes(), type=dict[str, str])
     except FileNotFoundError:
-        return []
+        return {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return [Copy(f"whatever {_file(data_dir)} named, which cannot be read", "", "")]
+        return {f"whatever {_file(data_dir)} named, which cannot be read": ""}
 
 
-def copies_holding(data_dir: Path, erased_at: dt.datetime | None) -> list[Copy]:
-    """Return the copies of releases from before an erasure."""
+def copies_holding(data_dir: Path, erased_at: dt.datetime | None) -> list[str]:
+    """Return the places of copies of releases from before an erasure."""
     if erased_at is None:
         return []
-    return [each for each in copies(data_dir) if not each.as_of or dt.datetime.fromisoformat(each.as_of) < erased_at]
+    return [place for place, of in _copies(data_dir).items() if not of or dt.datetime.fromisoformat(of) < erased_at]
 
 
-def _remember(data_dir: Path, copy: Copy) -> None:
-    others = [each for each in copies(data_dir) if each.place != copy.place]
-    write_whole(_file(data_dir), msgspec.json.encode([*others, copy]))
+def _remember(data_dir: Path, place: str, of: str) -> None:
+    write_whole(_file(data_dir), msgspec.json.encode(_copies(data_dir) | {place: of}))
 
 
 def _file(data_dir: Path) -> Path:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue.meta_tables import MetaTable
+    from pipelines.warehouse.catalogue import Table
     from pipelines.warehouse.inputs.sources import Reference
     from pipelines.warehouse.own.making import Made
     from pipelines.warehouse.own.models import Models
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     from pipelines.warehouse.rows.fresh_rows import BuildResult
     from pipelines.warehouse.rows.session import Memory
 
-_META = (*meta_tables.ALWAYS, *meta_tables.COMPARED, *meta_tables.OF_OWN)
 # Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.
 _COMPARED_BYTES_OF_WEBHOOKS, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20
 
@@ -213,7 +212,7 @@ def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str) -> s
 
 def _compared(
     con: duckdb.DuckDBPyConnection, release_id: str, as_of: dt.datetime, before: Side | None, after: Side, run: str
-) -> list[tuple[MetaTable, list[dict[str, Any]]]]:
+) -> list[tuple[Table, list[dict[str, Any]]]]:
     """Return the rows of the tables of meta that say what differs from the release before."""
     changes = None
     limit = _COMPARED_BYTES_OF_WEBHOOKS if run == WEBHOOKS else _COMPARED_BYTES
@@ -236,13 +235,13 @@ def _parts(con: duckdb.DuckDBPyConnection, reference: Reference, release_id: str
     for name, month, commit in con.execute(months).fetchall():
         parts.setdefault(name, {})[month] = commit
     parts |= {meta.name: {"": reference.digest} for meta in meta_tables.REFERENCE}
-    return parts | {meta.name: {"": release_id} for meta in _META}
+    return parts | {meta.name: {"": release_id} for meta in meta_tables.META}
 
 
 def _describe(
     draft: Path,
     rows: Mapping[str, int],
-    about: list[tuple[MetaTable, list[dict[str, Any]]]],
+    about: list[tuple[Table, list[dict[str, Any]]]],
     reference: Reference,
     files: list[File],
 ) -> list[str]:
@@ -251,13 +250,13 @@ def _describe(
         released.execute("begin")  # one write to disk instead of hundreds
         meta_tables.create_macros(released)
         released.execute("create schema meta")
-        for meta in meta_tables.ALWAYS:
+        for meta in meta_tables.META:
             create_table(released, meta, meta_tables.rows_of(meta, rows))
         released.execute("create view main.start_here as from meta.schemas")
-        meanings = ((name, meaning) for name, _, meaning in meta_tables.SCHEMAS.columns)
+        meanings = ((column.name, column.description) for column in meta_tables.SCHEMAS.columns)
         comment(released, "view main.start_here", meta_tables.SCHEMAS.description, meanings)
         for meta, facts in about:
-            create_table(released, meta, facts)
+            add_rows(released, meta, facts)
         of_reference, notes = write_reference(released, draft, reference)
         released.execute("commit")
     files += of_reference
@@ -270,7 +269,7 @@ def _add_own(
     models: Models,
     parts: Parts,
     previous: Side | None,
-    about: list[tuple[MetaTable, list[dict[str, Any]]]],
+    about: list[tuple[Table, list[dict[str, Any]]]],
     files: list[File],
 ) -> Made:
     """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""
@@ -278,23 +277,19 @@ def _add_own(
     with duckdb.connect(str(draft / DATABASE)) as released:
         before = previous.folder if previous else None
         files += write_own(released, settings, made, draft, before, previous.files if previous else ())
-        facts = of_own(made, models, len(meta_tables.examples()))
+        facts = of_own(made, models)
         if previous and about[0][1][0]["previous_release_id"]:
             after = previous._replace(folder=draft, files=files, own=made.tables)
             own = {each.name: each.table() for each in (*previous.own, *made.tables)}
             changes = compare(released, previous, after, own.values())
             facts |= {meta_tables.CHANGES.name: changes.rows, meta_tables.CHANGED_AMOUNTS.name: changes.amounts}
         released.execute("begin")
-        for meta in meta_tables.OF_OWN:
-            create_table(released, meta, [])
-        names = (meta_tables.TABLES.name, meta_tables.COLUMNS.name)
-        described_too = dict(zip(names, meta_tables.of_meta_and_ref(), strict=True))
-        for meta in _META:
-            add_rows(released, meta, facts.get(meta.name, []) + described_too.get(meta.name, []))
+        for meta in meta_tables.META:
+            add_rows(released, meta, facts.get(meta.name, []))
         for (name,) in released.execute("select table_name from meta.tables where row_count is null").fetchall():
             count = f"select count(*) from {name}"
             released.execute(f"update meta.tables set row_count = ({count}) where table_name = '{name}'")
-        files += [write_file(released, draft, meta.name) for meta in _META]
+        files += [write_file(released, draft, meta.name) for meta in meta_tables.META]
         released.execute("commit")
     return made
 

@@ -22,7 +22,20 @@ import pyarrow as pa
 
 from pipelines.literals import literal
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.meta_tables import COLUMNS, EXAMPLES, FILES, MODELS, TABLES, UNMATCHED, create_macros
+from pipelines.warehouse.catalogue.meta_tables import (
+    COLUMNS,
+    EXAMPLES,
+    FILES,
+    MODELS,
+    TABLES,
+    UNMATCHED,
+    create_macros,
+    examples,
+    in_columns,
+    in_examples,
+    in_tables,
+    row_of,
+)
 from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in_business_month, month_of, partition_of
 from pipelines.warehouse.contracts import ARROW_TYPES
 from pipelines.warehouse.own.making import state_file
@@ -35,7 +48,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue.meta_tables import MetaTable
     from pipelines.warehouse.catalogue.tables import Table
     from pipelines.warehouse.inputs.sources import Reference
     from pipelines.warehouse.own.making import Made
@@ -148,24 +160,23 @@ def _named(release: Path, file: File, folder: Path) -> File:
     return msgspec.structs.replace(file, path=str(target.relative_to(release)))
 
 
-def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable, rows: list[dict[str, Any]]) -> File:
+def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: Table, rows: list[dict[str, Any]]) -> File:
     """Create one table of schema meta or ref with these rows, and its Parquet; return the file."""
     create_table(con, meta, rows)
     return write_file(con, release, meta.name)
 
 
-def create_table(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[str, Any]]) -> None:
+def create_table(con: duckdb.DuckDBPyConnection, meta: Table, rows: list[dict[str, Any]]) -> None:
     """Create one table with these rows."""
-    columns = ", ".join(f"{name} {kind}" for name, kind, _ in meta.columns)
-    con.execute(f"create table {meta.name} ({columns})")
+    con.execute(f"create table {meta.name} ({', '.join(f'{c.name} {c.type}' for c in meta.columns)})")
     add_rows(con, meta, rows)
-    comment(con, meta.name, meta.description, ((name, meaning) for name, _, meaning in meta.columns))
+    comment(con, meta.name, meta.description, ((c.name, c.description) for c in meta.columns))
 
 
-def add_rows(con: duckdb.DuckDBPyConnection, meta: MetaTable, rows: list[dict[str, Any]]) -> None:
+def add_rows(con: duckdb.DuckDBPyConnection, table: Table, rows: list[dict[str, Any]]) -> None:
     """Add rows to a table."""
-    schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind, _ in meta.columns])
-    con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(meta.name)
+    schema = pa.schema([(column.name, ARROW_TYPES[column.type]) for column in table.columns])
+    con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(table.name)
 
 
 def write_file(con: duckdb.DuckDBPyConnection, release: Path, name: str, **facts: str) -> File:
@@ -207,7 +218,7 @@ def write_reference(
     return [*files, write_table(con, release, UNMATCHED, unmatched)], notes
 
 
-def _unmatched(con: duckdb.DuckDBPyConnection, table: MetaTable) -> list[dict[str, Any]]:
+def _unmatched(con: duckdb.DuckDBPyConnection, table: Table) -> list[dict[str, Any]]:
     (key,) = table.key
     ids = f"select distinct {key} from ({_IDS[table.name]}) where {key} is not null"
     found = con.execute(f"""
@@ -255,32 +266,21 @@ def write_own(
     return files
 
 
-def of_own(made: Made, models: Models, examples: int) -> Facts:
-    """Return the rows of tables of meta that are about own tables; `examples` are there already."""
-    facts: Facts = {meta.name: [] for meta in (TABLES, COLUMNS, EXAMPLES, MODELS)}
-    for table in made.tables:
-        grain = " ".join(table.about.split("\n\n")[0].split())
-        row: tuple[Any, ...] = (table.name, grain, table.description, list(table.key), None, table.rows)
-        facts[TABLES.name].append(_row(TABLES, row))
-        for number, column in enumerate(table.columns, 1):
-            place = (table.name, number, column.name, column.type)
-            said: tuple[Any, ...] = (*place, column.nullable, column.name in table.key, column.description)
-            facts[COLUMNS.name].append(_row(COLUMNS, said))
-    for number, example in enumerate(models.examples, examples + 1):
-        row = (number, example.name, example.question, example.sql, list(example.tables))
-        facts[EXAMPLES.name].append(_row(EXAMPLES, row))
-    names = {each.name: each for each in made.tables}
+def of_own(made: Made, models: Models) -> Facts:
+    """Return the rows of tables of meta that are about own tables."""
+    facts: Facts = {
+        TABLES.name: [in_tables(own.table(), own.rows, own.about) for own in made.tables],
+        COLUMNS.name: [row for own in made.tables for row in in_columns(own.table())],
+        EXAMPLES.name: [in_examples(number, each) for number, each in enumerate(models.examples, len(examples()) + 1)],
+        MODELS.name: [],
+    }
+    names = {own.name: own for own in made.tables}
     for name in sorted(names.keys() | made.wrong.keys()):
-        found = names.get(name)
-        warnings = [f"{check}: {count}" for check, count in sorted(found.warnings.items())] if found else []
-        made_at = dt.datetime.fromisoformat(found.made_at) if found else None
-        said = (name, made_at, made.wrong.get(name), warnings)
-        facts[MODELS.name].append(_row(MODELS, said))
+        own = names.get(name)
+        warnings = [f"{check}: {count}" for check, count in sorted(own.warnings.items())] if own else []
+        made_at = dt.datetime.fromisoformat(own.made_at) if own else None
+        facts[MODELS.name].append(row_of(MODELS, name, made_at, made.wrong.get(name), warnings))
     return facts
-
-
-def _row(meta: MetaTable, values: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip([name for name, _, _ in meta.columns], values, strict=True))
 
 
 class SampleError(Exception):
