@@ -43,7 +43,7 @@ from pipelines.inventory import (
     write_noted,
 )
 from pipelines.landing.data_folder import FORMATS, notes_of
-from pipelines.landing.raw_files import Manifest, Merged, is_merged, loads_of, names, pair, write_manifest
+from pipelines.landing.raw_folder import Manifest, Merged, is_merged, loads_of, names, pair, write_manifest
 from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.notify import last_backup

@@ -12,7 +12,7 @@ import msgspec
 
 from pipelines.inbox.store import INT64
 from pipelines.landing import Refusal
-from pipelines.landing.raw_files import read_rows
+from pipelines.landing.raw_folder import read_rows
 from pipelines.partner import Failed, RunStopped
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.vault import Answer

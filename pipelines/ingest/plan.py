@@ -24,7 +24,7 @@ from pipelines.inbox.planner import (
 )
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
-from pipelines.landing.raw_files import read_rows
+from pipelines.landing.raw_folder import read_rows
 from pipelines.settings import SettingsError
 from pipelines.warehouse.building.stored_warehouse import histories, known_orders, never_found
 

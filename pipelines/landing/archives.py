@@ -22,7 +22,7 @@ from pipelines.landing.data_folder import note_formats
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError, instant
 from pipelines.landing.load import Load
-from pipelines.landing.raw_files import LandingError, raw_files, read_rows
+from pipelines.landing.raw_folder import LandingError, raw_files, read_rows
 from pipelines.partner.pointer import PointerError, parse, raw_at
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from pipelines.inventory import FORMAT, adopt_files, is_noted, read_inventory, write_noted
-from pipelines.landing.raw_files import LandingError
+from pipelines.landing.raw_folder import LandingError
 from pipelines.partner.answers import Counted
 from pipelines.settings import SettingsError
 

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import msgspec
 
-from pipelines.landing.raw_files import LandingError
+from pipelines.landing.raw_folder import LandingError
 from pipelines.partner.pointer import is_json, parse
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder
-from pipelines.landing.raw_files import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pipelines.clock import utc_now
 from pipelines.inventory import note_files
 from pipelines.landing.exact import EXACT, InvalidDocumentError
 from pipelines.landing.index import Clock, Index, Seen, load_id_at, rank
-from pipelines.landing.raw_files import LandingError, Lock, pair, raw_files, sweep
+from pipelines.landing.raw_folder import LandingError, Lock, pair, raw_files, sweep
 from pipelines.landing.raw_rows import (
     FAILED,
     OBSERVATIONS,

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.inventory import note_files
-from pipelines.landing.raw_files import (
+from pipelines.landing.raw_folder import (
     Lock,
     Manifest,
     Merged,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Collection, Iterator
 
-    from pipelines.landing.raw_files import RawFile
+    from pipelines.landing.raw_folder import RawFile
 
 
 _MOST_BYTES = 64 * 2**20  # of a pair that holds more than a day: an erasure writes the pairs of an order again

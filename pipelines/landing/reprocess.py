@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pipelines.landing.exact import InvalidDocumentError, parsed, plain, shown
 from pipelines.landing.index import rank
 from pipelines.landing.load import Load
-from pipelines.landing.raw_files import naming_damage, raw_files
+from pipelines.landing.raw_folder import naming_damage, raw_files
 from pipelines.landing.raw_rows import ValidatedDocument, digest
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, SUMS, Field, ObjectField, Shape
 from pipelines.landing.unknown_fields import Sorted, attributes, pointer_order, trie, within

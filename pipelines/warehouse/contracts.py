@@ -34,8 +34,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from pipelines.landing.charges import read_sql
 from pipelines.literals import literals
 from pipelines.resources import resource
@@ -55,24 +53,6 @@ SCOPE_KEYS: dict[str, str] = {
 SCOPES = (*SCOPE_KEYS, "check", "all")
 """What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, customers,
 menus, stores, business days, loads, checks), or all of them."""
-
-ARROW_TYPES: dict[str, pa.DataType] = {
-    "BIGINT": pa.int64(),
-    "VARCHAR": pa.string(),
-    "DECIMAL(18,4)": pa.decimal128(18, 4),
-    "DECIMAL(38,4)": pa.decimal128(38, 4),
-    "DECIMAL(38,8)": pa.decimal128(38, 8),
-    "DECIMAL(38,0)": pa.decimal128(38, 0),
-    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", tz="UTC"),
-    "TIMESTAMP": pa.timestamp("us"),
-    "DATE": pa.date32(),
-    "BOOLEAN": pa.bool_(),
-    "DOUBLE": pa.float64(),
-    "BIGINT[]": pa.list_(pa.int64()),
-    "DECIMAL(38,4)[]": pa.list_(pa.decimal128(38, 4)),
-    "VARCHAR[]": pa.list_(pa.string()),
-}
-"""The Arrow type of each type of DuckDB that a column may have; an ENUM is a text."""
 
 
 class CatalogueError(Exception):

@@ -21,7 +21,7 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.landing import LandingError, raw_files
-from pipelines.landing.raw_files import check_raw
+from pipelines.landing.raw_folder import check_raw
 from pipelines.literals import literal, literals
 from pipelines.record import current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS

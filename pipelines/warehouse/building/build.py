@@ -25,7 +25,7 @@ import duckdb
 from pipelines.durable import naming_a_full_disk, sync
 from pipelines.engines import engine_of
 from pipelines.landing import guard_source, raw_files
-from pipelines.landing.raw_files import check_files, check_raw
+from pipelines.landing.raw_folder import check_files, check_raw
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, storage

@@ -53,7 +53,6 @@ from pipelines.ledger.closed_days import CLOSED_ORDERS, RESTATEMENTS
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS, Kind
 from pipelines.settlements import CREDITS, LINES
 from pipelines.warehouse.catalogue.generated_selects import HELD, held_fields
-from pipelines.warehouse.contracts import ARROW_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,6 +60,23 @@ if TYPE_CHECKING:
     import duckdb
 
 
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
+    "VARCHAR": pa.string(),
+    "DECIMAL(18,4)": pa.decimal128(18, 4),
+    "DECIMAL(38,4)": pa.decimal128(38, 4),
+    "DECIMAL(38,8)": pa.decimal128(38, 8),
+    "DECIMAL(38,0)": pa.decimal128(38, 0),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMP": pa.timestamp("us"),
+    "DATE": pa.date32(),
+    "BOOLEAN": pa.bool_(),
+    "DOUBLE": pa.float64(),
+    "BIGINT[]": pa.list_(pa.int64()),
+    "DECIMAL(38,4)[]": pa.list_(pa.decimal128(38, 4)),
+    "VARCHAR[]": pa.list_(pa.string()),
+}
+"""The Arrow type of each type of DuckDB that a column may have; an ENUM is a text."""
 # Times stay text: sql/ casts them, and a cast that fails says so, which from_json does not.
 _TYPES = {"integer": "BIGINT", "text": "VARCHAR", "time": "VARCHAR", "money": "DECIMAL(18,4)"}
 INSTANT = "TIMESTAMP WITH TIME ZONE"

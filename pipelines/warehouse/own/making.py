@@ -21,7 +21,6 @@ import duckdb
 import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.landing.data_folder import erasures_state
 from pipelines.literals import literal, literals
 from pipelines.record import current_release
 from pipelines.resources import resource
@@ -89,17 +88,24 @@ def state_file(data_dir: Path) -> Path:
 
 
 def make_own(
-    settings: Settings, models: Models, release: Path, parts: Parts, *, trial: Path | None = None, whole: bool = True
+    settings: Settings,
+    models: Models,
+    release: Path,
+    parts: Parts,
+    erased: str = "",
+    *,
+    trial: Path | None = None,
+    whole: bool = True,
 ) -> Made:
     """Make every model that is not as its inputs; `release` is the file of a draft, `parts` lists its content.
 
+    `erased` is the state of erasures: rows from before another one go, unless they lead to nobody.
     `trial` is another file than the data folder's to keep rows in; unless `whole`, all are made of the last three days.
     """
     file = trial or state_file(settings.data_dir)
     if not models.digest or (models.missing and not file.exists()):
         file.unlink(missing_ok=True)
         return Made()
-    erased = "" if trial else erasures_state(settings.data_dir)
     names = {model.name for model in models.models}
     records, lost = _kept(file, None if models.missing else {*models.wrong, *names}, erased)
     wrong = dict(models.wrong)

@@ -18,6 +18,7 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, naming_a_full_disk, open_to_readers, sync
+from pipelines.landing.data_folder import erasures_state
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
@@ -273,7 +274,7 @@ def _add_own(
     files: list[File],
 ) -> Made:
     """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""
-    made = make_own(settings, models, draft / DATABASE, parts)
+    made = make_own(settings, models, draft / DATABASE, parts, erasures_state(settings.data_dir))
     with duckdb.connect(str(draft / DATABASE)) as released:
         before = previous.folder if previous else None
         files += write_own(released, settings, made, draft, before, previous.files if previous else ())

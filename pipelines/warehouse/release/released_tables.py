@@ -37,7 +37,7 @@ from pipelines.warehouse.catalogue.meta_tables import (
     row_of,
 )
 from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in_business_month, month_of, partition_of
-from pipelines.warehouse.contracts import ARROW_TYPES
+from pipelines.warehouse.inputs.relations import ARROW_TYPES
 from pipelines.warehouse.own.making import state_file
 from pipelines.warehouse.release.manifest import DATABASE, File, described
 from pipelines.warehouse.rows.views import between

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import contract_check, key_check
-from pipelines.warehouse.contracts import ARROW_TYPES
 from pipelines.warehouse.evidence import GATHERED
+from pipelines.warehouse.inputs.relations import ARROW_TYPES
 from pipelines.warehouse.rows.profile import measured
 from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
 from pipelines.warehouse.storage import count_of
