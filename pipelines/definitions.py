@@ -41,7 +41,7 @@ def wiring(settings: Settings) -> dg.Definitions:
     status = dg.DefaultScheduleStatus.RUNNING if schedule.is_on else dg.DefaultScheduleStatus.STOPPED
     return dg.Definitions(
         assets=assets,
-        asset_checks=[table_checks()],
+        asset_checks=[table_checks(settings)],
         jobs=list(jobs.values()),
         sensors=sensors(settings, jobs),
         schedules=[

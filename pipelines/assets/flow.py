@@ -22,7 +22,18 @@ from pipelines.inbox.deliveries import span
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
-from pipelines.record import FETCHING, KINDS_OF_RUNS, NIGHT, WEBHOOKS, Run, RunKind, Step, new_run, runs
+from pipelines.record import (
+    FETCHING,
+    KINDS_OF_RUNS,
+    NIGHT,
+    WEBHOOKS,
+    Run,
+    RunKind,
+    Step,
+    current_release,
+    new_run,
+    runs,
+)
 from pipelines.report.page.morning import PAGE
 from pipelines.report.status import next_tick
 from pipelines.report.text import sentence_of
@@ -33,14 +44,15 @@ from pipelines.warehouse import BuildBlocked, CheckResult, Table, tables
 from pipelines.warehouse.building.stored_warehouse import stored_results
 from pipelines.warehouse.inputs.relations import LANDED_KINDS
 from pipelines.warehouse.own.models import Model, read_models
-from pipelines.warehouse.release.manifest import deferred_until
+from pipelines.warehouse.release.manifest import deferred_until, read_manifest
 
-WARNINGS = "warnings"
+WARNINGS, MADE = "warnings", "is_made"
 
 
-def table_checks() -> dg.AssetChecksDefinition:
+def table_checks(settings: Settings) -> dg.AssetChecksDefinition:
     """Return the declaration of all checks; executed by itself, it reports the findings of the last build."""
     specs = [spec for table in tables() for spec in _specs(table)]
+    specs += [spec for model in read_models(settings).models for spec in _specs_of_own(model)]
 
     @dg.multi_asset_check(
         name="table_checks",
@@ -49,7 +61,8 @@ def table_checks() -> dg.AssetChecksDefinition:
         description="Reports again what the last build found; a run that builds reports it by itself.",
     )
     def table_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        for each in evaluations(stored_results(context.resources.settings)):
+        now = context.resources.settings
+        for each in evaluations([*stored_results(now), *_results_of_own(now)]):
             yield dg.AssetCheckResult(
                 asset_key=each.asset_key,
                 check_name=each.check_name,
@@ -100,6 +113,28 @@ def _specs(table: Table) -> Iterator[dg.AssetCheckSpec]:
     if warnings:
         claims = "\n".join(f"- {_name(check.name)}: {check.claim}" for check in warnings)
         yield dg.AssetCheckSpec(WARNINGS, asset=key, description=claims)
+
+
+def _specs_of_own(model: Model) -> Iterator[dg.AssetCheckSpec]:
+    key = key_of(model.name)
+    yield dg.AssetCheckSpec(MADE, asset=key, description="Its rows are as its head and its blocking checks say.")
+    if claims := [f"- {_name(each.name)}: {each.claim}" for each in model.checks if each.severity == "warning"]:
+        yield dg.AssetCheckSpec(WARNINGS, asset=key, description="\n".join(claims))
+
+
+def _results_of_own(settings: Settings) -> Iterator[CheckResult]:
+    """Yield what the current release says of the user's own tables."""
+    release = current_release(settings.data_dir / "published")
+    manifest = read_manifest(release) if release else None
+    known = {table.name: table for table in manifest.own} if manifest else {}
+    for model in read_models(settings).models:
+        table = known.get(model.name)
+        is_wrong = table is None or bool(table.problem)
+        yield CheckResult(f"{model.name}__{MADE}", model.name, "blocking", int(is_wrong))
+        for check in model.checks:
+            if check.severity == "warning":
+                found = table.warnings.get(check.name, 0) if table else 0
+                yield CheckResult(check.name, model.name, "warning", found)
 
 
 def _name(check: str) -> str:
@@ -202,6 +237,8 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
         with failing_by_sentence():
             published = way.do("publish")
             _log(context, published)
+            if way.run.is_new:
+                yield from evaluations(_results_of_own(way.settings))
             for name in models.keys() & way.run.rows.keys():
                 yield dg.MaterializeResult(asset_key=key_of(name), metadata={"dagster/row_count": way.run.rows[name]})
             page = way.settings.data_dir / "published" / PAGE
