@@ -12,6 +12,7 @@ from pipelines.report.text import wrapped
 from pipelines.settlements import table_of
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -125,6 +126,59 @@ def _open(items: list[Record]) -> Iterator[str]:
             f"{each['platform']}, {each['state']}: {each['order_count']:,} of "
             f"{money(each['ordered'], each['currency'])} {each['currency']}; open {amount}"
         )
+
+
+_FLOW = """
+    with ordered as (
+        select platform, currency, sum(ordered_amount) as ordered, sum(settled_amount) as settled
+        from mart.order_settlements group by platform, currency
+    ), stated as (
+        select platform, currency, sum(net_amount) as net from mart.settlement_statements group by platform, currency
+    ), paid as (select platform, currency, sum(bank_amount) as paid from mart.payouts group by platform, currency)
+    select * from ordered full join stated using (platform, currency) full join paid using (platform, currency)
+    order by platform, currency
+"""
+_NOT_DUE = "not due yet"
+_AGED = f"""
+    select kind, platform, currency, count(*) as number, count(*) filter (age <= 14) as fresh,
+        count(*) filter (age between 15 and 30) as older, count(*) filter (age > 30) as oldest, sum(amount) as amount
+    from (
+        select break_kind::varchar as kind, platform, currency, amount, date_diff('day', since_date, ?) as age
+        from audit.settlement_breaks where state <> 'accepted'
+        union all
+        select '{_NOT_DUE}', platform, currency, open_amount, date_diff('day', business_date, ?)
+        from mart.order_settlements where settlement_state = 'open' and not is_due
+    ) group by kind, platform, currency order by kind = '{_NOT_DUE}', number desc, kind, platform, currency
+"""
+_RATES = """
+    select platform, store_id, stores.name, from_date, before, rate from (
+        select *, lag(rate) over (partition by platform, store_id, currency order by from_date) as before
+        from mart.settlement_rates where is_in_force
+    ) left join core.stores as stores using (store_id)
+    where before <> rate order by from_date desc, platform, store_id
+"""
+_OVERDUE = """
+    select platform, payout_ref, last_line_date, stated_amount, currency from mart.payouts
+    where payout_state = 'not_at_bank' and is_due order by last_line_date, platform, payout_ref
+"""
+
+
+def settled_facts(release: Released, day: dt.date) -> dict[str, Any]:
+    """Return for a page the way from orders to the bank, what is open, rates that changed and payouts overdue.
+
+    Ages are those on that day. Nothing if the release has no statement.
+    """
+    has_tables = "select 1 from duckdb_tables() where schema_name = 'mart' and table_name = 'settlement_rates'"
+    if not release.con.execute(has_tables).fetchone() or not (flow := records(release.con, _FLOW)):
+        return {}
+    items = records(release.con, _AGED, [day, day])
+    return {
+        "flow": flow,
+        "open": items,
+        "break_count": sum(each["number"] for each in items if each["kind"] != _NOT_DUE),
+        "rates": records(release.con, _RATES),
+        "overdue": records(release.con, _OVERDUE),
+    }
 
 
 def explain_payout(settings: Settings, payout_ref: str) -> list[str]:

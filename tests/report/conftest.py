@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import os
 import re
+import shutil
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ import pytest
 
 from pipelines.finance.restating import build_and_record
 from pipelines.landing import Asked, land_files
+from pipelines.sandbox.story import MAPPING, SETTLED
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish
@@ -205,6 +207,33 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     made.land("stores", STORES)
     made.land("orders", [order(11, status="preparing", tip=0, total_price=27.5)], SEEN - dt.timedelta(hours=9))
     made.land("orders", everything())
+    made.publish()
+    return made
+
+
+# Of store 3: settled, a cent too little, settled twice; order 11 never; the second payout is not at the bank.
+STATEMENT = """payout,shop,order,date,currency,total,commission,net
+PO-000001,3,12,2026-11-01,USD,27.50,4.13,23.37
+PO-000001,3,13,2026-11-01,USD,27.50,4.13,23.37
+PO-000001,3,14,2026-11-01,USD,28.00,4.20,23.80
+PO-000002,3,14,2026-11-09,USD,28.00,4.20,23.80
+"""
+
+
+@pytest.fixture(scope="session")
+def settled_world(world: World, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Publish the world with statements of a platform, and the bank's file."""
+    folder = tmp_path_factory.mktemp("settled") / "world"
+    shutil.copytree(world.folder, folder, symlinks=True)
+    made = World.at(folder)
+    (folder / "web.toml").write_text("due_days = 5\n" + MAPPING.replace(SETTLED, "web"), encoding="utf-8")
+    (folder / "statement.csv").write_text(STATEMENT, encoding="utf-8")
+    bank = "Booking date,Amount,Remittance\n2026-11-08,70.54,PO-000001\n2026-11-20,1.00,x\n"
+    (folder / "bank.csv").write_text(bank, encoding="utf-8")
+    for words in (["statement.csv"], ["--bank", "bank.csv"]):
+        *options, name = words
+        done = made.command("settlements", "import", *options, str(folder / name), "--map", str(folder / "web.toml"))
+        assert done.returncode == 0, done.stderr
     made.publish()
     return made
 

@@ -126,6 +126,37 @@ def test_the_first_figures_are_those_of_complete_days(tmp_path: Path) -> None:
     assert [row[0] for row in days[1:]] == ["Sat 31 Oct", "Sat 24 Oct", "7 days to 31 Oct", "7 days to 24 Oct"]
 
 
+@pytest.mark.slow
+def test_settlements_are_shown_from_orders_to_the_bank(written: Callable[..., str], settled_world: World) -> None:
+    """By platform and currency, what is open by kind and age, payouts overdue; no section where no statement is."""
+    assert 'settlements"' not in written()
+    assert write_morning_page(settled_world.settings, GOOD, NOW + dt.timedelta(days=20)) == ""
+    text = (settled_world.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
+    assert (offences(text), 'href="#settlements"' in text, len(text) < MOST_BYTES) == ([], True, True)
+    assert "settlements are open" in said(text)
+    tables = {table[0][0]: table[1:] for table in Page(text).tables if table[0][-1:] == ["currency"]}
+    flow = {row[-1]: row[1:-1] for row in Page(text).tables[place_of(text, "net of costs")][1:]}
+    ((ordered, eur),) = settled_world.all(
+        "select sum(total_price) filter (currency = 'USD'), sum(total_price) filter (currency = 'EUR') "
+        "from mart.orders where platform = 'web' and sale_class = 'counted'"
+    )
+    assert flow == {
+        "USD": [money(ordered, "USD"), "83.00", "94.34", "70.54"],
+        "EUR": [money(eur, "EUR"), "0.00", "–", "–"],
+    }
+    kinds = {(row[0], row[-1]): row[2:-1] for row in tables["what is open"]}
+    assert kinds["amount differs", "USD"] == ["1", "0", "1", "0", "0.01"]
+    assert kinds["settled twice", "USD"] == ["1", "1", "0", "0", "28.00"]
+    assert kinds["not at bank", "USD"] == ["1", "1", "0", "0", "23.80"]
+    assert sum(int(row[0]) for (kind, _), row in kinds.items() if kind == "never settled") == 5
+    assert tables["payout"] == [["PO-000002", "web", "2026-11-09", "23.80", "USD"]]
+
+
+def place_of(text: str, column: str) -> int:
+    """Return the place of the table that has such a column."""
+    return next(place for place, table in enumerate(Page(text).tables) if column in table[0])
+
+
 def test_a_failed_run_says_so_and_keeps_the_figures(written: Callable[..., str]) -> None:
     """The page of a failed run has its errors, the command to find the cause, and the last release's figures."""
     figures = Page(written()).tables[-3:]

@@ -39,10 +39,10 @@ LOOKS = [
 
 
 @pytest.fixture(scope="module")
-def pages(world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the files of a morning page with thirty nights, and of a reconciliation."""
+def pages(settled_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the files of a morning page with thirty nights and statements, and of a reconciliation."""
     folder = tmp_path_factory.mktemp("pages")
-    shutil.copytree(world.folder, folder / "world", symlinks=True)
+    shutil.copytree(settled_world.folder, folder / "world", symlinks=True)
     copy = World.at(folder / "world")
     for day in range(29, 0, -1):
         at = NOW - dt.timedelta(days=day)

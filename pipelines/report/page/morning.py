@@ -19,6 +19,7 @@ from pipelines.finance.released import FinanceError, released
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
 from pipelines.report.page import render
 from pipelines.report.page.facts import largest_breaks, reconciled_facts, released_facts
+from pipelines.report.settlements import settled_facts
 from pipelines.report.status import status
 from pipelines.report.text import counted
 
@@ -67,13 +68,15 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
     file = settings.data_dir / "published" / PAGE
     release = current_release(settings.data_dir / "published")
     state = status(settings, now)
-    books, unread, facts = None, "There is no release yet.", {}
+    books, unread, facts = None, "There is no release yet.", dict[str, Any](settled={})
     if release is not None:
         try:
             with released(settings) as opened:
                 reconciled = reconciliation(opened, Selection())
-                books = _books(reconciled)
-                facts, unread = released_facts(opened) | reconciled_facts(reconciled, _BREAKS, _ROWS), ""
+                settled = settled_facts(opened, now.date())
+                books = _books(reconciled, settled.get("break_count", 0))
+                facts = released_facts(opened) | reconciled_facts(reconciled, _BREAKS, _ROWS) | {"settled": settled}
+                unread = ""
         except (duckdb.Error, FinanceError) as error:
             unread = f"The release cannot be read: {type(error).__name__}. See `ordermart doctor`."
     last_night = next((each for each in reversed(runs) if each.kind == NIGHT), None)
@@ -97,10 +100,10 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
         written.chmod(_READABLE)  # as releases are; what else a run writes is its owner's alone
 
 
-def _books(reconciled: Reconciliation) -> Books:
+def _books(reconciled: Reconciliation, settlements: int) -> Books:
     largest = largest_breaks(reconciled, 1)
     first = largest[0]["order_id"] if largest else None
-    return Books(reconciled.variances(), reconciled.indeterminate_count(), first)
+    return Books(reconciled.variances(), reconciled.indeterminate_count(), first, settlements)
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -164,6 +167,7 @@ class Books:
     variances: Mapping[str, int]
     indeterminate: int = 0
     largest_break: int | None = None
+    settlements: int = 0  # open breaks of statements and payouts
 
 
 def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headline:
@@ -189,6 +193,7 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
                 "changes to closed days aren't posted",
             ),
             (books.variances.get("control total variance", 0), "control total differs", "control totals differ"),
+            (books.settlements, "settlement is open", "settlements are open"),
             (rejected, "document is rejected or failed", "documents are rejected or failed"),
             (books.indeterminate, "order can't be tested", "orders can't be tested"),
         )
@@ -232,6 +237,9 @@ def _next(books: Books, rejected: int, dead: int) -> Iterator[str]:
     elif books.variances.get("unposted restatement"):
         yield "ordermart restatements list"
         yield "to see what changed on closed days"
+    elif books.settlements:
+        yield "ordermart settlements list"
+        yield "to see what platforms did not settle or pay"
     elif dead:
         yield "ordermart retry"
         yield f"to request the {counted(dead, 'id', 'ids')} of the dead-letter queue again"
