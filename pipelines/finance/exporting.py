@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pipelines.finance.accounts import Accounts
     from pipelines.finance.journal import Place
     from pipelines.finance.periods import Period
+    from pipelines.finance.released import Released
     from pipelines.ledger import Ledger
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
@@ -59,6 +60,19 @@ EXPORTED = pa.schema(
 _SHOWN = 3
 _REVERSAL, _CHANGE = "-reversal", "-change"
 _PERIODS = ("posted_period", "reversed_period")
+_NUMBERS = """
+    select distinct number from exported inner join mart.orders as orders on order_id = $order_id
+    where exported.currency = orders.currency and (
+        contains(memo, ' of order ' || order_id || ',')
+        or contains(number, '-sales-') and sale_class = 'counted'
+            and exported.business_date = orders.business_date and exported.store_id is not distinct from orders.store_id
+        or contains(number, '-settlement-') and (source, exported.business_date) in (
+            select (entry_no, line_date) from mart.settlement_lines
+            where $order_id = order_id
+                or match_id in (select match_id from mart.order_settlements where order_id = $order_id)
+        )
+    ) order by number
+"""
 
 
 @dataclass(frozen=True)
@@ -139,6 +153,13 @@ def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
         held = {period_holding(settings, one.day).name or "" for one in found.settled.values()}
         waiting += sorted(held - {*waiting}) if not name else []
     return [Done(made[each]) for each in sorted(made)]
+
+
+def numbers_of(release: Released, order_id: int) -> list[str]:
+    """Return the numbers of the exported entries that an order is in: sales, restatements, statements."""
+    tables = [release.ledger.rows(entry) for entry in release.ledger.entries(ACT)]
+    release.con.register("exported", pa.concat_tables(tables) if tables else EXPORTED.empty_table())
+    return [number for (number,) in release.con.execute(_NUMBERS, {"order_id": order_id}).fetchall()]
 
 
 def places(texts: Iterable[str]) -> list[Place]:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.exporting import numbers_of
 from pipelines.finance.released import NOT_STATED, measured, money, records, released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
@@ -195,6 +196,8 @@ def explain_order(settings: Settings, order_id: int, limits: ReadLimits | None =
         lines = receipt(release.con, order_id)
         if not lines:
             raise UnknownOrderError(" ".join(_unknown(release.con, settings, order_id)))
+        if numbers := numbers_of(release, order_id):
+            lines += ["", "Exported in the journal's entries", *(f"  {number}" for number in numbers)]
     return lines
 
 

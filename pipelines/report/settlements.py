@@ -135,7 +135,8 @@ _FLOW = """
     ), stated as (
         select platform, currency, sum(net_amount) as net from mart.settlement_statements group by platform, currency
     ), paid as (select platform, currency, sum(bank_amount) as paid from mart.payouts group by platform, currency)
-    select * from ordered full join stated using (platform, currency) full join paid using (platform, currency)
+    select * replace (coalesce(net, 0) as net, coalesce(paid, 0) as paid) from ordered
+    full join stated using (platform, currency) full join paid using (platform, currency)
     order by platform, currency
 """
 _NOT_DUE = "not due yet"

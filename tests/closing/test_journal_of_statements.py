@@ -13,6 +13,7 @@ from pipelines.finance.exporting import check, export, places
 from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import User
+from pipelines.report.explain import explain_order
 from pipelines.settlements import import_bank, import_statements, read_mapping
 from tests.settlements.statements import MAPPINGS
 
@@ -180,6 +181,10 @@ def test_a_later_import_leaves_an_exported_period_as_it_is(books: Any, tmp_path:
     moved = {(line["class"], line["debit"], line["credit"]) for line in december if "-L3-" in line["entry_no"]}
     assert moved == {("receivable", "", "5.00"), ("unmatched", "4.50", ""), ("commission", "0.50", "")}
     assert {line["date"] for line in december} == {"2026-12-01"}
+    receipt = explain_order(books.settings, 1)
+    numbers = receipt[receipt.index("Exported in the journal's entries") + 1 :]
+    assert numbers[:2] == ["  OM-2026-10-20261031-S1-sales-EUR", "  OM-2026-10-20261031-S1-settlement-EUR-L3"]
+    assert explain_order(books.settings, 5)[-1] == numbers[0]  # never settled
     (tmp_path / "out").rename(tmp_path / "kept")
     kept = {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()}
     for period in ("2026-10", "2026-11", "2026-12"):

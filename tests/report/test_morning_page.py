@@ -142,7 +142,7 @@ def test_settlements_are_shown_from_orders_to_the_bank(written: Callable[..., st
     )
     assert flow == {
         "USD": [money(ordered, "USD"), "83.00", "94.34", "70.54"],
-        "EUR": [money(eur, "EUR"), "0.00", "–", "–"],
+        "EUR": [money(eur, "EUR"), "0.00", "0.00", "0.00"],
     }
     kinds = {(row[0], row[-1]): row[2:-1] for row in tables["what is open"]}
     assert kinds["amount differs", "USD"] == ["1", "0", "1", "0", "0.01"]
