@@ -1,8 +1,8 @@
 """Decide which known orders to request again, within a budget, and learn from what came of it.
 
 Orders are chosen by age, since no status is known to be final. Learned is for how long they keep changing, how many
-changes are missed, and which ids nobody notified. Both are pure: plain values and the time in, ids, figures and
-sentences out. Each nightly plan is stored with its results, which cannot be recomputed.
+changes are missed, and which ids nobody notified. Each nightly plan is stored with its results, which cannot be
+recomputed.
 """
 
 from __future__ import annotations
@@ -233,8 +233,7 @@ def learn(histories: Iterable[tuple[datetime, datetime | None, datetime]]) -> Le
         watched.append(max(0.0, (last_seen - created).total_seconds()))
         if last_changed is not None:
             lags.append(max(0.0, (last_changed - created).total_seconds()))
-    lags.sort()
-    watched.sort()
+    lags, watched = sorted(lags), sorted(watched)
     settled = _at(lags, _SETTLED_RATE) if len(lags) >= _MIN_CHANGED else None
     return Learned(
         orders=len(watched),
@@ -325,9 +324,7 @@ def _root(rising: Callable[[float], float]) -> float:
 
 def _at(ordered: list[float], share: float) -> timedelta | None:
     """Return the smallest value that at least this share of the values does not exceed."""
-    if not ordered:
-        return None
-    return timedelta(seconds=ordered[max(0, math.ceil(share * len(ordered)) - 1)])
+    return timedelta(seconds=ordered[max(0, math.ceil(share * len(ordered)) - 1)]) if ordered else None
 
 
 def _span(time: timedelta) -> str:
@@ -344,8 +341,7 @@ def gap_ids(known: Iterable[int], not_found: AbstractSet[int], budget: int) -> l
     notification, ten thousand are more likely another client's.
     """
     ordered = sorted(set(known))
-    gaps = [(after - before - 1, -before) for before, after in pairwise(ordered) if after - before > 1]
-    gaps.sort()
+    gaps = sorted((after - before - 1, -before) for before, after in pairwise(ordered) if after - before > 1)
     found: list[int] = []
     for length, negative in gaps:
         for id_ in range(-negative + 1, -negative + 1 + length):
