@@ -244,7 +244,7 @@ class _Book:
                 f"statements of ledger entry {changed} were imported or superseded since: run `ordermart build`"
             )
             return
-        sources_of |= {each.entry.no: each.entry.body["platform"] for each in effective_banks(self._entries)}
+        sources_of |= {each.no: each.body["platform"] for each in effective_banks(self._entries)}
         groups: dict[tuple[Any, ...], _Amounts] = {}
         for *key, platform, of_class, amount in self._con.execute(query("journal_settlements")).fetchall():
             groups.setdefault(tuple(key), defaultdict(Decimal))[of_class, platform, ""] = amount

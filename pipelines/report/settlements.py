@@ -9,7 +9,7 @@ from pipelines.finance.released import FinanceError, money, query, records, rele
 from pipelines.ledger.decisions import Decisions, decisions
 from pipelines.report.finance_views import decided_lines
 from pipelines.report.text import wrapped
-from pipelines.settlements import table_of
+from pipelines.settlements import records_of
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -260,7 +260,13 @@ def keys(settings: Settings, file: Path) -> Iterator[str]:
     A row has an order's store, day or amount if another cell is its id or name, its business date, or the digits of its
     total or subtotal. Values are not shown.
     """
-    rows = table_of(file)
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise FinanceError(f"{file}: cannot be read: {error.strerror}") from None
+    header = content.partition(b"\n")[0].replace(b"\0", b"")
+    delimiter = max(",;\t|", key=lambda sign: header.count(sign.encode()))
+    rows = records_of(content, file.name, "", delimiter)
     digits = {number: [re.sub("[^0-9]", "", cell) for cell in cells] for number, cells in rows.rows}
     cells_of = {number: [*map(str.strip, cells)] for number, cells in rows.rows}
     with released(settings) as release:

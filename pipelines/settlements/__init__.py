@@ -10,7 +10,7 @@ from pipelines.settlements.importing import (
     import_bank,
     import_statements,
 )
-from pipelines.settlements.lines import LINES, SettlementError, read_lines, table_of
+from pipelines.settlements.lines import LINES, SettlementError, read_lines, records_of
 from pipelines.settlements.mapping import MappingError, read_mapping
 
 __all__ = [
@@ -27,5 +27,5 @@ __all__ = [
     "import_statements",
     "read_lines",
     "read_mapping",
-    "table_of",
+    "records_of",
 ]

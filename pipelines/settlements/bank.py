@@ -192,7 +192,7 @@ class _Builder(ET.TreeBuilder):
     def doctype(self, *_: str | None) -> None:
         raise SettlementError(f"{self.name}: has a document type declaration, which camt.053 never has")
 
-    def start(self, tag: str, attributes: dict[str, str]) -> ET.Element:  # type: ignore[override]
+    def start(self, tag: str, attributes: dict[str, str]) -> ET.Element:
         self.depth += 1
         if self.depth > _MOST_DEPTH:
             raise SettlementError(f"{self.name}: is nested too deeply")

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.ledger import LedgerError
-from pipelines.settlements.mapping import GROSS, KINDS, REFUNDS, Column, Order, Store, Text, signed
+from pipelines.settlements.mapping import GROSS, KINDS, REFUNDS, Column, Order, Store, Text, has_short_numbers, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from pipelines.settlements.mapping import Date, Mapping, Read
 
@@ -53,6 +52,7 @@ LINES = pa.schema(
         *((name, _AMOUNT) for name in BALANCES),  # of the statement, where the row states them
     ]
 )
+_STATEMENT = LINES.get_field_index("statement_ref")
 _REF = re.compile(r"[0-9A-Za-z][0-9A-Za-z ._/#:+-]{0,99}", re.ASCII)
 _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
@@ -115,17 +115,6 @@ def records_of(content: bytes, name: str, encoding: str, delimiter: str) -> Reco
     return Records(header, rows)
 
 
-def table_of(file: Path) -> Records:
-    """Return a CSV file as it is, without a mapping: its delimiter is the one that the header has most."""
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise SettlementError(f"{file}: cannot be read: {error.strerror}") from None
-    header = content.partition(b"\n")[0].replace(b"\0", b"")
-    delimiter = max(",;\t|", key=lambda sign: header.count(sign.encode()))
-    return records_of(content, file.name, "", delimiter)
-
-
 def place_of(records: Records, column: str, name: str) -> int:
     """Return the place of a column in the header."""
     if records.header.count(column) != 1:
@@ -162,15 +151,17 @@ def amount_reader(decimal: str, thousands: str, decimals: int = _MONEY) -> Calla
     return read
 
 
-def currency_reader(records: Records, stated: str | Column, name: str) -> Callable[[int, list[str]], str]:
-    """Return a function that gives a row's currency: a constant, or a column."""
-    if isinstance(stated, str):
-        return lambda _number, _cells: stated
+def currency_reader(
+    records: Records, stated: str | Column | None, name: str, *, may_lack: bool = False
+) -> Callable[[int, list[str]], str]:
+    """Return a function that gives a row's currency: a constant, or a column; "" where a row may lack one."""
+    if stated is None or isinstance(stated, str):
+        return lambda _number, _cells: stated or ""
     place = place_of(records, stated.column, name)
 
     def read(number: int, cells: list[str]) -> str:
         code = cells[place].strip()
-        if not _CURRENCY.fullmatch(code):
+        if not _CURRENCY.fullmatch(code) and (code or not may_lack):
             raise Where(name, number, stated.column).refused("no currency code such as EUR")
         return code
 
@@ -217,6 +208,7 @@ class _Reader:
         self.balances: dict[tuple[str | None, str], dict[str, Decimal]] = {}
         self.places = {column: place_of(records, column, name) for column in self._columns()}
         self.currency = currency_reader(records, self.line.currency, name)
+        self.settled_currency = currency_reader(records, self.line.settled_currency, name, may_lack=True)
         self.bare = _bare(self.mapping)
         self.days: dict[tuple[str, str, str], dt.datetime | None] = {}
 
@@ -225,7 +217,7 @@ class _Reader:
         for key in ("statement", "payout", "store", "order", "count", "exchange_rate"):
             if stated := getattr(line, key):
                 yield stated if isinstance(stated, str) else stated.column
-        for key in ("order_date", "ordered_at", "date", "period", "type", "settled_currency"):
+        for key in ("order_date", "ordered_at", "date", "period", "type"):
             if (stated := getattr(line, key)) and not isinstance(stated, str):
                 yield stated.column
         if "values" in parts:
@@ -239,13 +231,11 @@ class _Reader:
         columns: dict[str, list[Any]] = {field.name: [] for field in LINES}
         lists = list(columns.values())
         for number, cells in self.records.rows:
-            said, currency, amounts = (
-                self._said(number, cells),
-                self.currency(number, cells),
-                self._amounts(number, cells),
-            )
-            settled_currency, rate, settled = self._settled(number, cells, sum(amount for _, amount in amounts))
-            balances = self._balances(number, cells, currency)
+            said, currency = self._said(number, cells), self.currency(number, cells)
+            amounts = self._amounts(number, cells)
+            net = sum((amount for _, amount in amounts), Decimal(0))
+            settled_currency, rate, settled = self._settled(number, cells, net)
+            balances = self._balances(number, cells, (said[_STATEMENT], currency))
             for place, (component, amount) in enumerate(amounts):
                 of_line = amount if settled is None else 0 if place else settled
                 paid = (settled_currency or currency, rate, of_line, *balances)
@@ -254,20 +244,13 @@ class _Reader:
         _number_settlements(columns, by_event="values" in self.mapping.components)
         if self.line.type is None:
             columns["kind"] = _kinds(columns)
-        self._add_up(columns)
-        return pa.table(columns, LINES)
+        return self._add_up(pa.table(columns, LINES))
 
-    def _settled(
-        self, number: int, cells: list[str], net: Decimal | int
-    ) -> tuple[str | None, Decimal | None, Decimal | None]:
+    def _settled(self, number: int, cells: list[str], net: Decimal) -> tuple[Any, Decimal | None, Decimal | None]:
         """Return currency, rate and amount that a row is settled in: each row is rounded by itself."""
-        stated = self.line.settled_currency
-        code = cells[self.places[stated.column]].strip() if isinstance(stated, Column) else stated
+        code, column, rate, settled = self.settled_currency(number, cells), self.line.exchange_rate, None, None
         if not code:
             return None, None, None
-        if not _CURRENCY.fullmatch(code):
-            raise self._where(number, stated).refused("no currency code such as EUR")
-        column, rate, settled = self.line.exchange_rate, None, None
         if column:
             where = Where(self.name, number, column)
             rate = self.rate(cells[self.places[column]], where)
@@ -275,36 +258,33 @@ class _Reader:
                 raise where.refused("is empty")
             settled = (net * rate).quantize(_CENT, ROUND_HALF_UP)
         if check := self.mapping.check.settled:
-            exact, settled = settled and net * rate, self._signed(check, number, cells)  # type: ignore[operator]
-            if settled is None or (exact is not None and abs(settled - exact) > _HALF):
+            settled = self._signed(check, number, cells)
+            if settled is None or (rate is not None and abs(settled - net * rate) > _HALF):
                 raise Where(self.name, number, check[1:]).refused("not what the row comes to at its exchange rate")
         return code, rate, settled
 
-    def _balances(self, number: int, cells: list[str], currency: str) -> list[Decimal | None]:
+    def _balances(self, number: int, cells: list[str], of: tuple[str | None, str]) -> list[Decimal | None]:
         """Return opening, paid and closing as a row states them; a statement has one of each."""
         stated = self.mapping.check.balances
         found = {name: self._signed(column, number, cells) for name, column in stated.items()}
-        known = self.balances.setdefault((self._ref(self.line.statement, number, cells), currency), {})
+        known = self.balances.setdefault(of, {})
         for name, amount in found.items():
             if amount is not None and known.setdefault(name, amount) != amount:
                 raise Where(self.name, number, stated[name][1:]).refused("another row of the statement has another")
         return [found.get(name) for name in BALANCES]
 
-    def _add_up(self, columns: dict[str, list[Any]]) -> None:
+    def _add_up(self, lines: pa.Table) -> pa.Table:
         """Refuse a statement whose balances are off by more than the rounding of its amounts can come to."""
-        if not self.mapping.check.balances:
-            return
-        sums: dict[tuple[str | None, str], list[Decimal]] = {}
-        for ref, currency, amount in zip(*(columns[n] for n in ("statement_ref", "currency", "amount")), strict=True):
-            sums.setdefault((ref, currency), []).append(amount)
-        for (ref, currency), amounts in sums.items():
-            said = self.balances[ref, currency]
-            where = f"{self.name}, statement {ref or '(no reference)'}, {currency}"
+        sums = lines.group_by(["statement_ref", "currency"]).aggregate([("amount", "sum"), ("amount", "count")])
+        for of in sums.to_pylist() if self.mapping.check.balances else ():
+            said = self.balances[of["statement_ref"], of["currency"]]
+            where = f"{self.name}, statement {of['statement_ref'] or '(no reference)'}, {of['currency']}"
             if "paid" not in said:
                 raise SettlementError(f"{where}: no row says what was paid")
-            rounding = said["paid"] + said.get("closing", 0) - said.get("opening", 0) - sum(amounts)
-            if abs(rounding) > _HALF * len(amounts):
+            rounding = said["paid"] + said.get("closing", 0) - said.get("opening", 0) - of["amount_sum"]
+            if abs(rounding) > _HALF * of["amount_count"]:
                 raise SettlementError(f"{where}: opening and lines do not add up to paid and closing")
+        return lines
 
     def _said(self, number: int, cells: list[str]) -> tuple[Any, ...]:
         """Return what a row says beside its amounts, in the order of LINES."""
@@ -318,7 +298,7 @@ class _Reader:
         store, store_id = self._store(day, number, cells)
         order = self._ref(line.order, number, cells)
         is_id = order is not None and _ID.fullmatch(order)
-        is_short = isinstance(line.order, Order) and bool(line.order.digits)
+        is_short = has_short_numbers(line)
         if is_short and order and not is_id:
             raise self._where(number, line.order).refused("no short number")
         order_date = self._moment(line.order_date, number, cells)
@@ -424,12 +404,11 @@ class _Reader:
         raise self._where(number, stated).refused("a word that the mapping does not list")
 
     def _count(self, number: int, cells: list[str]) -> int | None:
-        if self.line.count is None:
-            return None
-        text = cells[self.places[self.line.count]].strip()
-        if not _ID.fullmatch(text):
-            raise Where(self.name, number, self.line.count).refused("no whole number")
-        return int(text)
+        column = self.line.count
+        text = cells[self.places[column]].strip() if column else ""
+        if column and not _ID.fullmatch(text):
+            raise Where(self.name, number, column).refused("no whole number")
+        return int(text) if column else None
 
     def _where(self, number: int, stated: Any) -> Where:
         return Where(self.name, number, stated if isinstance(stated, str) else stated.column)

@@ -1,28 +1,21 @@
 -- By platform and currency, orders less what statements settle of them is the list of open items.
 -- severity: blocking
 -- scope: all
-with scopes as (
-    select distinct platform, unnest(order_platforms) as order_platform
-    from raw.settlement_statements
-),
-
--- an order whose settlement is unknown is no open item, and counts on neither side
-unknown_orders as (
-    select platform, order_id from mart.order_settlements where open_amount is null
-),
-
-sums as (
-    select
-        scopes.platform, orders.currency, orders.total_price as amount,
+with sums as (
+    select scopes.platform, orders.currency, orders.total_price as amount
     from mart.orders as orders
-    inner join scopes on orders.platform = scopes.order_platform
-    anti join unknown_orders
-        on scopes.platform = unknown_orders.platform
-        and orders.order_id = unknown_orders.order_id
-    where orders.sale_class = 'counted'
+    inner join (
+        select distinct platform, unnest(order_platforms) as order_platform
+        from raw.settlement_statements
+    ) as scopes on orders.platform = scopes.order_platform
+    -- an order whose settlement is unknown is no open item, and counts on neither side
+    where
+        orders.sale_class = 'counted'
+        and (scopes.platform, orders.order_id) not in (
+            select (platform, order_id) from mart.order_settlements where open_amount is null
+        )
     union all
-    select
-        platform, currency, -their_amount,
+    select platform, currency, -their_amount
     from mart.settlement_matches
     where
         match_state in ('matched', 'group')

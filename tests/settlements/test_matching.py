@@ -61,3 +61,15 @@ def test_breaks_are_those_of_the_truth(con: duckdb.DuckDBPyConnection, made: Wor
     found = {kind: dict(con.execute(select, [kind]).fetchall()) for kind in ("wrong_commission", "late")}
     totals = {each["order_id"]: each["total_price"] for each in made.orders}
     assert found == {"wrong_commission": made.overcharged, "late": {order: totals[order] for order in made.late}}
+
+
+def test_amounts_are_certain_where_orders_are_not(con: duckdb.DuckDBPyConnection) -> None:
+    """Of n orders and m settlements of one amount the lesser is matched in amount; the rest is the difference."""
+    found = con.execute(
+        "select order_count, settlement_count, our_amount, their_amount, difference from mart.settlement_matches "
+        "where match_rule = 'amount_and_time' and match_state = 'one_of'"
+    ).fetchall()
+    assert found
+    for orders, settlements, ours, theirs, difference in found:
+        assert difference == (orders - settlements) * ours / orders != 0
+        assert min(ours, theirs) == min(orders, settlements) * ours / orders
