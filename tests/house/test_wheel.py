@@ -79,9 +79,10 @@ def run(programs: Path, folder: Path, *words: str, **environ: str) -> subprocess
 
 @pytest.mark.slow
 def test_wheel_holds_the_resources_and_nothing_stale(wheel: Path, project: Path) -> None:
-    """All of sql/ and of the page, the default settings and the workspace are inside; a deleted module is not."""
+    """All of sql/, docs/models/ and the page, default settings and workspace are inside; a deleted module is not."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    sql = {f"pipelines/_resources/sql/{path.relative_to(project / 'sql')}" for path in (project / "sql").rglob("*.*")}
+    shipped = [path for folder in ("sql", "docs/models") for path in (project / folder).rglob("*.*")]
+    sql = {f"pipelines/_resources/{path.relative_to(project)}" for path in shipped}
     assert len(sql) > 100
     page = {
         path.relative_to(project).as_posix() for path in (project / "pipelines" / "report" / "page").glob("*.[hc]*")
