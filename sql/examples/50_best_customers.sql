@@ -1,4 +1,4 @@
--- Who are the best customers of the last 13 months, and when did they last order?
+-- Who are the best customers of the last 90 days, and when did they last order?
 select
     customer_key,
     currency,
@@ -7,7 +7,7 @@ select
     max(created_at) as last_created_at,
 from mart.orders
 where sale_class = 'counted' and customer_key is not null
-    and business_date > (select max(business_date) - interval 13 months from mart.orders)
+    and business_date > (select max(business_date) - 90 from mart.orders)
 group by customer_key, currency
 order by order_count desc, customer_key, currency
 limit 20
