@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import (
     META,
+    REFERENCE,
     examples,
     macros,
     not_available,
@@ -59,7 +60,7 @@ def _of_dictionary() -> Iterator[str]:
             if table.name.startswith(f"{schema}."):
                 yield f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
     yield "- **meta** and **ref**: What a release says of itself, and your own tables."
-    yield from (f"  - [{meta.name}](#{_anchor(meta.name)}): {meta.description}" for meta in META)
+    yield from (f"  - [{meta.name}](#{_anchor(meta.name)}): {meta.description}" for meta in (*META, *REFERENCE))
     yield "- **in no release**: steps on the way to tables above, in `data/warehouse/` alone."
     yield from (f"  - {table.name}: {_grain(table)}" for table in steps)
     yield ""
@@ -73,7 +74,7 @@ def _of_dictionary() -> Iterator[str]:
         for table in tables:
             if table.name.startswith(f"{schema}."):
                 yield from _section(table)
-    for meta in META:
+    for meta in (*META, *REFERENCE):
         yield f"## {meta.name}\n"
         yield f"{meta.description}\n"
         yield f"Key: {', '.join(f'`{column}`' for column in meta.key)}.\n"
