@@ -28,18 +28,8 @@ from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.contracts import SCOPE_KEYS
 from pipelines.warehouse.history import STATES
 from pipelines.warehouse.inputs import relations
+from pipelines.warehouse.rows import views
 from pipelines.warehouse.rows.fresh_rows import differ
-from pipelines.warehouse.rows.views import (
-    ORDERS,
-    between,
-    changed_rows,
-    columns_read,
-    days_between,
-    key_of,
-    of_fresh_keys,
-    projected_rows_sql,
-    sides,
-)
 
 if TYPE_CHECKING:
     import duckdb
@@ -79,14 +69,14 @@ def reads_change(staged: Staged, name: str, item: Table | Check) -> bool:
     if name not in staged.sets:
         return False
     differing = staged.differing.get(name)  # None: not compared
-    return differing is None or not differing.isdisjoint(columns_read(staged, name, item))
+    return differing is None or not differing.isdisjoint(views.columns_read(staged, name, item))
 
 
 def changed_orders(staged: Staged, name: str, item: Table | Check) -> str:
     """Return a select of the orders of which rows of a table of orders differ from before in what `item` reads."""
     table = staged.catalogue[name]
     if not table.key or staged.sets[name] is None:
-        return f"select distinct order_id from {changed_rows(staged, name, item)}"
+        return f"select distinct order_id from {views.changed_rows(staged, name, item)}"
     relation, others = f'touched."differences of {name}"', _others(table)
     if name not in staged.compared:
         differs = " or ".join(f'"{each}"' for each in (_LONE, *others))
@@ -94,18 +84,18 @@ def changed_orders(staged: Staged, name: str, item: Table | Check) -> str:
             f"create or replace table {relation} as from ({_laid_over(staged, table, others)}) where {differs}"
         )
         staged.compared.add(name)
-    read = set(columns_read(staged, name, item))
+    read = set(views.columns_read(staged, name, item))
     differing = [f'"{each}"' for each in (_LONE, *(each for each in others if each in read))]
     return f"select distinct order_id from {relation} where {' or '.join(differing)}"
 
 
 def _others(table: Table) -> list[str]:
-    return [column.name for column in table.columns if column.name not in (*table.key, key_of(table))]
+    return [column.name for column in table.columns if column.name not in (*table.key, views.key_of(table))]
 
 
 def _laid_over(staged: Staged, table: Table, columns: list[str]) -> str:
     """Return a select of the fresh and the stored rows of the same keys: which of these columns differ in a row."""
-    scope_key = key_of(table)
+    scope_key = views.key_of(table)
     key = dict.fromkeys((*table.key, *([scope_key] if scope_key else [])))
     is_null = {column.name: column.nullable for column in table.columns}
     same = " and ".join(f'n."{part}" {"is not distinct from" if is_null[part] else "="} o."{part}"' for part in key)
@@ -124,13 +114,13 @@ def _laid_over(staged: Staged, table: Table, columns: list[str]) -> str:
 
 def _both(staged: Staged, name: str) -> tuple[str, str]:
     """Return the fresh rows of a table, and the stored ones that they replace."""
-    return f'(from fresh."{name}")', f"(from warehouse.{name} where {of_fresh_keys(staged, name)})"
+    return f'(from fresh."{name}")', f"(from warehouse.{name} where {views.of_fresh_keys(staged, name)})"
 
 
 def compared_orders(staged: Staged, item: Table | Check) -> str | None:
     """Return the relation of orders that a table or check of scope comparison is about; None: all of them."""
     read = [name for name in item.depends_on if reads_change(staged, name, item)]
-    sets = [staged.sets[name] for name in read if staged.catalogue[name].scope in ORDERS]
+    sets = [staged.sets[name] for name in read if staged.catalogue[name].scope in views.ORDERS]
     if staged.sources.intersection(item.depends_on) or len(sets) < len(read) or None in sets:
         return None
     relation = f'touched."{item.name}"'
@@ -148,7 +138,7 @@ def compared_orders(staged: Staged, item: Table | Check) -> str | None:
 def _add_chain(con: duckdb.DuckDBPyConnection, relation: str, scope: ComparisonScope, sides: list[str]) -> None:
     """Add to a relation of orders those that are close to one of them, link by link; `sides` are old and new rows."""
     columns = ", ".join(f"t.{column}" for column in (*scope.columns, scope.clock))
-    are_in = f"{between(con, relation, 't.order_id', 'order_id')} and t.order_id in (from {relation})"
+    are_in = f"{views.between(con, relation, 't.order_id', 'order_id')} and t.order_id in (from {relation})"
     ends = " union ".join(f"select t.order_id, {columns} from {side} as t where {are_in}" for side in sides)
     con.execute(f"create or replace table touched.chain_ends as {ends}")
     same = " and ".join(f"t.{column} = e.{column}" for column in scope.columns)
@@ -264,8 +254,8 @@ def _raw_bases(item: Table | Check, kind: str) -> set[str]:
 
 def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
     """Return selects of the entities of `item` that changed rows of another scope's table may touch."""
-    entity = str(key_of(item))
-    rows = changed_rows(staged, name, item)
+    entity = str(views.key_of(item))
+    rows = views.changed_rows(staged, name, item)
     if not _any(staged, rows):
         return []
     if staged.catalogue[name].key == (entity,):
@@ -276,7 +266,7 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
         if clocks:  # tables of orders that know when an order was created
             return orders_within(staged, item, name, clocks[0])
     selects = [
-        f"select t.{entity} from ({projected_rows_sql(staged, own.name)}) as t "
+        f"select t.{entity} from ({views.projected_rows_sql(staged, own.name)}) as t "
         f"where t.{shared} in (select {shared} from {rows})"
         for own in _tables_read(staged, item, item.scope)
         for shared in staged.catalogue[name].key
@@ -305,18 +295,18 @@ def _days(staged: Staged, item: Table | Check) -> str:
                 f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)
             ]
         else:
-            everything = everything or _any(staged, changed_rows(staged, name, item))
+            everything = everything or _any(staged, views.changed_rows(staged, name, item))
     if CHECKS in item.depends_on:
         where = _is_among(staged, "touched.checked_orders")
         selects += [f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)]
     if everything:
-        selects += [f"select business_date from ({projected_rows_sql(staged, day)})" for day in dated]
+        selects += [f"select business_date from ({views.projected_rows_sql(staged, day)})" for day in dated]
     keys = _keep(staged, item, " union ".join(selects) or "select null::date as business_date limit 0")
     if CHECKS in item.depends_on or len(dated) < len(orders):
         of_days = " union ".join(
             f"""
-            select t.order_id from ({projected_rows_sql(staged, day)}) as t
-            where {days_between(staged.con, keys)}
+            select t.order_id from ({views.projected_rows_sql(staged, day)}) as t
+            where {views.days_between(staged.con, keys)}
                 and exists (select 1 from {keys} as k where k.business_date is not distinct from t.business_date)
             """
             for day in dated
@@ -343,7 +333,7 @@ def _is_changed(staged: Staged, name: str, item: Table | Check) -> str:
 
 
 def _is_among(staged: Staged, orders: str) -> str:
-    return f"{between(staged.con, orders, 'order_id', 'order_id')} and order_id in (from {orders})"
+    return f"{views.between(staged.con, orders, 'order_id', 'order_id')} and order_id in (from {orders})"
 
 
 def _sides(staged: Staged, name: str) -> list[str]:
@@ -377,14 +367,14 @@ def orders_within(staged: Staged, item: Table | Check, name: str, clock: str) ->
     con.execute(f"create or replace table {spans} as {_changed_spans(staged, name, item)}")
     con.execute(f"""
         create or replace table {orders} as
-        select t.order_id, t.{CREATED} from ({projected_rows_sql(staged, clock)}) as t
+        select t.order_id, t.{CREATED} from ({views.projected_rows_sql(staged, clock)}) as t
         where t.{CREATED} >= (select min(span_from) from {spans})
             and t.{CREATED} < (select max(span_until) from {spans})
     """)
-    near = between(con, orders, "t.order_id", "order_id")
+    near = views.between(con, orders, "t.order_id", "order_id")
     selects = [
         f"""
-        select t.order_id from ({projected_rows_sql(staged, own.name, near)}) as t
+        select t.order_id from ({views.projected_rows_sql(staged, own.name, near)}) as t
         inner join {orders} as o on t.order_id = o.order_id
         inner join (select distinct {shared}, span_from, span_until from {spans}) as s
             on t.{shared} = s.{shared} and o.{CREATED} >= s.span_from and o.{CREATED} < s.span_until
@@ -400,12 +390,12 @@ def _changed_spans(staged: Staged, name: str, item: Table | Check) -> str:
     """Return a select of the key of rows, and the stretches of time in which they say other than before."""
     table = staged.catalogue[name]
     since, until = table.span or ("", "")
-    said = ", ".join(f'"{each}"' for each in columns_read(staged, name, item) if each not in {since, until})
+    said = ", ".join(f'"{each}"' for each in views.columns_read(staged, name, item) if each not in {since, until})
     key = ", ".join(f'"{each}"' for each in table.key if each not in {since, until})
     ends = f"coalesce({until}, cast('infinity' as timestamptz))" if until else "cast('infinity' as timestamptz)"
     events = " union all ".join(
         f"select {said}, {at} as at_time, {step} as step from {side}"
-        for side, sign in zip(sides(staged, name, item), (1, -1), strict=True)
+        for side, sign in zip(views.sides(staged, name, item), (1, -1), strict=True)
         for at, step in ((f"coalesce({since}, cast('-infinity' as timestamptz))", sign), (ends, -sign))
     )
     return filled("changed_spans", key=key, said=said, events=events)

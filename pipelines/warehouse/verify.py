@@ -35,16 +35,8 @@ from pipelines.warehouse.inputs.sources import Verified, append_verification, cr
 from pipelines.warehouse.own import remade
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import DATABASE, Manifest, read_manifest
+from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import as_texts
-from pipelines.warehouse.rows.session import (
-    Memory,
-    applied_loads,
-    attached,
-    attached_draft,
-    fingerprint_of,
-    remembered,
-    session,
-)
 from pipelines.warehouse.rows.views import between
 from pipelines.warehouse.storage import count_of, short
 
@@ -274,12 +266,12 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
     done = Verification(parts=1, has_release=live.release is not None)
     started = time.monotonic_ns()
     file = warehouse_file(settings.data_dir).with_name("verify.duckdb")
-    memory = Memory(fingerprint_of(settings), states(settings))
+    memory = session.Memory(session.fingerprint_of(settings), states(settings))
     try:
-        with _looking(live, Part("all"), started), session(settings) as con:
+        with _looking(live, Part("all"), started), session.session(settings) as con:
             create_sources(con, settings)
             rebuild(con, file, live.raw, memory, settings.warehouse.buckets, 1, progress or (lambda *_: None))
-            with _beside(con, live), attached(con, file):
+            with _beside(con, live), session.attached(con, file):
                 _compare(con, live, list(catalogue.tables()), {}, done)
                 done.orders = count_of(con.execute("select count(*) from warehouse.core.orders"))
     finally:
@@ -299,10 +291,10 @@ def _live(settings: Settings) -> _Live:
     if not file.exists():
         raise VerifyError("there is no warehouse yet: run `ordermart build`")
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
-    now = Memory(fingerprint_of(settings), states(settings))
+    now = session.Memory(session.fingerprint_of(settings), states(settings))
     try:
-        with session(settings) as con, attached(con, file):
-            before, applied = remembered(con), applied_loads(con)
+        with session.session(settings) as con, session.attached(con, file):
+            before, applied = session.remembered(con), session.applied_loads(con)
             row = con.execute("select commit_id, shown_in from warehouse.build.memory").fetchone()
     except duckdb.Error as error:
         raise VerifyError(f"the warehouse cannot be read; run `ordermart build`. DuckDB says: {short(error)}") from None
@@ -331,9 +323,9 @@ def _verify_part(live: _Live, part: Part) -> Verification:
     found = Verification(parts=1, has_release=live.release is not None)
     remove_database(file)
     try:
-        with _looking(live, part, started), session(live.settings) as con:
+        with _looking(live, part, started), session.session(live.settings) as con:
             create_sources(con, live.settings)
-            with _beside(con, live), attached_draft(con, file):
+            with _beside(con, live), session.attached_draft(con, file):
                 found.orders = create_sample(con, live.raw, _conditions(con, part))
                 build_sample(con, live.raw, tables)
                 ids = f"(select id from {SAMPLE} where kind = 'orders')"

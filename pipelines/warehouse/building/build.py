@@ -34,34 +34,11 @@ from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
-from pipelines.warehouse.inputs.landed import (
-    MissingDocumentError,
-    create_documents,
-    create_notes,
-    create_observations,
-    create_observations_view,
-    present,
-    rows_per_order,
-)
+from pipelines.warehouse.inputs import landed
 from pipelines.warehouse.inputs.sources import create_sources, states
+from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildResult, Making, TiesBroken, results_as_stored, tie_out
 from pipelines.warehouse.rows.profile import OBSERVATIONS, measured
-from pipelines.warehouse.rows.session import (
-    Memory,
-    applied_loads,
-    attached,
-    attached_draft,
-    fingerprint_of,
-    lay_out,
-    memory_bytes,
-    note_loads,
-    remember,
-    remembered,
-    reopen_draft,
-    session,
-    use_all_threads,
-    use_few_threads,
-)
 from pipelines.warehouse.storage import memory_limit, short
 
 if TYPE_CHECKING:
@@ -107,7 +84,7 @@ def build(
         except TiesBroken as error:
             why = f"an incremental build did not tie out ({error.named()}), so it was not committed"
             advice = "The tables are right, the incremental build is not: report it"
-        except MissingDocumentError:
+        except landed.MissingDocumentError:
             check_raw(settings.data_dir, hashes=True)  # names the file that it was in
             raise
         except duckdb.Error as error:
@@ -144,23 +121,23 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
     """Build once; `why` is the reason for a full rebuild, "" if that is yet to be decided."""
     file = stored_warehouse.warehouse_file(settings.data_dir)
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
-    now = Memory(fingerprint_of(settings), states(settings))
-    with session(settings) as con:
+    now = session.Memory(session.fingerprint_of(settings), states(settings))
+    with session.session(settings) as con:
         create_sources(con, settings)
         if not why and not file.exists():
             why = "there was no warehouse yet"
         before = None
         if file.exists():
             try:
-                with attached(con, file):
-                    before = remembered(con)
+                with session.attached(con, file):
+                    before = session.remembered(con)
             except duckdb.Error:
                 if not why:  # a full rebuild need not read a damaged file
                     raise
         if not why:
-            with attached(con, file):
+            with session.attached(con, file):
                 why = _must_be_full(con, raw, before, now)
-                known = set() if why else applied_loads(con)
+                known = set() if why else session.applied_loads(con)
                 new = {kind: [each for each in files.load_ids if each not in known] for kind, files in raw.items()}
                 sources = before.changed_sources(now) if before else set()
                 if not why and not any(new.values()) and not sources:
@@ -176,31 +153,31 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                     check_files(settings.data_dir, [f.path for kind, f in areas if set(f.load_ids) & set(new[kind])])
                     needed = stored_warehouse.needed_bytes(file, (), full=False)
                     stored_warehouse.require_room(settings.data_dir, needed)
-                    use_few_threads(con, settings, file)
+                    session.use_few_threads(con, settings, file)
                     if find_changes(con, raw, new):
                         applied = apply_changes(con, raw, new, now, sources, show)
                         return _result(con, applied, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
-                    use_all_threads(con, settings)
+                    session.use_all_threads(con, settings)
         documents = [each.path for files in raw.values() for each in files.documents]
         stored_warehouse.require_room(settings.data_dir, stored_warehouse.needed_bytes(file, documents, full=True))
         checks = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))
-        with attached(con, file):
+        with session.attached(con, file):
             tables = frozenset(table.name for table in catalogue.tables())
             every = Applied(checks, tables, frozenset(check.name for check in checks))
             return _result(con, every, full=True, why=why)
 
 
 def _must_be_full(
-    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], before: Memory | None, now: Memory
+    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], before: session.Memory | None, now: session.Memory
 ) -> str:
     """Return why an increment cannot give what a full rebuild gives, or nothing."""
     if before is None:
         return "the warehouse was made by another version"
     if changed := [name for name in now.fingerprint if before.fingerprint.get(name) != now.fingerprint[name]]:
         return f"{' and '.join(changed)} changed since the last build"
-    landed = {load_id for files in raw.values() for load_id in files.load_ids}
-    if applied_loads(con) - landed:
+    in_raw = {load_id for files in raw.values() for load_id in files.load_ids}
+    if session.applied_loads(con) - in_raw:
         return "loads that the warehouse holds are no longer in data/raw"
     return ""
 
@@ -241,7 +218,7 @@ def rebuild(
     con: duckdb.DuckDBPyConnection,
     file: Path,
     raw: Mapping[str, RawFiles],
-    memory: Memory,
+    memory: session.Memory,
     buckets: int,
     finer: int,
     progress: Callable[[str, int, int], None],
@@ -257,7 +234,7 @@ def rebuild(
     stored_warehouse.remove_database(draft)
     try:
         draft.write_bytes(_laid_out(catalogue.tables()))
-        with spread(engine, draft) if engine else nullcontext() as elsewhere, attached_draft(con, draft):
+        with spread(engine, draft) if engine else nullcontext() as elsewhere, session.attached_draft(con, draft):
             making = Making(con, full=True)
             with measured(OBSERVATIONS):
                 _fold(con, raw)
@@ -266,7 +243,7 @@ def rebuild(
             for tie in tie_out(con):
                 making.tally.add(tie)
             making.tally.raise_if_blocked()
-            remember(con, memory, _parts(con), is_shown=True)
+            session.remember(con, memory, _parts(con), is_shown=True)
             results = making.results()
     except BaseException:
         stored_warehouse.remove_database(draft)
@@ -283,17 +260,19 @@ def _laid_out(tables: tuple[catalogue.Table, ...]) -> bytes:  # noqa: ARG001 - w
     """Return a warehouse file of empty tables, once a process: their comments take a fifth of a small build."""
     with tempfile.TemporaryDirectory() as folder, duckdb.connect(":memory:", config=storage.SESSION) as con:
         file = Path(folder) / "empty.duckdb"
-        with attached_draft(con, file):
-            lay_out(con)
+        with session.attached_draft(con, file):
+            session.lay_out(con)
         return file.read_bytes()
 
 
 def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
-    create_observations_view(con, "raw.observations", [f.path for files in raw.values() for f in files.observations])
+    landed.create_observations_view(
+        con, "raw.observations", [f.path for files in raw.values() for f in files.observations]
+    )
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
-    create_notes(con, {kind: present(files.documents) for kind, files in raw.items()}, loads)
+    landed.create_notes(con, {kind: landed.present(files.documents) for kind, files in raw.items()}, loads)
     fold_all(con)
-    note_loads(con, {kind: files.load_ids for kind, files in raw.items()})
+    session.note_loads(con, {kind: files.load_ids for kind, files in raw.items()})
     con.execute("create or replace view raw.refusals as from warehouse.build.refusals")
 
 
@@ -307,15 +286,15 @@ def _make_all(
 ) -> None:
     con = making.con
     for kind in WHOLE_KINDS:
-        create_documents(con, kind, present(raw[kind].documents), "warehouse.build.states")
-        create_versions(con, kind, present(raw[kind].documents))
+        landed.create_documents(con, kind, landed.present(raw[kind].documents), "warehouse.build.states")
+        create_versions(con, kind, landed.present(raw[kind].documents))
     below = catalogue.downstream_of_orders()
     later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
     tables = [table for table in catalogue.tables() if table.name != FINDINGS and table not in later]
     _make_whole(making, [table for table in tables if table.name not in below])
     number_of = catalogue.stages()
     split = buckets_of(con, size)
-    paths = present(raw["orders"].documents)
+    paths = landed.present(raw["orders"].documents)
     for stage in stages():
         doing = "building" if stage.number == 0 else "reconciling"
         show = functools.partial(progress, f"{doing} orders, by bucket")
@@ -326,7 +305,7 @@ def _make_all(
                 show(bucket.number, len(split))
                 make_bucket(making, stage, bucket, paths)
                 if bucket.number < len(split):
-                    reopen_draft(con, draft)
+                    session.reopen_draft(con, draft)
             making.staged.bucket = "true"
             con.execute("drop table if exists raw.latest_orders")
         whole = [table for table in tables if table.name in below and table.scope != "order"]
@@ -351,8 +330,8 @@ def orders_per_bucket(
     """
     if buckets:
         return -(-_orders(con) // buckets)
-    bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
-    fit = int((engine.memory_bytes if engine else memory_bytes(con)) / bytes_per_order)
+    bytes_per_order = BYTES_PER_ROW * landed.rows_per_order(con, landed.present(raw["orders"].documents))
+    fit = int((engine.memory_bytes if engine else session.memory_bytes(con)) / bytes_per_order)
     size = ORDERS_PER_BUCKET if fit >= ORDERS_PER_BUCKET else min(ROW_GROUP, fit)
     return min(size, -(-_orders(con) // engine.width())) if engine else size
 
@@ -385,7 +364,7 @@ def create_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], c
     """Make touched.sample of the observed ids of these kinds that meet a condition about `id`; return how many."""
     con.execute(f"create or replace table {SAMPLE} (kind varchar, id bigint)")
     for kind, condition in conditions.items():
-        create_observations_view(con, "touched.observed", [file.path for file in raw[kind].observations])
+        landed.create_observations_view(con, "touched.observed", [file.path for file in raw[kind].observations])
         con.execute(
             f"insert into {SAMPLE} select distinct kind, id from touched.observed where id is not null and {condition}"
         )
@@ -396,7 +375,7 @@ def build_sample(
     con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], targets: Sequence[catalogue.Table]
 ) -> None:
     """Fill the tables `targets` of the attached, empty `warehouse` with the rows of touched.sample, made from raw."""
-    lay_out(con)
+    session.lay_out(con)
     wanted = {table.name for table in targets}
     for table in catalogue.tables():
         if table.name not in wanted:
@@ -404,15 +383,15 @@ def build_sample(
             con.execute(f"create view warehouse.{table.name} as from {LIVE}.{table.name}")
     observations = [file.path for files in raw.values() for file in files.observations]
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
-    create_observations(con, "raw.observations", observations, loads, only=SAMPLE)
+    landed.create_observations(con, "raw.observations", observations, loads, only=SAMPLE)
     fold_all(con)
     scopes = {table.scope for table in targets}
     for kind in WHOLE_KINDS:
         if ENTITIES[kind] in scopes:
-            paths = present(raw[kind].documents)
-            create_documents(con, kind, paths, "warehouse.build.states")
+            paths = landed.present(raw[kind].documents)
+            landed.create_documents(con, kind, paths, "warehouse.build.states")
             create_versions(con, kind, paths)
-    take_orders(con, "true", present(raw["orders"].documents) if "order" in scopes else None)
+    take_orders(con, "true", landed.present(raw["orders"].documents) if "order" in scopes else None)
     making = Making(con, full=True)
     for table in catalogue.tables():
         if table.name in wanted:
