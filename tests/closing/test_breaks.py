@@ -25,10 +25,12 @@ from pipelines.ledger import User, verify
 from pipelines.report.explain import explain_order
 from pipelines.report.finance_views import break_lines, reconciliation_lines, verdict
 from pipelines.report.workbook import amount_look
+from pipelines.settlements import import_statements, read_mapping
 from tests.forked import ordermart
 
 if TYPE_CHECKING:
     import subprocess
+    from pathlib import Path
 
 AT, DAY = "2026-10-31T10:00:00Z", "2026-10-31"
 CHECKED = 24
@@ -220,3 +222,46 @@ def test_the_commands(undecided: Any) -> None:
     assert run("breaks", "assign", "1", "--to", "Ben").returncode == 0
     assert run("breaks", "comment", "1", "--text", "asked").returncode == 0
     assert "assigned to Ben" in run("breaks", "list", "--store", "1").stdout
+
+
+STATEMENT = """
+platform = "dash"
+orders = { platform = ["web"] }
+[line]
+statement = "Ref"
+order = "Order"
+date = { column = "Day", form = "%Y-%m-%d" }
+type = "order"
+currency = "EUR"
+[components]
+gross = "+Amount"
+"""
+
+
+@pytest.mark.slow
+def test_price_and_settlement_of_an_order_are_accepted_apart(undecided: Any, tmp_path: Path) -> None:
+    """Accepting one leaves the other as it was, whichever comes first; each has its key and its assignee."""
+    books, file, mapping = undecided, tmp_path / "a.csv", tmp_path / "m.toml"
+    mapping.write_text(STATEMENT, encoding="utf-8")
+    file.write_text("Ref,Order,Day,Amount\nR1,1,2026-11-01,5\nR1,99,2026-11-01,5\n", encoding="utf-8")
+    import_statements(books.ledger, file, read_mapping(mapping))
+    books.publish()
+
+    def settlements() -> dict[str, str]:
+        return dict(books.all("select break_key, state from audit.settlement_breaks order by all"))
+
+    assert (settlements(), states(books)[1]) == ({"line:1/3": "open", "settlement:dash/1": "open"}, "open")
+    accepted = accept_breaks(books.settings, ["settlement:dash/1"], "agreed", ANNE, "loss")
+    assert (accepted.body["breaks"][0]["key"], accepted.body["breaks"][0]["account_class"]) == (
+        "settlement:dash/1",
+        "loss",
+    )
+    assign_breaks(books.settings, ["settlement:dash/1"], "Ben", ANNE)
+    books.publish()
+    assert (settlements(), states(books)[1]) == ({"line:1/3": "open", "settlement:dash/1": "accepted"}, "open")
+    accept_breaks(books.settings, [1, "line:1/3"], "agreed", ANNE)
+    books.publish()
+    assert (settlements(), states(books)[1]) == (dict.fromkeys(settlements(), "accepted"), "accepted")
+    assert books.all("select assignee from audit.settlement_breaks order by break_key") == [(None,), ("Ben",)]
+    with pytest.raises(FinanceError, match="settlement:dash/1 has no break that is open"):
+        accept_breaks(books.settings, ["settlement:dash/1"], "again", ANNE)
