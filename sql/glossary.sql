@@ -164,6 +164,8 @@
 -- scope VARCHAR: Which orders, in words.
 -- seen_at TIMESTAMPTZ null: As in audit.menu_offers; null if several menus offered it.
 -- seq BIGINT >= 0: Position of the payload in the load, from 0.
+-- settled_amount DECIMAL(38,4)
+-- settled_currency VARCHAR
 -- settlement_no BIGINT >= 2: The first source row of the settlement: a row, or the events of one order.
 -- source ENUM('archive', 'live')
 -- stale_count BIGINT >= 0

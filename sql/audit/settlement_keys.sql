@@ -8,7 +8,7 @@
 --
 -- reference ENUM('order', 'payout', 'statement'): What the mapping calls it.
 -- value_count BIGINT >= 0: Settlements of orders that have it.
--- known_count BIGINT >= 0: Those in which it is the id of an order.
+-- known_count: Those in which it is the id of an order.
 -- same_store_count BIGINT >= 0: Of these, in the order's store.
 -- same_day_count BIGINT >= 0: Of these, on the order's business date, as the statement states it.
 -- same_amount_count BIGINT >= 0: Of these, with the order's amount as gross.

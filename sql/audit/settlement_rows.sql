@@ -16,7 +16,7 @@
 -- ordered_at_local TIMESTAMP null: The order's time, where the statement has that of the store.
 -- window_minutes BIGINT >= 0: How far the order's time may be from ours.
 -- currency not null: The currency of its amounts.
--- settled_currency VARCHAR: The currency of its payout.
+-- settled_currency: The currency of its payout.
 -- commission_bases DECIMAL(38,4)[]: What a commission may be a share of: gross, items, items less promotions.
 -- commission_amount DECIMAL(38,4): The commission, above zero if it costs; it is in cost_amount.
 with named_stores as (

@@ -15,7 +15,7 @@
 -- payout_ref: The payout of that line, as the statement names it.
 -- paid_on DATE null: The day on which the bank booked that payout; null if it did not.
 -- ordered_amount DECIMAL(38,4) null: The order's total_price.
--- settled_amount DECIMAL(38,4) null: The gross amount of the settlement that claims it; 0 if none does.
+-- settled_amount null: The gross amount of the settlement that claims it; 0 if none does.
 -- open_amount DECIMAL(38,4) null: ordered_amount less settled_amount: the receivable.
 -- settled_again_amount DECIMAL(38,4): The gross of further settlements: settled twice.
 -- refund_amount: Refunds and adjustments of the order.

@@ -13,9 +13,9 @@
 -- order_id null: The order's id, as stated; null if the statement has none. It may be unknown: see match_state.
 -- currency not null: The currency of the amount.
 -- amount DECIMAL(38,4): + the platform owes us, - we owe it.
--- settled_currency VARCHAR: The currency of the payout; the same unless the statement converts the row.
+-- settled_currency: The currency of the payout; the same unless the statement converts the row.
 -- exchange_rate DECIMAL(38,8) null not additive: By which the row is converted; null if it is not, or no rate is stated.
--- settled_amount DECIMAL(38,4): What the line adds to the payout: amount or, of a row that is converted, the whole row's amount in settled_currency on its first line and 0 on the others.
+-- settled_amount: What the line adds to the payout: amount or, of a row that is converted, the whole row's amount in settled_currency on its first line and 0 on the others.
 select
     lines.entry_no,
     lines.source_row,

@@ -7,7 +7,7 @@
 -- key: entry_no, statement_ref, currency
 --
 -- platform not null: The platform, as the mapping names it.
--- payout_ref null: The payout, if its lines have one only.
+-- payout_ref: The payout, if its lines have one only.
 -- file VARCHAR: The name of the file.
 -- file_sha256 VARCHAR: The hash of the file.
 -- first_line_date DATE: The first day of its lines; of periods their first day.
