@@ -195,12 +195,22 @@ def test_rows_that_could_not_be_compared_are_not_verified(made: World) -> None:
 
 
 def test_a_ledger_without_its_last_entry_lets_no_day_be_closed(made: World) -> None:
-    """It may have been a close."""
+    """It may have been a close. Nor without any: a night, a close and a backup refuse, and say how to restore."""
     made.reset()
     assert "Already closed" in made.command("close", "day", days(made)[0], "--check")[1]
     cut_ledger(made)
     code, said = made.command("close", "day", days(made)[-1], "--check")
     assert (code, "entries were removed" in said) == (1, True), said
+    made.reset()
+    (made.data / "ledger" / "ledger.jsonl").unlink()
+    for command in (
+        ("run",),
+        ("close", "day", days(made)[-1], "--with-exceptions", "a test"),
+        ("backup", str(made.folder / "backups")),
+        ("ledger", "verify"),
+    ):
+        code, said = made.command(*command)
+        assert (code, "has 0 entries" in said, "estore" in said) == (1, True, True), said
 
 
 def test_status_says_that_it_could_not_look(made: World) -> None:

