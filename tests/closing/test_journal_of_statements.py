@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 from collections import defaultdict
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.finance.accounts import Accounts
 from pipelines.finance.exporting import check, export, places
+from pipelines.finance.journal import Entry, Line
+from pipelines.finance.journal_formats import Export, files_of
 from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import User
 from pipelines.report.explain import explain_order
 from pipelines.settlements import import_bank, import_statements, read_mapping
+from tests.forked import ordermart
 from tests.settlements.statements import MAPPINGS
 
 if TYPE_CHECKING:
@@ -223,3 +228,106 @@ def test_a_statement_that_no_release_has_is_named(books: Any, tmp_path: Path) ->
     import_statements(books.ledger, file, read_mapping(mapping))
     with pytest.raises(FinanceError, match="statements of ledger entry 5 were imported"):
         exported(books, tmp_path, "2026-10")
+
+
+@pytest.mark.slow
+def test_exit_codes_of_the_command(books: Any, tmp_path: Path, balanced: Any) -> None:
+    """0 written, also as a draft; 1 another entry than before; 2 usage; 3 stopped, unless left out by name."""
+    file, out = tmp_path / "accounts.toml", tmp_path / "out"
+    environ = {"ORDERMART_CONFIG": str(books.settings.file), "ORDERMART_WAREHOUSE__THREADS": "1"}
+
+    def run(*words: str, period: str = "2026-10") -> tuple[int, str]:
+        given = ("--map", str(file), "--out", str(out), "--period", period)
+        done = ordermart(("journal", *given, *words), environ, timeout=120)
+        return done.returncode, done.stdout + done.stderr
+
+    whole = file.read_text("utf-8")
+    assert ordermart(("journal", "--check"), environ, timeout=120).returncode == 0
+    assert ordermart(("journal", "--period", "2026-10"), environ, timeout=120).returncode == 2
+    assert run("--without", "yesterday:1")[0] == 2
+    code, said = run("--draft", period="2026-11")
+    assert (code, "No ledger entry was written" in said, [each.name for each in out.iterdir()]) == (
+        0,
+        True,
+        ["journal-2026-11-csv-draft.csv"],
+    )
+    file.write_text(whole.replace("commission", "unused"), encoding="utf-8")
+    code, said = run()
+    assert (code, "STOPPED 2026-10-31 store 1: class 'commission'" in said, len([*out.iterdir()])) == (3, True, 1)
+    file.write_text(whole, encoding="utf-8")
+    assert run()[0] == 0
+    content = (out / "journal-2026-10-csv-1.csv").read_bytes()
+    assert (run()[0], (out / "journal-2026-10-csv-1.csv").read_bytes()) == (0, content)
+    file.write_text(whole.replace('receivable = "', 'receivable = "9'), encoding="utf-8")
+    code, said = run()
+    assert (code, "receivable is now" in said, (out / "journal-2026-10-csv-1.csv").read_bytes()) == (1, True, content)
+    file.write_text(whole, encoding="utf-8")
+    # a residual that nobody accepted
+    off = {"created_at": "2026-11-05T10:00:00Z", "store_id": 1, "total_price": "8.30"}
+    books.land(8, **balanced | off)
+    books.publish()
+    books.close("2026-11-05")
+    books.publish()
+    code, said = run(period="2026-11")
+    assert (code, "order 8: its break is open" in said) == (3, True)
+    assert ordermart(("journal", "--check"), environ, timeout=120).returncode == 3
+    code, said = run("--without", "2026-11-05:1", period="2026-11")
+    assert (code, "without 2026-11-05 S1" in (out / "journal-2026-11-csv-1.csv").read_text("utf-8")) == (0, True)
+
+
+@pytest.mark.slow
+def test_own_periods_two_currencies_and_tax_of_the_platform(
+    tmp_path: Path, books_of: Any, rules: dict[str, str], balanced: dict[str, Any]
+) -> None:
+    """Entries are in the period that holds their day, each of one currency; a platform's tax is not ours to pay."""
+    books = books_of(tmp_path / "books")
+    lines = "period,first_day,last_day\nP10,2026-10-05,2026-11-01\nP11,2026-11-02,2026-11-29\n"
+    (books.settings.file.parent / "periods.csv").write_text(lines, encoding="utf-8")
+    books.set(formula=rules, closing={"periods_file": "periods.csv"})
+    for store_id, currency in ((1, "EUR"), (2, "USD")):
+        books.world.land(
+            "stores", [{"id": store_id, "at": -80_000, "document": books.store(store_id, currency=currency)}]
+        )
+        at = "2026-11-01T12:00:00Z"
+        books.land(store_id, **balanced | {"created_at": at, "store_id": store_id, "platform": "web"})
+    books.publish()
+    books.close("P10")
+    dollars = row(2, "11/03/2026").replace(",1,2,", ",2,2,").replace("EUR", "USD")
+    imported(books, tmp_path, "transactions_1.csv", HEADER + row(1, "11/01/2026") + dollars)
+    tax = '[[tax]]\nclass = "subtotal_price"\nrate = 0.07\nplatform = "web"\ncollected_by_platform = true\n'
+    classes = [*CLASSES, "tax_in_sales", "tax_by_platform"]
+    text = "".join(f'{name} = "{place}"\n' for place, name in enumerate(classes, 1000))
+    (tmp_path / "accounts.toml").write_text(f"[accounts]\n{text}{tax}", encoding="utf-8")
+    first, second = check(books.settings, "", tmp_path / "accounts.toml")
+    assert [{each.number for each in done.journal.entries} for done in (first, second)] == [
+        {
+            "OM-P10-20261101-S1-sales-EUR",
+            "OM-P10-20261101-S1-settlement-EUR-L2",
+            "OM-P10-20261101-S2-sales-USD",
+        },
+        {"OM-P11-20261103-S2-settlement-USD-L2"},
+    ]
+    sales = next(each for each in first.journal.entries if each.kind == "sales")
+    taxes = {line.account_class: line.amount for line in sales.lines if line.account_class.startswith("tax")}
+    assert taxes == {"tax_in_sales": Decimal("0.47"), "tax_by_platform": Decimal("-0.47")}
+    assert (first.journal.stops, first.journal.differences, second.journal.differences) == ({}, [], [])
+
+
+def entries_of(count: int, lines: int) -> list[Entry]:
+    """Return so many entries of so many lines."""
+    day = dt.date(2026, 10, 31)
+    amounts = [Decimal(1)] * (lines - 1) + [Decimal(1 - lines)]
+    made = tuple(Line("1000", "receivable", None, "", amount) for amount in amounts)
+    return [Entry(f"OM-{number}", day, (day, 1), "EUR", "memo", 1, made) for number in range(count)]
+
+
+def test_files_and_entries_keep_to_the_bounds_of_their_systems() -> None:
+    """Xero takes 300 lines a file, whole entries; NetSuite 200 lines an entry, and more is refused."""
+    accounts = Accounts(no_tax="Tax Exempt")
+    xero = list(files_of(Export("2026-10", "xero", 1, (), entries_of(7, 100)), accounts))
+    assert [len(content.splitlines()) - 1 for _, content in xero] == [300, 300, 100]
+    assert [name for name, _ in xero] == [f"journal-2026-10-xero-1-{number}.csv" for number in (1, 2, 3)]
+    ((_, fits),) = files_of(Export("2026-10", "netsuite", 1, (), entries_of(2, 200)), accounts)
+    assert len(fits.splitlines()) == 401
+    with pytest.raises(FinanceError, match="more than 200 lines"):
+        list(files_of(Export("2026-10", "netsuite", 1, (), entries_of(1, 201)), accounts))
