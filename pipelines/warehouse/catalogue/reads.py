@@ -77,7 +77,9 @@ def _parsed(sql: str) -> Reads:
     nodes = list(dicts(tree))
     base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
     called = [n for n in nodes if n.get("class") == "FUNCTION" and n["function_name"] in _functions()]
-    given = {id(each) for call in called for each in _arguments(call)}
+    # DuckDB 2 names arguments otherwise, and wraps each
+    wrapped = [each["expression"] for call in called for each in call.get("arguments", ())]
+    given = {id(each) for each in (*wrapped, *(each for call in called for each in call.get("children", ())))}
     whole = {
         id(each) for select in nodes if select.get("type") == "SELECT_NODE" for each in _whole(select, base, given)
     }
@@ -111,7 +113,8 @@ def _whole(select: dict[str, Any], base: list[dict[str, Any]], given: set[int]) 
     from_here = [n for n in scope if n.get("type") in ("BASE_TABLE", "SUBQUERY")]
     here, ids = {_alias(n) for n in from_here}, {id(n) for n in from_here}
     named = {n["relation_name"] for n in scope if n.get("class") == "STAR"}
-    named |= {n["column_names"][0] for n in scope if _is_lone_name(n) and id(n) not in given}
+    lone = [n["column_names"] for n in scope if n.get("class") == "COLUMN_REF" and id(n) not in given]
+    named |= {names[0] for names in lone if len(names) == 1}
     for table in base:
         if id(table) in ids:
             if named & {"", _alias(table)}:
@@ -167,17 +170,6 @@ def within(node: Any) -> Iterator[dict[str, Any]]:
             yield from within(value)
         elif isinstance(value, list):
             yield from within(value)
-
-
-def _arguments(call: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what a function is given; DuckDB 2 names it otherwise, and wraps each."""
-    if "children" in call:
-        return list(call["children"])
-    return [each["expression"] for each in call["arguments"]]
-
-
-def _is_lone_name(node: dict[str, Any]) -> bool:
-    return node.get("class") == "COLUMN_REF" and len(node["column_names"]) == 1
 
 
 def _name(node: dict[str, Any]) -> str:

@@ -56,7 +56,6 @@ class OwnTable(msgspec.Struct, frozen=True):
     name: str
     about: str
     key: tuple[str, ...]
-    scope: str
     columns: tuple[Column, ...]
     reads: tuple[str, ...]
     rows: int
@@ -240,7 +239,6 @@ def _request(model: Model, known: dict[str, Any] | None, inputs: Parts, erased: 
             "made_at": utc_now().isoformat(),
             "about": model.head.about,
             "key": model.key,
-            "scope": model.scope,
             "reads": model.reads.tables,
             "said": {
                 each.name: [bool(each.nullable), each.meaning or "", each.adds_up is not False]
@@ -287,7 +285,7 @@ def _table(stem: str, record: dict[str, Any], wrong: Mapping[str, str]) -> OwnTa
         if not meaning and word and word.type in (None, kind):
             meaning = word.meaning or ""
         columns.append(Column(name, kind, nullable, meaning, adds_up=adds_up))
-    facts = {field: record[field] for field in ("about", "scope", "rows", "version", "made_at", "warnings")}
+    facts = {field: record[field] for field in ("about", "rows", "version", "made_at", "warnings")}
     key, reads = tuple(record["key"]), tuple(record["reads"])
     name = f"{OWN}.{stem}"
     return OwnTable(**facts, name=name, key=key, reads=reads, columns=tuple(columns), problem=wrong.get(name, ""))
