@@ -126,7 +126,7 @@ def make_own(
         known = records.get(model.stem)
         why = _missing(model, parts, wrong)
         if not why and (not known or (known["inputs"], known["sha256"]) != (inputs, model.sha256)):
-            answer = _asked(start | _request(model, known, inputs, erased, whole=whole), settings.models.seconds)
+            answer = _asked(start | _request(model, known, inputs, erased, whole=whole), settings)
             why = answer.get("wrong", "")
             records |= {} if why else {model.stem: answer}
         if why:
@@ -146,7 +146,7 @@ def _missing(model: Model, parts: Parts, wrong: Mapping[str, str]) -> str:
     return ""
 
 
-def _asked(request: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _asked(request: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """Return the answer of a process; of one that ends without or takes too long, the fault."""
     command = [sys.executable, "-I", maker.__file__]
     try:
@@ -154,13 +154,13 @@ def _asked(request: dict[str, Any], seconds: float) -> dict[str, Any]:
             command,
             input=json.dumps(request),
             capture_output=True,
-            timeout=seconds,
+            timeout=settings.models.seconds,
             env={},
             encoding="utf-8",
             check=True,
         )
     except subprocess.TimeoutExpired:
-        return {"wrong": f"it takes longer than [models] seconds = {seconds:g}"}
+        return {"wrong": f"it takes longer than [models] seconds = {settings.models.seconds:g}"}
     except subprocess.CalledProcessError:
         return {"wrong": "its process ended, most likely at [models] memory_mib"}
     answer: dict[str, Any] = json.loads(done.stdout)
