@@ -254,7 +254,8 @@ def journal_lines(done: Done) -> Iterator[str]:
     stops = sorted(made.stops.values(), key=lambda stop: (stop.day, stop.store_id or 0))
     for stop in stops[:_SHOWN]:
         order = f", order {stop.order_id}" if stop.order_id else ""
-        yield f"  STOPPED {stop.day} store {stop.store_id}{order}: {plain(stop.reason)}"
+        store = "none" if stop.store_id is None else stop.store_id
+        yield f"  STOPPED {stop.day} store {store}{order}: {plain(stop.reason)}"
     if len(stops) > _SHOWN:
         yield f"  … and {len(stops) - _SHOWN:,} more store-days."
     yield from (f"  DIFFERENT {plain(each, 1000)}" for each in made.differences)
