@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance.accounts import Accounts
-from pipelines.finance.exporting import check, export, places
+from pipelines.finance.exporting import Export, check, export, files_of, places
 from pipelines.finance.journal import Entry, Line
-from pipelines.finance.journal_formats import Export, files_of
 from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import User
