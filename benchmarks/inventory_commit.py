@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pipelines.inbox.deliveries import Notification
 from pipelines.inbox.store import Committer, Delivery, Inbox, reason_bit
-from pipelines.inventory import STORES, WORK_LIST
+from pipelines.tracked import STORES, WORK_LIST
 
 
 def groups(commits: int, size: int) -> list[list[Delivery]]:

@@ -36,15 +36,7 @@ from pipelines.backup.manifest import (
 from pipelines.backup.restore import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole
-from pipelines.inventory import (
-    INVENTORY,
-    Inventory,
-    damaged_parts,
-    read_inventory,
-    record_stores,
-    why_not_continued,
-    write_copy,
-)
+from pipelines.inventory import INVENTORY, Inventory, read_inventory, record_stores, write_copy
 from pipelines.landing import raw_files
 from pipelines.landing.data_folder import guard_format, remember_erasure_log
 from pipelines.ledger import ledger_of
@@ -55,6 +47,7 @@ from pipelines.privacy import LOG, add_to_log, erasure_log
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
+from pipelines.tracked import damaged_parts, why_not_continued
 from pipelines.vault.database import forget_later_loads
 from pipelines.verdict import Verdict
 

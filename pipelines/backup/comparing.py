@@ -21,14 +21,10 @@ from pipelines.clock import utc_now
 from pipelines.inventory import (
     COPY,
     INVENTORY,
-    STORES,
-    VAULT,
-    WORK_LIST,
     Inventory,
     InventoryError,
     accept,
     changing,
-    damaged_parts,
     fault,
     forget_files,
     is_expected,
@@ -37,8 +33,6 @@ from pipelines.inventory import (
     read_copy,
     read_inventory,
     settle,
-    structure,
-    why_not_continued,
     write_inventory,
     write_noted,
 )
@@ -48,6 +42,7 @@ from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.notify import last_backup
 from pipelines.privacy import LOG, erasure_log
+from pipelines.tracked import STORES, VAULT, WORK_LIST, damaged_parts, structure, why_not_continued
 from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -17,12 +17,13 @@ from pipelines.finance.reconciliation import create_break_views, describe_total,
 from pipelines.finance.released import FinanceError, money_of, query, records, released, rows_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
-from pipelines.inventory import WORK_LIST, read_inventory
+from pipelines.inventory import read_inventory
 from pipelines.landing import raw_files
 from pipelines.ledger import Closes, effective_totals
 from pipelines.ledger.decisions import NO_ORDERS, accepted_without_orders
 from pipelines.literals import literals
 from pipelines.settings.kinds import KINDS
+from pipelines.tracked import WORK_LIST
 from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:

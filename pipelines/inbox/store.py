@@ -28,9 +28,9 @@ import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder
-from pipelines.inventory import track
 from pipelines.resources import resource
 from pipelines.settings.kinds import KINDS
+from pipelines.tracked import track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.durable import make_folder
-from pipelines.inventory import track
 from pipelines.resources import resource
+from pipelines.tracked import track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

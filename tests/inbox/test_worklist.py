@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from pipelines.inbox.deliveries import Notification
 from pipelines.inbox.store import Committer, Delivery, connect, inbox_path, transaction
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
-from pipelines.inventory import WORK_LIST, changed_parts, read_inventory, record_stores
+from pipelines.inventory import read_inventory, record_stores
+from pipelines.tracked import WORK_LIST, changed_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
