@@ -46,7 +46,7 @@ from pipelines.ledger.decisions import (
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
-from pipelines.settings.tables import Secret
+from pipelines.settings.setting_tables import Secret
 from pipelines.vault import Destroyed, open_vault
 from pipelines.vault.keys import new_keys, read_keys, rotate
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.backup.comparing import compare
-from pipelines.backup.manifest import (
+from pipelines.backup.backup_manifest import (
     MANIFEST,
     UNFINISHED,
     BackupError,
@@ -33,6 +32,7 @@ from pipelines.backup.manifest import (
     sync_tree,
     write_content,
 )
+from pipelines.backup.comparing import compare
 from pipelines.backup.restore import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole

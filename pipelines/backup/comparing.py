@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from pipelines.backup.manifest import BackupError, backups, read_manifest
+from pipelines.backup.backup_manifest import BackupError, backups, read_manifest
 from pipelines.clock import utc_now
 from pipelines.inventory import (
     COPY,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from pipelines.backup.manifest import (
+from pipelines.backup.backup_manifest import (
     MANIFEST,
     BackupError,
     Manifest,

@@ -50,7 +50,7 @@ def run(
     that are not up to date; 4 another run holds the lock, for half an hour unless with --due;
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
-    from pipelines.ingest.session import stoppable
+    from pipelines.ingest.ingest_session import stoppable
     from pipelines.report.outcomes import summary
     from pipelines.report.text import json_progress, line, terminal_progress
     from pipelines.run.under_way import Asked, NotBegunError, perform

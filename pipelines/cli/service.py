@@ -329,7 +329,7 @@ def explain_payout(
 
     Exit codes: 0 printed; 1 nothing names the payout, or there is no release; 2 invalid settings or usage.
     """
-    from pipelines.report.settlements import explain_payout as explained
+    from pipelines.report.settlement_views import explain_payout as explained
 
     say(explained(settings, payout))
 

@@ -28,7 +28,7 @@ def settlements_keys(
     The right one for `[line] order` is the one whose rows have them; of imported rows audit.settlement_keys says so.
     Exit codes: 0 printed; 1 the file cannot be read, or there is no release; 2 invalid settings or usage.
     """
-    from pipelines.report.settlements import keys
+    from pipelines.report.settlement_views import keys
 
     say(keys(settings, file))
 
@@ -58,7 +58,7 @@ def settlements_import(
     holds the run lock.
     """
     from pipelines.ledger.signed_head import signing_ledger
-    from pipelines.report.settlements import imported
+    from pipelines.report.settlement_views import imported
     from pipelines.settlements import import_bank, import_statements, read_mapping
 
     read = read_mapping(mapping)
@@ -83,7 +83,7 @@ def settlements_list(
 
     Exit codes: 0 there is no open break; 1 there is no release; 2 invalid settings; 3 something is open.
     """
-    from pipelines.report.settlements import list_settlements, unknown_orders
+    from pipelines.report.settlement_views import list_settlements, unknown_orders
 
     if unknown:
         say(unknown_orders(settings))

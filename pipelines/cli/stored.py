@@ -292,7 +292,7 @@ def vault_erase(
     finishes it. Exit codes: 0 erased and published; 1 nothing is held, there are backups and no [privacy] erasure_log,
     or the tables could not be published: then give it again; 2 invalid usage; 4 another run holds the lock.
     """
-    from pipelines.backup.manifest import backups_holding
+    from pipelines.backup.backup_manifest import backups_holding
     from pipelines.notify import last_backup
     from pipelines.privacy import erase, forget_request
     from pipelines.report.outcomes import erased

@@ -27,7 +27,7 @@ import tomlkit
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.examining.login import REQUESTS, Draft, Meter, UnprovenError, find_login, find_token, refused_lists
-from pipelines.examining.stores import StoreSearch
+from pipelines.examining.store_search import StoreSearch
 from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from pipelines.clock import utc_now
 from pipelines.inbox.store import BAD_TOGETHER, INT64, inbox_path
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.outcome import (
     AnswerCheck,
     Ingested,
@@ -27,7 +28,6 @@ from pipelines.ingest.outcome import (
     menu_ids_of,
     refusals_of,
 )
-from pipelines.ingest.session import PartnerSession
 from pipelines.landing import Cost, Load, guard_source, raw_files
 from pipelines.landing.data_folder import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all

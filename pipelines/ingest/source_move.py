@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.lock import run_lock
-from pipelines.ingest.session import PartnerSession
 from pipelines.landing.data_folder import note_source, source_of
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.settings.tables import Landing
+    from pipelines.settings.setting_tables import Landing
 
 
 _CHUNK = 1 << 20

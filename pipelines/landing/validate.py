@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 
     from pipelines.settings import Settings
-    from pipelines.settings.tables import Landing, StoreRecord
+    from pipelines.settings.setting_tables import Landing, StoreRecord
 
 
 _ABSENT = object()

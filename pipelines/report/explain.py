@@ -17,7 +17,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.landing.charges import PRICES
 from pipelines.literals import one_line as plain
 from pipelines.report.identities import LineRule, identities, line_rule
-from pipelines.report.settlements import order_settlements
+from pipelines.report.settlement_views import order_settlements
 from pipelines.report.text import COLUMNS, MISMATCH, counted, fitted, moment, width, wrapped
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pipelines.privacy import Erasure
     from pipelines.record import Run
     from pipelines.settings import Settings
-    from pipelines.settings.tables import Sales
+    from pipelines.settings.setting_tables import Sales
     from pipelines.vault.keys import Rotated
     from pipelines.warehouse import BuildResult, Release
     from pipelines.warehouse.release.release_diff import Diff

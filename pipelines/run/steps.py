@@ -63,7 +63,7 @@ from pipelines.warehouse.verify import VerifyError, verify_next
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pipelines.ingest.session import PartnerSession
+    from pipelines.ingest.ingest_session import PartnerSession
     from pipelines.record import Step
     from pipelines.run.under_way import UnderWay
     from pipelines.settings import Settings

@@ -7,7 +7,7 @@ key.
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
 from pipelines.settings.contradictions import read_conditions
 from pipelines.settings.reading import DEFAULT_FILE, PREFIX, given_keys, load_settings, settings_hash, without_secrets
-from pipelines.settings.tables import (
+from pipelines.settings.setting_tables import (
     Daypart,
     FormulaComponent,
     FormulaRule,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from pipelines.settings.tables import Settings
+    from pipelines.settings.setting_tables import Settings
 
 # May contain a credential, which must not be published.
 _HIDDEN = {"partner.authenticate.body", "partner.list_stores.query"}

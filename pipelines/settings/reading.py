@@ -17,7 +17,7 @@ import msgspec
 
 from pipelines.resources import CHECKOUT, resource
 from pipelines.settings.contradictions import contradictions, readable_by_others
-from pipelines.settings.tables import Secret, Settings, SettingsError, Table
+from pipelines.settings.setting_tables import Secret, Settings, SettingsError, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

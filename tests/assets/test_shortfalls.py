@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.outcome import Ingested
-from pipelines.ingest.session import PartnerSession
 from pipelines.landing import Load
 from pipelines.partner import AuthenticationFailed, ServiceDown
 from pipelines.run.steps import NothingCameError, fail_if_nothing_came

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.loop import ingest
 from pipelines.ingest.outcome import Ingested, SuspectBaseUrlError
-from pipelines.ingest.session import PartnerSession
 from pipelines.notify import standing
 from pipelines.partner import AuthenticationFailed, RunTooLong, ServiceDown
 from pipelines.report.status import last_runs

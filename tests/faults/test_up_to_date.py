@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.loop import ingest, ingest_unlisted_stores
-from pipelines.ingest.session import PartnerSession
 from tests.rewriting import rewriting
 
 if TYPE_CHECKING:

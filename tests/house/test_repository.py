@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,12 @@ def test_rooms_are_named_for_what_they_do(project: Path) -> None:
     drawers = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
     names = {path.stem: path for path in (project / "pipelines").rglob("*") if "__pycache__" not in path.parts}
     assert drawers & names.keys() == set()
+
+
+def test_names_of_modules_are_unique(project: Path) -> None:
+    """A module is found by its name alone."""
+    names = sorted(path.name for path in (project / "pipelines").rglob("*.py") if not path.stem.startswith("__"))
+    assert [one for one, other in itertools.pairwise(names) if one == other] == []
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ CONTRACT = "-- service_fee DECIMAL(18,4) null: The service fee, as sent.\n"
 SCHEDULES: tuple[tuple[str, str, str], ...] = (
     ("pipelines/settings/kinds.py", '"orders"]', '"schedules", '),
     ("pipelines/settings/kinds.py", '"orders": "order"}', '"schedules": "schedule", '),
-    ("pipelines/settings/tables.py", "    order: Endpoint", "    schedule: Endpoint\n"),
+    ("pipelines/settings/setting_tables.py", "    order: Endpoint", "    schedule: Endpoint\n"),
     ("ordermart.toml", "[partner.order]", '[partner.schedule]\npath = "/schedules/{schedule_id}"\n\n'),
     (
         "pipelines/landing/shape.py",

@@ -19,7 +19,7 @@ from pipelines.finance.released import FinanceError, released
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
 from pipelines.report.page import render
 from pipelines.report.page.facts import largest_breaks, reconciled_facts, released_facts
-from pipelines.report.settlements import settled_facts
+from pipelines.report.settlement_views import settled_facts
 from pipelines.report.status import status
 from pipelines.report.text import counted
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.settings import Settings
-    from pipelines.settings.tables import Formula, OrderScope
+    from pipelines.settings.setting_tables import Formula, OrderScope
 
 # name, description, what a line adds
 _PRICES = (
