@@ -36,15 +36,11 @@ def code_of_error(error: Exception) -> int:
 
 
 class Verdict(NamedTuple):
-    """The counts of all that was checked; each fault, and each part that could not be checked, as a sentence.
-
-    `later` counts parts that are left for another time on purpose: they are said, and not held against the rest.
-    """
+    """The counts of all that was checked; each fault, and each part that could not be checked, as a sentence."""
 
     checked: Mapping[str, int]
     wrong: Sequence[str] = ()
     unchecked: Sequence[str] = ()
-    later: int = 0
 
     @property
     def is_good(self) -> bool:

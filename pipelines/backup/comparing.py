@@ -111,7 +111,7 @@ class Compared:
         unchecked = [self.overdue] if self.overdue else []
         if not self.compared:
             unchecked.append("no inventory says what must be there; `ordermart run` writes one")
-        return Verdict({"compared": self.compared, "read in full": self.read}, wrong, unchecked, self.unread)
+        return Verdict({"compared": self.compared, "read in full": self.read}, wrong, unchecked)
 
     def sentence(self) -> str:
         """Return what was looked at and what was not."""

@@ -194,8 +194,7 @@ class Restored:
         """Whether it is as it was: every file is, or nothing is restored; rows are compared, and the vault opened."""
         checked = {"files": len(self.manifest.files), "tables": self.comparison.tables}
         unchecked = [self.comparison.why_not] if self.comparison.why_not else []
-        left = len(self.comparison.left_out)
-        return Verdict(checked, self.comparison.different, [*unchecked, *self.unopened], left)
+        return Verdict(checked, self.comparison.different, [*unchecked, *self.unopened])
 
 
 def check_backup(folder: Path) -> tuple[Path, Manifest]:

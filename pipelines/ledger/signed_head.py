@@ -76,7 +76,7 @@ def check_heads(settings: Settings, ledger: Ledger) -> Verdict:
                 f"the entries up to {head.entries} are not those of the head in {place}: the ledger was rewritten; "
                 f"{_RESTORE}"
             )
-    return Verdict({"entries": len(hashes), "heads": len(known)}, later=len(_places(settings)) - len(known))
+    return Verdict({"entries": len(hashes), "heads": len(known)})
 
 
 def checked_heads(settings: Settings, ledger: Ledger) -> list[str]:

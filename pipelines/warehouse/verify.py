@@ -220,7 +220,7 @@ class Verification:
         compared = {"orders": self.orders, "tables": len(self.tables), "places": 3 if self.has_release else 1}
         apart = "the current release is of another build, so it was not compared: run `ordermart build` to publish"
         unchecked = [] if self.has_release else [apart]
-        return Verdict(compared, [each.sentence() for each in self.differences], unchecked, len(self.left_out))
+        return Verdict(compared, [each.sentence() for each in self.differences], unchecked)
 
 
 @dataclass(frozen=True)
