@@ -92,7 +92,7 @@ def test(programs: Path, arguments: list[str]) -> NoReturn:
 def become(command: list[str]) -> NoReturn:
     """Replace this process, so that signals and the exit code are the command's own."""
     sys.stdout.flush()
-    # Tests and the demo start hundreds of processes; without bytecode each compiles the same files anew.
+    # Tests and the demo start hundreds of processes; without bytecode each compiles the same files again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if not Path(command[0]).exists():
         raise SetupError(f"{command[0]} is missing; remove {Path(command[0]).parents[1]} and run again")

@@ -38,7 +38,7 @@ def resource(name: str) -> Path:
 
 
 def exported(package: str, file: str) -> Callable[[str], object]:
-    """Return a `__getattr__` for a package: it imports what the package exports once somebody asks for it.
+    """Return a `__getattr__` for a package: it imports a name that the package exports once somebody asks for it.
 
     The package's file says, below `if TYPE_CHECKING`, from where. So a command loads no more than it uses.
     """

@@ -123,7 +123,7 @@ def _specs_of_own(model: Model) -> Iterator[dg.AssetCheckSpec]:
 
 
 def _results_of_own(settings: Settings) -> Iterator[CheckResult]:
-    """Yield what the current release says of the user's own tables."""
+    """Yield the results of the user's own tables in the current release."""
     release = current_release(settings.data_dir / "published")
     manifest = read_manifest(release) if release else None
     known = {table.name: table for table in manifest.own} if manifest else {}

@@ -268,7 +268,7 @@ def _put_in_place(
         _copy(backup, manifest, draft, show)
         if (inventory := read_inventory(draft)).files:
             write_inventory(draft, inventory)
-        # The witness keeps the head of what counts: a draft that is killed leaves nothing there.
+        # The witness keeps the head of a folder in use: a draft that is killed leaves nothing there.
         own = msgspec.structs.replace(
             settings,
             data=msgspec.structs.replace(settings.data, dir=str(draft)),

@@ -7,7 +7,7 @@
 An export has the entries that no earlier one of its period and format has. The files of earlier ones are made again,
 from the ledger, and are the same bytes; an entry that would be another one now is refused. A day that was reopened
 after an export is reversed by an entry of its own. Statements that were superseded or are matched otherwise after an
-export change nothing in it: the next period that is exported first has an entry of what changed.
+export change nothing in it: the next period that is exported first has an entry of each change.
 """
 
 from __future__ import annotations

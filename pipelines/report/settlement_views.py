@@ -165,7 +165,7 @@ _OVERDUE = """
 
 
 def settled_facts(release: Released, day: dt.date) -> dict[str, Any]:
-    """Return for a page the way from orders to the bank, what is open, rates that changed and payouts overdue.
+    """Return for a page the way from orders to the bank, open items, rates that changed and payouts overdue.
 
     Ages are those on that day. Nothing if the release has no statement.
     """

@@ -37,7 +37,7 @@ CREDITS = pa.schema(
         ("bank_date", pa.date32()),
         ("currency", pa.string()),
         ("amount", pa.decimal128(38, 4)),
-        ("fee_amount", pa.decimal128(38, 4)),  # what the bank kept of the payout
+        ("fee_amount", pa.decimal128(38, 4)),  # kept by the bank
     ]
 )
 _MOST_DEPTH = 64
@@ -45,7 +45,7 @@ _DECIMALS = re.compile(r"[0-9]{1,18}(\.[0-9]{1,4})?", re.ASCII)
 
 
 class _Row(NamedTuple):
-    """A row of the bank's file; `text` is where a payout may be named, `fee` what the bank kept of it."""
+    """A row of the bank's file; `text` is where a payout may be named, `fee` the amount that the bank kept."""
 
     number: int
     day: dt.date

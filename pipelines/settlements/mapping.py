@@ -144,7 +144,7 @@ class Check(_Part, frozen=True):
 
     @property
     def balances(self) -> dict[str, str]:
-        """The columns of what a statement starts from, pays and ends with."""
+        """The columns of the amounts that a statement starts from, pays and ends with."""
         stated = {"opening": self.opening, "paid": self.paid, "closing": self.closing}
         return {name: column for name, column in stated.items() if column}
 

@@ -11,7 +11,7 @@
 -- platform not null: The platform, as the mapping names it.
 -- order_id null: The order; null if it is not one.
 -- since_date DATE null: The business date of the order, the day of the line, or the last day of the payout.
--- amount DECIMAL(38,4) null: The amount that is open, differs, was late or has no order; of a commission what is too much. Null where an order has no total.
+-- amount DECIMAL(38,4) null: The amount that is open, differs, was late or has no order; of a commission the excess. Null where an order has no total.
 -- content: A hash of kind, currency and amount: it is accepted while they are the same.
 with orders as (
     select

@@ -6,7 +6,7 @@
 --
 -- key: entry_no, reference
 --
--- reference ENUM('order', 'payout', 'statement'): What the mapping calls it.
+-- reference ENUM('order', 'payout', 'statement'): The name in the mapping.
 -- value_count BIGINT >= 0: Settlements of orders that have it.
 -- known_count: Those in which it is the id of an order.
 -- same_store_count BIGINT >= 0: Of these, in the order's store.

@@ -1,4 +1,4 @@
--- A statement starts from what the one before leaves; a gap between them, and what rounding is off, are breaks.
+-- A statement starts from the balance that the one before leaves; a gap between them, and an error of rounding, are breaks.
 -- severity: blocking
 -- scope: all
 with breaks as (

@@ -63,7 +63,7 @@ debits as (
         if(settled_currency = currency, 'clearing', 'conversion'), -amount,
     from lines
     union all
-    -- what is converted balances in each currency by itself
+    -- converted amounts balance in each currency by itself
     select
         'settlement', entry_no, line_date, store_id, settled_currency, platform,
         unnest(['clearing', 'conversion']), unnest([settled_amount, -settled_amount]),

@@ -17,7 +17,7 @@
 -- carried_amount DECIMAL(38,4) null: What its statements state to pay beyond their lines: openings less closings, and rounding.
 -- stated_amount DECIMAL(38,4) null: Its lines and carried_amount; null if no statement names it, as carried_amount.
 -- bank_amount DECIMAL(38,4) null: The credits that name it; null if none does.
--- bank_fee_amount DECIMAL(38,4) null: What the bank kept of it, as its file states; null if no credit names it.
+-- bank_fee_amount DECIMAL(38,4) null: The amount that the bank kept, as its file states; null if no credit names it.
 -- difference: stated_amount less bank_amount and bank_fee_amount; null without one of them.
 with stated as (
     select

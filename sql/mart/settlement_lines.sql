@@ -15,7 +15,7 @@
 -- amount DECIMAL(38,4): + the platform owes us, - we owe it.
 -- settled_currency: The currency of the payout; the same unless the statement converts the row.
 -- exchange_rate DECIMAL(38,8) null not additive: By which the row is converted; null if it is not, or no rate is stated.
--- settled_amount: What the line adds to the payout: amount or, of a row that is converted, the whole row's amount in settled_currency on its first line and 0 on the others.
+-- settled_amount: The amount that the line adds to the payout: amount or, of a row that is converted, the whole row's amount in settled_currency on its first line and 0 on the others.
 select
     lines.entry_no,
     lines.source_row,

@@ -131,7 +131,7 @@ def lines_of(done: Any, kind: str) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_receivable_is_the_open_items_to_the_cent(books: Any) -> None:
-    """By platform; clearing is what the bank lacks, unmatched the net of lines of nobody, costs by their component."""
+    """By platform; clearing is the amount that the bank lacks, unmatched the net of lines of nobody."""
     found = sums(books)
     open_items = books.all(
         "select orders.platform, sum(settled.open_amount) from mart.order_settlements as settled "

@@ -109,7 +109,7 @@ class World:
     def is_same(self, name: str) -> bool:
         """Tell whether an SQLite file has the same rows and indexes as before: only unused bytes differ.
 
-        Or notes of what changed: a part that seems unchanged and is not is named, one that is not compared is read
+        Or notes of changes: a part that seems unchanged and is not is named, one that is not compared is read
         again, and no bit changes both.
         """
         if not name.endswith((".sqlite", ".db")) or structure(self.data / name):

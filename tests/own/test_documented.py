@@ -1,4 +1,4 @@
-"""What the documents show works: the models of docs/MODELS.md, and the pandas of docs/BI.md, with the sums of SQL."""
+"""Examples of the documents work: the models of docs/MODELS.md, and the pandas of docs/BI.md, with the sums of SQL."""
 
 from __future__ import annotations
 

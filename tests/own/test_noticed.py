@@ -38,7 +38,7 @@ def noticed(own: World) -> tuple[list[str], dict[str, str]]:
 
 @pytest.mark.slow
 def test_a_table_that_could_not_be_made_is_an_alarm_and_on_the_page(own: World) -> None:
-    """Until it is right again: by name, with what is wrong."""
+    """Until it is right again: by name, with its fault."""
     assert noticed(own) == ([], {})
     write(own, "weekly", MODELS["weekly"].replace("total_price", "no_price"))
     alarms, card = noticed(own)

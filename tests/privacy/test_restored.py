@@ -149,7 +149,7 @@ runpy.run_module("pipelines.cli", run_name="__main__")
 def test_restore_that_a_signal_interrupts_says_so_to_others(lost: World) -> None:
     """It had moved a part into place: nothing takes that for a data folder, and the next restore begins again.
 
-    The witness knows nothing of it, or it would refuse the entries of the next one.
+    The witness does not have it, or it would refuse the entries of the next one.
     """
     lost.configure('[ledger]\nwitness = "witness"\n')
     command = [sys.executable, "-c", _INTERRUPTED, str(lost.data), str(lost.backups)]

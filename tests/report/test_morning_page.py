@@ -128,7 +128,7 @@ def test_the_first_figures_are_those_of_complete_days(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_settlements_are_shown_from_orders_to_the_bank(written: Callable[..., str], settled_world: World) -> None:
-    """By platform and currency, what is open by kind and age, payouts overdue; no section where no statement is."""
+    """By platform and currency, open items by kind and age, payouts overdue; no section where no statement is."""
     assert 'settlements"' not in written()
     assert write_morning_page(settled_world.settings, GOOD, NOW + dt.timedelta(days=20)) == ""
     text = (settled_world.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")

@@ -95,7 +95,7 @@ def test_receivable_is_the_list_of_open_items(con: duckdb.DuckDBPyConnection, ma
 
 
 def test_statements_go_on_where_the_truth_does(con: duckdb.DuckDBPyConnection, made: World) -> None:
-    """Three statements start from what the one before left; the gap and the cent of the last are breaks, by amount."""
+    """Three statements start from the balance of the one before; the gap and the cent of the last are breaks."""
     found = con.execute(
         "select opening_amount, closing_amount, gap_amount, rounding_amount from mart.settlement_statements "
         "where platform = 'dashline' order by statement_ref"

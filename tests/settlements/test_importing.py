@@ -81,7 +81,7 @@ def test_overlapping_files_without_references_are_refused(books: Books) -> None:
 
 
 def test_folder_is_read_before_any_file_counts(books: Books) -> None:
-    """One bad file of a folder refuses all; a folder given again imports what is new."""
+    """One bad file of a folder refuses all; a folder given again imports the new files."""
     write(books, "a.csv", "R1,1,2026-10-01,5")
     write(books, "b.csv", "R2,1,2026-10-01,five")
     with pytest.raises(SettlementError, match=r"b\.csv, row 2, column Amount"):

@@ -56,7 +56,7 @@ def test_rates_change_where_the_truth_changes_them(con: duckdb.DuckDBPyConnectio
 
 
 def test_breaks_are_those_of_the_truth(con: duckdb.DuckDBPyConnection, made: World) -> None:
-    """A commission at another rate by what is too much; an order settled late by its amount; nothing else is either."""
+    """A commission at another rate by its excess; an order settled late by its amount; nothing else is either."""
     select = "select order_id, amount from audit.settlement_breaks where break_kind = ? and platform = 'dashline'"
     found = {kind: dict(con.execute(select, [kind]).fetchall()) for kind in ("wrong_commission", "late")}
     totals = {each["order_id"]: each["total_price"] for each in made.orders}

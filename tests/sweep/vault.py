@@ -263,7 +263,7 @@ def _is_derived(point: Point) -> bool:
 
 
 def _own(disk: Disk, loss: str) -> bytes:
-    """Return a digest of what a loss of power leaves, but for what is derived."""
+    """Return a digest of the files that a loss of power leaves, but for derived ones."""
     found = hashlib.blake2b()
     for path, content in disk.left(loss):
         if not path.startswith(_DERIVED):

@@ -87,7 +87,7 @@ def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, as
     return won + lost >= asked.orders and won >= fewest_fits(won + lost, asked.noise)
 
 
-Pattern = tuple[int, str, int, str]  # form, and kind, value, base of what differs
+Pattern = tuple[int, str, int, str]  # form, and kind, value, base of the difference
 SAMPLE = 2_000  # orders in which a pattern is looked for
 COMMON = 0.9  # the share of them that a pattern of a whole population has to explain
 MOST = 0.5  # the share, if so many as distinguish a rule follow it among orders that differ by chance

@@ -201,7 +201,7 @@ def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, An
 
 
 def _request(model: Model, known: dict[str, Any] | None, inputs: Parts, erased: str, *, whole: bool) -> dict[str, Any]:
-    """Return what the process is asked: which select, of which rows, and what must be true of them."""
+    """Return the request to the process: which select, of which rows, and what must be true of them."""
     said = {each.name: each for each in model.head.said}
     scope, touched = (model.scope, _touched(model, known, inputs)) if whole else ("day", _LAST_DAYS)
 
