@@ -120,6 +120,7 @@ def test_sigterm_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
         assert alive(below) == set()
 
 
+@pytest.mark.slow
 def test_settings_of_the_demo_are_refused(tmp_path: Path) -> None:
     """Its nights are at the time of its world: nothing is served that would be red two minutes later."""
     (tmp_path / "demo.toml").write_text(f'[data]\ndir = "{tmp_path / "data"}"\n', encoding="utf-8")

@@ -38,6 +38,7 @@ def test_a_night_that_cannot_begin_is_told(place: Place) -> None:
     assert re.search('<p class="bad">[^<]*raw has format 99', page)
 
 
+@pytest.mark.slow
 def test_a_run_for_webhooks_during_another_run_is_no_failure(place: Place) -> None:
     """It ends with 4, which nobody needs to hear of: the other run is under way."""
     with run_lock(place.data, "ordermart run"):

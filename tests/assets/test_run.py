@@ -127,6 +127,7 @@ def test_wrong_settings_and_usage_end_with_2(place: Place) -> None:
     assert place.command("run", "--no-such-option").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_second_run_at_the_same_time_ends_with_4(place: Place) -> None:
     """While one run holds the lock, one for webhooks ends at once and names it."""
     with run_lock(place.data, "the night"):

@@ -121,6 +121,7 @@ def test_a_rebuild_gives_the_same(october: Any, hours: tuple[int, int]) -> None:
     assert [row[:2] for row in books.restated("order_id", "restatement_amount")] == [(1, Decimal(2))]
 
 
+@pytest.mark.slow
 def test_a_closed_month_cannot_be_closed_again(october: Any) -> None:
     """Closing the month, a day of it or a store of that day again is an error."""
     for what, store in (("2026-10", None), ("2026-10-31", None), ("2026-10-31", 1)):
@@ -145,6 +146,7 @@ def test_another_rule_reaches_closed_days_after_reopening_alone(october: Any) ->
     assert october.all(rules + closed) == [(rule, rule)]
 
 
+@pytest.mark.slow
 def test_a_build_rejects_a_changed_row_file(october: Any) -> None:
     """A changed row file of a close stops the build: nothing is restated against it."""
     (entry,) = october.ledger.entries("closed")

@@ -178,6 +178,7 @@ def numbered_exits(source: str) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_exit_codes_are_decided_in_one_place(project: Path) -> None:
     """No command has a number of its own; the sandbox's server is no command."""
     files = sorted(file for file in (project / "pipelines").rglob("*.py") if file.name != "__main__.py")

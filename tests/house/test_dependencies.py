@@ -132,6 +132,7 @@ def test_what_is_declared_is_imported(project: Path) -> None:
     assert sorted(declared(project).keys() - used - NOT_IMPORTED.keys()) == []
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared(project: Path) -> None:
     """No room leans on a package that only another package asks for."""
     owners = importlib.metadata.packages_distributions()

@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -68,6 +70,7 @@ def test_a_promise_that_only_a_slow_test_shows_is_missed() -> None:
     assert shown("pytestmark = pytest.mark.slow\n" + test) == set()
 
 
+@pytest.mark.slow
 def test_tests_import_no_more_modules(project: Path) -> None:
     """Tests use what packages export: each other module that they know makes moving its file dear."""
     modules = imported((project / "tests").rglob("*.py"), project)

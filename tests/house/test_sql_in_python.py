@@ -30,6 +30,7 @@ def long_selects(source: str) -> list[int]:
     return sorted(set(long))  # pieces of one text are nodes, too
 
 
+@pytest.mark.slow
 def test_python_holds_short_pieces_of_sql(project: Path) -> None:
     """No module has a longer text of SQL: it is a file of sql/, or a template there."""
     files = sorted((project / "pipelines").rglob("*.py"))

@@ -145,6 +145,7 @@ def test_a_failed_verification_is_raised_and_ends(settings: Settings) -> None:
         assert causes(settings) == expected
 
 
+@pytest.mark.slow
 def test_silence_is_looked_for_in_the_warehouse_under_the_lock(settings: Settings) -> None:
     """A load that no release shows yet ends a silence; while another run has the lock, its file is not opened."""
     release(settings, "1", CAUSES["silence"])

@@ -211,6 +211,7 @@ def test_every_reason_for_a_missing_line_amount_has_a_sentence(world: World) -> 
     assert NO_AMOUNT.keys() == set(reasons)
 
 
+@pytest.mark.slow
 def test_unknown_order_shows_its_work_list_entry(world: World) -> None:
     """A queued and a dead-lettered id are shown with their state and who requested them."""
     with WorkList(inbox_path(world.settings.data_dir)) as work:

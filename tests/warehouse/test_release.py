@@ -134,6 +134,7 @@ def test_parquet_and_file_hold_the_same_rows(shown: Any) -> None:
     assert stale(current(shown)) == []
 
 
+@pytest.mark.slow
 def test_the_manifest_tells_every_file(shown: Any) -> None:
     """Counts of rows, a hash of every file, the code's and the settings' version: nothing more lies in the folder."""
     folder = current(shown)
@@ -150,6 +151,7 @@ def test_the_manifest_tells_every_file(shown: Any) -> None:
         assert (len(content), hashlib.sha256(content).hexdigest()) == (file.bytes, file.sha256), file.path
 
 
+@pytest.mark.slow
 def test_the_answers_do_not_depend_on_the_readers_clock(shown: Any) -> None:
     """Three session timezones read the same business days, local times and sums from a release."""
     folder = current(shown)
@@ -161,6 +163,7 @@ def test_the_answers_do_not_depend_on_the_readers_clock(shown: Any) -> None:
     assert (None,) in read(folder, "select business_date from mart.orders")
 
 
+@pytest.mark.slow
 def test_classes_add_up_to_everything_placed(shown: Any) -> None:
     """Orders and money of all sale classes together are those of core.orders, the null day included."""
     folder = current(shown)
