@@ -61,7 +61,8 @@ def main(arguments: list[str]) -> NoReturn:
             become([str(set_up(".venv") / "ordermart"), "demo", *rest])
         if command == "test":
             # Without --all tests marked slow are left out: see addopts in pyproject.toml.
-            lanes = {"--all": ["-m", "not long"], "--long": ["-m", "long"]}
+            # Slow tests wait more than others: with them there is one worker more than cores.
+            lanes = {"--all": ["-m", "not long", "-n", str(cores() + 1)], "--long": ["-m", "long"]}
             chosen = [word for argument in rest for word in lanes.get(argument, [argument])]
             test(set_up(".venv"), chosen)
         if command == "test-duckdb2":
@@ -81,12 +82,15 @@ def main(arguments: list[str]) -> NoReturn:
 def test(programs: Path, arguments: list[str]) -> NoReturn:
     """Become pytest, in the project's folder; a later `-n 0` takes one process.
 
-    There is one worker more than cores, as many tests wait. They share the tests by stealing work: with `loadfile`
-    pytest-xdist 3.8 hangs for ever once a worker crashes.
+    The workers share the tests by stealing work: with `loadfile` pytest-xdist 3.8 hangs for ever once one crashes.
     """
     os.chdir(ROOT)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    become([str(programs / "python"), "-m", "pytest", "-n", str(cores + 1), "--dist", "worksteal", *arguments])
+    become([str(programs / "python"), "-m", "pytest", "-n", str(cores()), "--dist", "worksteal", *arguments])
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def become(command: list[str]) -> NoReturn:

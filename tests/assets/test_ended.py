@@ -8,6 +8,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pipelines.assets.dev import set_records_aside
 from pipelines.ingest.lock import run_lock
 from pipelines.inventory import write_noted

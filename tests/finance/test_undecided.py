@@ -239,7 +239,6 @@ def test_a_configured_rule_is_measured_all_the_same(make_orders: Any, state: Any
     assert "configured, refuted" in sentence
 
 
-@pytest.mark.slow
 @pytest.mark.promise(10)
 def test_no_supported_rule_in_worlds_without_one(make_orders: Any, gather: Any) -> None:
     """In 30 stores whose prices are drawn at random, nothing is supported anywhere."""
