@@ -126,9 +126,7 @@ def inventory(
 @app.command(short_help="Rebuild a sample and compare it with the warehouse.")
 def verify(
     *,
-    days: Annotated[
-        int, typer.Option(min=0, help="Verify the last N business days.", metavar="N", show_default=False)
-    ] = 0,
+    days: Annotated[int | None, typer.Option(min=1, help="Verify the last N business days.", metavar="N")] = None,
     fraction: Annotated[
         str,
         typer.Option(help="Verify the next part of all orders and days, after the last one verified.", metavar="1/64"),
@@ -154,7 +152,7 @@ def verify(
         else:
             found = verify_next(settings, share)
     if not found.tables:
-        raise VerifyError("nothing could be verified: there is no order, menu or store yet; run `ordermart run`")
+        raise VerifyError("nothing could be verified: no document of these days has landed; run `ordermart run`")
     say(verification_lines(found))
     leave(is_open=not found.judged().is_good)
 

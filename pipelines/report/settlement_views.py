@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.finance.released import FinanceError, money, query, records, released
 from pipelines.ledger.decisions import Decisions, decisions
 from pipelines.report.finance_views import decided_lines
-from pipelines.report.text import wrapped
+from pipelines.report.text import counted, wrapped
 from pipelines.settlements import records_of
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ def _payout(each: Record) -> str:
 def _open(items: list[Record]) -> Iterator[str]:
     yield "Orders and lines"
     for each in items:
-        amount = money(each["amount"], each["currency"])
+        left = "" if each["amount"] is None else f"; open {money(each['amount'], each['currency'])}"  # null of lines
         yield from wrapped(
             f"{each['platform']}, {each['state']}: {each['order_count']:,} of "
-            f"{money(each['ordered'], each['currency'])} {each['currency']}; open {amount}"
+            f"{money(each['ordered'], each['currency'])} {each['currency']}{left}"
         )
 
 
@@ -218,7 +218,7 @@ def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
         key,
     ):
         amount = f"{money(each['amount'], payout['currency']):>16}"
-        yield f"  {each['match_state']:<20}{amount}  in {each['match_count']:,} matches"
+        yield f"  {each['match_state']:<20}{amount}  in {counted(each['match_count'], 'match', 'matches')}"
 
 
 def order_settlements(con: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:

@@ -82,7 +82,7 @@ def test_file_becomes_ledger_tables_and_list(tmp_path: Path) -> None:
     assert run("settlements", "list").returncode == 0
     explained = run("explain", "payout", "PO-000001")
     assert explained.returncode == 0
-    assert "not_ours                        5.00  in 1 matches" in explained.stdout
+    assert "not_ours                        5.00  in 1 match\n" in explained.stdout
     receipt = run("explain", "order", "1").stdout
     assert "Settlement by dashline: settled" in receipt
     assert "transactions_1.csv row 2: commission -2.03 EUR, by order_id: matched" in receipt.replace("\n    ", " ")
