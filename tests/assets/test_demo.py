@@ -142,7 +142,7 @@ def test_nights_are_remembered(played: Path) -> None:
     runs = [json.loads(file.read_text()) for file in sorted((played / "runs").glob("*-night.json"))]
     assert [run["ended_at"][:10] for run in runs] == ["2026-10-02", "2026-10-23", "2026-10-29", "2026-10-30"]
     page = (played / "published" / "morning.html").read_text()
-    assert all(text in page for text in ("Friday 30 October 2026", "4 settlements are open", "PO-000002", "18.00%"))
+    assert all(text in page for text in ("Friday 30 October 2026", "4 settlements differ", "PO-000002", "18.00%"))
 
 
 def test_other_commands_and_the_next_night(ordermart: Ordermart, played: Path) -> None:

@@ -133,7 +133,7 @@ def test_settlements_are_shown_from_orders_to_the_bank(written: Callable[..., st
     assert write_morning_page(settled_world.settings, GOOD, NOW + dt.timedelta(days=20)) == ""
     text = (settled_world.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
     assert (offences(text), 'href="#settlements"' in text, len(text) < MOST_BYTES) == ([], True, True)
-    assert "settlements are open" in said(text)
+    assert "settlements differ" in said(text)
     tables = {table[0][0]: table[1:] for table in Page(text).tables if table[0][-1:] == ["currency"]}
     flow = {row[-1]: row[1:-1] for row in Page(text).tables[place_of(text, "net of costs")][1:]}
     ((ordered, eur),) = settled_world.all(

@@ -193,7 +193,7 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
                 "changes to closed days aren't posted",
             ),
             (books.variances.get("control total variance", 0), "control total differs", "control totals differ"),
-            (books.settlements, "settlement is open", "settlements are open"),
+            (books.settlements, "settlement differs", "settlements differ"),
             (rejected, "document is rejected or failed", "documents are rejected or failed"),
             (books.indeterminate, "order can't be tested", "orders can't be tested"),
         )
