@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.raw_world import LEAST_MEMORY, make_raw  # noqa: E402 - found through the path above
 from pipelines.engines import RayCluster  # noqa: E402
-from pipelines.landing import raw_files  # noqa: E402
+from pipelines.landing.raw_folder import raw_files  # noqa: E402
 from pipelines.settings import load_settings  # noqa: E402
 from pipelines.settings.kinds import KINDS  # noqa: E402
 from pipelines.warehouse.building.buckets import stages  # noqa: E402

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pipelines.landing import Load
+from pipelines.landing.load import Load
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault

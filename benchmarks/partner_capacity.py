@@ -23,7 +23,8 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pipelines.partner import Fetched, PartnerClient, fetch_all
+from pipelines.partner.answers import Fetched
+from pipelines.partner.client import PartnerClient, fetch_all
 from pipelines.settings import Secret, load_settings
 from tests.service.process import StandIn
 

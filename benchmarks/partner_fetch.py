@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import aiohttp
 import msgspec
 
-from pipelines.partner import Fetched, PartnerClient, fetch_all
+from pipelines.partner.answers import Fetched
+from pipelines.partner.client import PartnerClient, fetch_all
 from pipelines.settings import Secret, load_settings
 
 if TYPE_CHECKING:

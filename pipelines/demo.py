@@ -43,7 +43,8 @@ from pipelines.sandbox.process import Sandbox, serving
 from pipelines.sandbox.story import FEE
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import SettingsError, load_settings
-from pipelines.settlements import import_bank, import_statements, read_mapping
+from pipelines.settlements.importing import import_bank, import_statements
+from pipelines.settlements.mapping import read_mapping
 from pipelines.vault import new_key_file
 from pipelines.verdict import Exit
 

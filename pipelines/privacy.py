@@ -27,9 +27,9 @@ import msgspec
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
-from pipelines.landing import LandingError, guard_source
-from pipelines.landing.data_folder import applied_erasures, erasure_log_place, migrate, note_erasure
+from pipelines.landing.data_folder import applied_erasures, erasure_log_place, guard_source, migrate, note_erasure
 from pipelines.landing.merge import erase_in_raw
+from pipelines.landing.raw_folder import LandingError
 from pipelines.landing.reprocess import unknown_pattern
 from pipelines.ledger import Ledger, LedgerError, ledger_of
 from pipelines.ledger.decisions import (

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import FORMATS, Load, note_formats
+from pipelines.landing.data_folder import FORMATS, note_formats
+from pipelines.landing.load import Load
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault

@@ -27,7 +27,9 @@ from pipelines.finance.periods import one_day, period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
-from pipelines.settlements import SettlementError, import_statements, read_mapping
+from pipelines.settlements.importing import import_statements
+from pipelines.settlements.lines import SettlementError
+from pipelines.settlements.mapping import read_mapping
 from pipelines.warehouse import build, publish, warehouse_file
 from tests.replayed_books import measures, replay
 from tests.warehouse.conftest import World, menu, order, store

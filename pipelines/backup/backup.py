@@ -37,8 +37,8 @@ from pipelines.backup.restore import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole
 from pipelines.inventory import INVENTORY, Inventory, read_inventory, record_stores, write_copy
-from pipelines.landing import raw_files
 from pipelines.landing.data_folder import guard_format, remember_erasure_log
+from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ledger_of
 from pipelines.ledger.decisions import erasures
 from pipelines.ledger.signed_head import sign_missing_heads

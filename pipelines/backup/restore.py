@@ -28,9 +28,8 @@ from pipelines.backup.backup_manifest import (
 from pipelines.durable import sync
 from pipelines.finance.restating import build_and_record
 from pipelines.inventory import fault, read_inventory, write_inventory
-from pipelines.landing import raw_files
 from pipelines.landing.data_folder import RESTORING, guard_format, migrate
-from pipelines.landing.raw_folder import RawFiles
+from pipelines.landing.raw_folder import RawFiles, raw_files
 from pipelines.literals import literal
 from pipelines.privacy import NoErasures, apply_to_restored, known_erasures
 from pipelines.settings import SettingsError

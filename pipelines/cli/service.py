@@ -73,8 +73,8 @@ def _add_command(kind: str, documents: str) -> None:
         settings: Settings,
         locked: Locked,
     ) -> None:
-        from pipelines.landing import Asked, land_files
-        from pipelines.landing import backfill as land_in_parts
+        from pipelines.landing.archives import Asked, land_files
+        from pipelines.landing.archives import backfill as land_in_parts
         from pipelines.report.outcomes import backfilled, landed
         from pipelines.vault import open_vault
 
@@ -102,7 +102,7 @@ for _kind, _documents in {"orders": "orders", "menus": "menus", "stores": "store
 @files_app.command("reprocess", short_help="Validate quarantined documents again.")
 def land_reprocess(*, settings: Settings, locked: Locked) -> None:
     """Validate quarantined documents again, and restore fields that settings have since allowed in plain text."""
-    from pipelines.landing import reprocess_quarantine
+    from pipelines.landing.reprocess import reprocess_quarantine
     from pipelines.report.outcomes import landed
     from pipelines.vault import open_vault
 

@@ -59,7 +59,8 @@ def settlements_import(
     """
     from pipelines.ledger.signed_head import signing_ledger
     from pipelines.report.settlement_views import imported
-    from pipelines.settlements import import_bank, import_statements, read_mapping
+    from pipelines.settlements.importing import import_bank, import_statements
+    from pipelines.settlements.mapping import read_mapping
 
     read = read_mapping(mapping)
     with locked("ordermart settlements import"):

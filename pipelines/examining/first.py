@@ -31,7 +31,8 @@ from pipelines.examining.store_search import StoreSearch
 from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
-from pipelines.partner import ListingBroken, PartnerClient, PartnerError, ServiceDown
+from pipelines.partner.answers import ListingBroken, PartnerError, ServiceDown
+from pipelines.partner.client import PartnerClient
 from pipelines.record import current_release
 from pipelines.settings import SettingsError, given_keys, load_settings
 from pipelines.vault import new_key_file
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     import httpx
 
     from pipelines.examining.login import Ask
-    from pipelines.partner import Fetched
+    from pipelines.partner.answers import Fetched
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
 

@@ -15,9 +15,10 @@ import httpx
 import msgspec
 
 from pipelines.examining.login import ANSWERED, REQUESTS, Draft, Meter, Reply, UnprovenError, leaves, members, send
-from pipelines.partner import Clock, ListingBroken
+from pipelines.partner.answers import ListingBroken
 from pipelines.partner.exchange import ASK_FOR_JSON, exchange
 from pipelines.partner.listing import MORE, NEXT, OF_THE_LIST, TOTALS, LinkError, Listing, scalars, targets, word_of
+from pipelines.partner.pacing import Clock
 from pipelines.partner.pointer import PointerError, get, get_all, parse
 
 if TYPE_CHECKING:

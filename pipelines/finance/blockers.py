@@ -18,7 +18,7 @@ from pipelines.finance.released import FinanceError, money_of, query, records, r
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 from pipelines.inventory import read_inventory
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import Closes, effective_totals
 from pipelines.ledger.decisions import NO_ORDERS, accepted_without_orders
 from pipelines.literals import literals

@@ -23,7 +23,7 @@ from pipelines.landing.charges import CHARGES, PRICES, TOTAL
 from pipelines.ledger import CLOSED_ORDERS, Closes, written_off
 from pipelines.ledger.decisions import order_key
 from pipelines.literals import literal
-from pipelines.settlements import effective_banks, effective_statements
+from pipelines.settlements.importing import effective_banks, effective_statements
 from pipelines.warehouse.inputs.sources import create_sources
 from pipelines.warehouse.release.manifest import DATABASE
 

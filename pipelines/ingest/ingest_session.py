@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pipelines.landing.shape import SHAPES
-from pipelines.partner import PartnerClient
+from pipelines.partner.client import PartnerClient
 from pipelines.partner.pointer import parse
 from pipelines.verdict import SHELL
 

@@ -28,9 +28,12 @@ from pipelines.ingest.outcome import (
     menu_ids_of,
     refusals_of,
 )
-from pipelines.landing import Cost, Load, guard_source, raw_files
-from pipelines.landing.data_folder import keep_behaviour
-from pipelines.partner import ListingBroken, RunStopped, fetch_all
+from pipelines.landing.data_folder import guard_source, keep_behaviour
+from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import raw_files
+from pipelines.landing.raw_rows import Cost
+from pipelines.partner.answers import ListingBroken, RunStopped
+from pipelines.partner.client import fetch_all
 from pipelines.partner.pointer import raw_at
 from pipelines.vault import open_spool, open_vault
 from pipelines.warehouse.building.stored_warehouse import known_among, known_ids, stores_of_orders
@@ -39,8 +42,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable
 
-    from pipelines.landing import LoadSummary, Refusal
-    from pipelines.partner import PartnerClient
+    from pipelines.landing.raw_rows import LoadSummary, Refusal
+    from pipelines.partner.client import PartnerClient
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
     from pipelines.vault import Answer, Spool, Vault

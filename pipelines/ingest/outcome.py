@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.inbox.store import INT64
-from pipelines.landing import Refusal
 from pipelines.landing.raw_folder import read_rows
-from pipelines.partner import Failed, RunStopped
+from pipelines.landing.raw_rows import Refusal
+from pipelines.partner.answers import Failed, RunStopped
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.vault import Answer
 from pipelines.verdict import Verdict
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from pipelines.partner import Fetched
+    from pipelines.partner.answers import Fetched
     from pipelines.settings import Settings
 
 _NOT_FOUND = 404

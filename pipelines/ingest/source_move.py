@@ -15,14 +15,14 @@ from pipelines.landing.data_folder import note_source, source_of
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.partner import PartnerError
+from pipelines.partner.answers import PartnerError
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.building.stored_warehouse import newest_documents
 
 if TYPE_CHECKING:
     from pipelines.ledger.decisions import User
-    from pipelines.partner import PartnerClient
+    from pipelines.partner.client import PartnerClient
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pipelines.backup import BackedUp, Restored
     from pipelines.inbox.deliveries import StoredDelivery
     from pipelines.inbox.store import Entry
-    from pipelines.landing import Backfilled, LoadSummary, Refusal
+    from pipelines.landing.archives import Backfilled
+    from pipelines.landing.raw_rows import LoadSummary, Refusal
     from pipelines.privacy import Erasure
     from pipelines.record import Run
     from pipelines.settings import Settings

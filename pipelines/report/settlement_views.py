@@ -9,7 +9,7 @@ from pipelines.finance.released import FinanceError, money, query, records, rele
 from pipelines.ledger.decisions import Decisions, decisions
 from pipelines.report.finance_views import decided_lines
 from pipelines.report.text import counted, wrapped
-from pipelines.settlements import records_of
+from pipelines.settlements.lines import records_of
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pipelines.finance.released import Released
     from pipelines.settings import Settings
-    from pipelines.settlements import Imported
+    from pipelines.settlements.importing import Imported
 
 Record = dict[str, Any]
 _MOST = 50  # breaks that are shown

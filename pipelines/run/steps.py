@@ -36,12 +36,13 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.loop import ingest, ingest_unlisted_stores
 from pipelines.ingest.plan import add_requested, ids_of_file, ids_of_range, plan_orders, report_plan_results
-from pipelines.landing import LandingError, merge_days
 from pipelines.landing.data_folder import migrate
 from pipelines.landing.index import clock_set_back
+from pipelines.landing.merge import merge_days
+from pipelines.landing.raw_folder import LandingError
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import sign_missing_heads
-from pipelines.partner import PartnerMisconfigured, ServiceDown
+from pipelines.partner.answers import PartnerMisconfigured, ServiceDown
 from pipelines.partner.token import authenticate_request
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
 from pipelines.record import NIGHT, WEBHOOKS, RunKind, current_release

@@ -20,7 +20,7 @@ from pipelines.clock import utc_now
 from pipelines.durable import naming_a_full_disk
 from pipelines.ingest.ingest_session import PartnerSession, current_stop
 from pipelines.ingest.lock import A_MOMENT, RunLockedError, lock_holder, run_lock
-from pipelines.landing import guard_source
+from pipelines.landing.data_folder import guard_source
 from pipelines.notify import notice_missing_nights
 from pipelines.record import (
     NIGHT,

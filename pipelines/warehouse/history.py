@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from pipelines.landing import RawFiles
+    from pipelines.landing.raw_folder import RawFiles
 
 
 STATE = columns_of(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from pipelines.landing import RawFiles
+    from pipelines.landing.raw_folder import RawFiles
     from pipelines.warehouse.rows.fresh_rows import CheckResult
     from pipelines.warehouse.rows.session import Memory
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import duckdb
 
 from pipelines.clock import utc_now
-from pipelines.landing import LandingError, raw_files
-from pipelines.landing.raw_folder import check_raw
+from pipelines.landing.raw_folder import LandingError, check_raw, raw_files
 from pipelines.literals import literal, literals
 from pipelines.record import current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import Path
 
-    from pipelines.landing import RawFiles
+    from pipelines.landing.raw_folder import RawFiles
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.tables import Table
 

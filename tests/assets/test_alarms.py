@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.landing import Load
+from pipelines.landing.load import Load
 from pipelines.record import Step
 from pipelines.report.outcomes import drift_and_silence, summary
 from pipelines.settings import load_settings

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.notify import Alarm, LastBackup, record_backup, update_alarms
-from pipelines.partner import PartnerMisconfigured, authenticate_request
+from pipelines.partner.answers import PartnerMisconfigured
+from pipelines.partner.token import authenticate_request
 from pipelines.record import save
 from pipelines.report.doctor import Finding, _secrets, examine
 from pipelines.sandbox.process import Sandbox

@@ -12,7 +12,7 @@ from pipelines.assets.flow import failing_by_sentence
 from pipelines.definitions import wiring
 from pipelines.ingest.lock import run_lock
 from pipelines.notify import standing
-from pipelines.partner import ServiceDown
+from pipelines.partner.answers import ServiceDown
 from pipelines.record import NIGHT, WEBHOOKS, runs
 from pipelines.report.page.morning import PAGE
 from pipelines.run.steps import check_before_run

@@ -14,7 +14,7 @@ from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import write_noted
-from pipelines.landing import LandingError, RawDamageError, check_raw, raw_files
+from pipelines.landing.raw_folder import LandingError, RawDamageError, check_raw, raw_files
 from pipelines.record import NIGHT, WEBHOOKS
 from pipelines.run.steps import heal
 from pipelines.run.under_way import begun

@@ -9,7 +9,8 @@ import pytest
 
 from pipelines.inbox.store import connect, inbox_path, micros, transaction
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import Load, raw_files
+from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import raw_files
 from pipelines.record import NIGHT, WEBHOOKS
 from pipelines.run.steps import run_maintenance, steps_of
 from pipelines.settings import load_settings

@@ -13,7 +13,7 @@ from pipelines.inbox.planner import plans
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.loop import SuspectBaseUrlError
 from pipelines.ingest.plan import plan_orders, report_plan_results
-from pipelines.landing import Load
+from pipelines.landing.load import Load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 from pipelines.warehouse import build

@@ -14,7 +14,8 @@ from pipelines.finance.periods import one_day
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import Load, guard_source
+from pipelines.landing.data_folder import guard_source
+from pipelines.landing.load import Load
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault

@@ -15,7 +15,8 @@ from pipelines.backup import BackupError, accept_losses, back_up, check_backup, 
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import read_inventory, record_stores
-from pipelines.landing import merge_days, raw_files
+from pipelines.landing.merge import merge_days
+from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import current_user, ledger_of
 from pipelines.notify import last_backup
 from pipelines.settings import SettingsError

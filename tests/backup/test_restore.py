@@ -18,7 +18,8 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import LedgerError, ledger_of, verify
 from pipelines.settings import SettingsError, load_settings
-from pipelines.settlements import effective_statements, import_statements, read_mapping
+from pipelines.settlements.importing import effective_statements, import_statements
+from pipelines.settlements.mapping import read_mapping
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish, tables
 from tests.backup.conftest import order

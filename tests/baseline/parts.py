@@ -13,8 +13,8 @@ import duckdb
 import numpy as np
 
 from pipelines import clock
-from pipelines.landing import Asked as Files
-from pipelines.landing import land_files
+from pipelines.landing.archives import Asked as Files
+from pipelines.landing.archives import land_files
 from pipelines.listening import claimed
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault

@@ -25,7 +25,8 @@ from pipelines.ledger import User, verify
 from pipelines.report.explain import explain_order
 from pipelines.report.finance_views import break_lines, reconciliation_lines, verdict
 from pipelines.report.workbook import amount_look
-from pipelines.settlements import import_statements, read_mapping
+from pipelines.settlements.importing import import_statements
+from pipelines.settlements.mapping import read_mapping
 from tests.forked import ordermart
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import User
 from pipelines.report.explain import explain_order
-from pipelines.settlements import import_bank, import_statements, read_mapping
+from pipelines.settlements.importing import import_bank, import_statements
+from pipelines.settlements.mapping import read_mapping
 from tests.forked import ordermart
 from tests.settlements.statements import MAPPINGS
 

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.finance.released import FinanceError
 from pipelines.inventory import accept
-from pipelines.landing import RawDamageError
+from pipelines.landing.raw_folder import RawDamageError
 from pipelines.ledger import CLOSED_ORDERS, LedgerError
 
 if TYPE_CHECKING:

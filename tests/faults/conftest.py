@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
 from tests.forked import ordermart

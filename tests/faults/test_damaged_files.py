@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.vault import Answer, VaultError, new_key_file, open_spool, open_vault
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pipelines.landing import SHAPES, ArrayField, Field, MapField, ObjectField, Shape
+from pipelines.landing.shape import SHAPES, ArrayField, Field, MapField, ObjectField, Shape
 
 if TYPE_CHECKING:
     from random import Random

@@ -6,11 +6,11 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.landing import SHAPES, ArrayField, Field, MapField, ObjectField, Shape
+from pipelines.landing.shape import SHAPES, ArrayField, Field, MapField, ObjectField, Shape
 from pipelines.partner.pointer import parse
 
 if TYPE_CHECKING:
-    from pipelines.landing import ValidatedDocument
+    from pipelines.landing.raw_rows import ValidatedDocument
 
 _NUMBER = (int, Decimal)
 

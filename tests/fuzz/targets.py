@@ -20,9 +20,15 @@ import msgspec
 
 from pipelines.inbox.deliveries import Decoder
 from pipelines.ingest.outcome import menu_ids_of
-from pipelines.landing import UNREADABLE, LandingError, Validator, documents, without_plaintext
+from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.partner import Answer, LinkError, Listing, ListingBroken, has_a_field, seconds_to_wait, targets
+from pipelines.landing.raw_folder import LandingError
+from pipelines.landing.unknown_fields import without_plaintext
+from pipelines.landing.validate import Validator
+from pipelines.partner.answers import Answer, ListingBroken
+from pipelines.partner.breaker import has_a_field
+from pipelines.partner.listing import LinkError, Listing, targets
+from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import PointerError, get, get_all, parse
 from pipelines.settings import load_settings
 from tests.fuzz.inputs import document, mutated, tree

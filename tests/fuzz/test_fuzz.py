@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pipelines.ingest.outcome import menu_ids_of
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.partner import has_a_field, value_at
+from pipelines.partner.breaker import has_a_field
+from pipelines.partner.listing import value_at
 from tests.fuzz import targets
 from tests.fuzz.inputs import document, mutated
 from tests.fuzz.rebuilt import equal, source

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pipelines.landing import CHARGES, ORDER, PRICES, expanded
+from pipelines.landing.charges import CHARGES, PRICES, expanded
+from pipelines.landing.shape import ORDER
 from pipelines.ledger import CLOSED_ORDERS, day_hashes
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ from pipelines.finance.periods import one_day
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
 from pipelines.finance.periods import Selection
-from pipelines.landing import Load
+from pipelines.landing.load import Load
 from pipelines.landing.shape import ORDER
 from pipelines.landing.validate import Validator
 from pipelines.ledger import ledger_of

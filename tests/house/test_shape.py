@@ -66,7 +66,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import duckdb
-from pipelines.landing import Load
+from pipelines.landing.load import Load
 from pipelines.landing.shape import ORDER
 from pipelines.landing.validate import Validator
 from pipelines.settings import load_settings

@@ -10,14 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import Load, raw_files
+from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import raw_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import Asked, LandingError, Load, backfill, raw_files
+from pipelines.landing.archives import Asked, backfill
+from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 
@@ -92,7 +94,7 @@ def test_what_was_landed_is_not_landed_again(settings: Settings, tmp_path: Path)
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from pipelines.landing import Asked, backfill
+from pipelines.landing.archives import Asked, backfill
 from pipelines.landing.load import Load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import Load, clock_set_back, raw_files
+from pipelines.landing.index import clock_set_back
+from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import raw_files
 from pipelines.warehouse import build, warehouse_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import Load, merge_days, raw_files
+from pipelines.landing.load import Load
+from pipelines.landing.merge import merge_days
+from pipelines.landing.raw_folder import raw_files
 from pipelines.vault import open_vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 
@@ -37,7 +39,8 @@ def die(event, args):
         seen += 1
         if seen == int(sys.argv[3]):
             os._exit(9)
-from pipelines.landing import merge_days, Load
+from pipelines.landing.load import Load
+from pipelines.landing.merge import merge_days
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 settings = load_settings(Path(sys.argv[4]), environ={"ORDERMART_VAULT__KEY_FILE": sys.argv[5]})

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import Load, erase_in_raw
+from pipelines.landing.load import Load
+from pipelines.landing.merge import erase_in_raw
 from pipelines.vault import open_vault
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import Validator
 from pipelines.landing.exact import InvalidDocumentError
+from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import Asked, LandingError, land_files, raw_files
+from pipelines.landing.archives import Asked, land_files
+from pipelines.landing.raw_folder import LandingError, raw_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.landing import Asked, JsonStream, LandingError, documents, land_files, open_file, raw_files
+from pipelines.landing.archives import Asked, land_files
+from pipelines.landing.documents_in_files import JsonStream, documents, open_file
+from pipelines.landing.raw_folder import LandingError, raw_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

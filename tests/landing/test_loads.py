@@ -12,13 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import LandingError, Load, Lock, guard_source, raw_files
+from pipelines.landing.data_folder import guard_source
+from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import LandingError, Lock, raw_files
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.inventory import accept
-from pipelines.landing import LandingError, Load, Manifest, merge_days, raw_files, read_manifest, write_manifest
+from pipelines.landing.load import Load
+from pipelines.landing.merge import merge_days
+from pipelines.landing.raw_folder import LandingError, Manifest, raw_files, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

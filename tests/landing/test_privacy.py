@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import Load, Validator, reprocess_quarantine
 from pipelines.landing.exact import InvalidDocumentError
+from pipelines.landing.load import Load
+from pipelines.landing.reprocess import reprocess_quarantine
+from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.inventory import accept
-from pipelines.landing import (
-    LandingError,
-    ObservedMenus,
-    RawDamageError,
-    check_raw,
-    merge_days,
-    raw_files,
-    reprocess_quarantine,
-)
+from pipelines.landing.archives import ObservedMenus
+from pipelines.landing.merge import merge_days
+from pipelines.landing.raw_folder import LandingError, RawDamageError, check_raw, raw_files
+from pipelines.landing.reprocess import reprocess_quarantine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

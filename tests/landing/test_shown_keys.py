@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import Validator
 from pipelines.landing.exact import InvalidDocumentError, read, shown
+from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings

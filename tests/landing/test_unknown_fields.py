@@ -10,13 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import Load, Rekeeper, Validator, reprocess_quarantine
+from pipelines.landing.load import Load
+from pipelines.landing.reprocess import Rekeeper, reprocess_quarantine
+from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import Load, ObservedMenus
+from pipelines.landing.archives import ObservedMenus
+from pipelines.landing.load import Load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

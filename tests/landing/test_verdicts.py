@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing.raw_rows import LoadSummary
 
 
 def _replaced(document: dict[str, Any], pointer: str, text: str) -> bytes:

@@ -16,7 +16,8 @@ import httpx
 import msgspec
 import pytest
 
-from pipelines.partner import Clock, PartnerClient
+from pipelines.partner.client import PartnerClient
+from pipelines.partner.pacing import Clock
 from pipelines.settings import Secret, load_settings
 
 if TYPE_CHECKING:

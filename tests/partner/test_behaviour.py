@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import msgspec
 
-from pipelines.landing import keep_behaviour, service_log, service_log_state
-from pipelines.partner import Behaviour, PartnerClient, shape
+from pipelines.landing.data_folder import keep_behaviour, service_log, service_log_state
+from pipelines.partner.answers import Behaviour, shape
+from pipelines.partner.client import PartnerClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from pipelines.partner import Clock
+    from pipelines.partner.pacing import Clock
     from pipelines.settings import Partner
 
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)

@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner import (
-    AuthenticationFailed,
-    Failed,
-    Fetched,
-    PartnerClient,
-    RequestFailed,
-    ServiceDown,
-    fetch_all,
-)
+from pipelines.partner.answers import AuthenticationFailed, Failed, Fetched, RequestFailed, ServiceDown
+from pipelines.partner.client import PartnerClient, fetch_all
 from tests.house.test_nginx import certificate
 
 if TYPE_CHECKING:

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.partner import Clock, Failed, Fetched, fetch_all
+from pipelines.partner.answers import Failed, Fetched
+from pipelines.partner.client import fetch_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import httpx
+
+    from pipelines.partner.pacing import Clock
 
 FATES = st.sampled_from(["fine", "missing", "forbidden", "broken", "flaky"])
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pipelines.partner import sign_of_more
+from pipelines.partner.listing import sign_of_more
 
 RECORDS = [{"id": number, "next": "x", "total": 99, "has_more": True} for number in range(7)]
 

@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.partner import Clock, LinkError, ListingBroken, PartnerClient, targets
+from pipelines.partner.answers import ListingBroken
+from pipelines.partner.client import PartnerClient
+from pipelines.partner.listing import LinkError, targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pipelines.partner.pacing import Clock
 
 AUTHENTICATE = "/v1/partner_developers/authenticate"
 PATH = "/v1/partner_developers/stores"

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner import Clock, Failed, Fetched, fetch_all
+from pipelines.partner.answers import Failed, Fetched
+from pipelines.partner.client import fetch_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import httpx
+
+    from pipelines.partner.pacing import Clock
 
     Night = Callable[[int, Callable[[httpx.Request], httpx.Response | None]], tuple[Any, list[Any]]]
 

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from pipelines.partner import Clock, Failed, Fetched, PartnerClient, RunTooLong, ServiceDown, fetch_all
+from pipelines.partner.answers import Failed, Fetched, RunTooLong, ServiceDown
+from pipelines.partner.client import PartnerClient, fetch_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from pipelines.partner.pacing import Clock
 
 
 async def _refuse(_: httpx.Request) -> httpx.Response:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipelines.partner import LONGEST_SECONDS, RetryBudget, full_jitter, seconds_to_wait
+from pipelines.partner.pacing import LONGEST_SECONDS, RetryBudget, full_jitter, seconds_to_wait
 
 NOW = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 

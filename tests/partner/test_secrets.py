@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner import PartnerClient, PartnerError, fetch_all
+from pipelines.partner.answers import PartnerError
+from pipelines.partner.client import PartnerClient, fetch_all
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:

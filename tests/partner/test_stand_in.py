@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner import AuthenticationFailed, Fetched, PartnerClient, fetch_all
+from pipelines.partner.answers import AuthenticationFailed, Fetched
+from pipelines.partner.client import PartnerClient, fetch_all
 from pipelines.settings import Secret
 from tests.service.process import StandIn
 

@@ -13,18 +13,17 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 
-from pipelines.partner import (
+from pipelines.partner.answers import (
     AuthenticationFailed,
-    Clock,
     Failed,
     Fetched,
-    PartnerClient,
     PartnerMisconfigured,
     ServiceDown,
     TokenRefused,
-    fetch_all,
-    read_token,
 )
+from pipelines.partner.client import PartnerClient, fetch_all
+from pipelines.partner.pacing import Clock
+from pipelines.partner.token import read_token
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:

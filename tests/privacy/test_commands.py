@@ -13,7 +13,7 @@ import pytest
 
 from pipelines import cli
 from pipelines.inventory import read_inventory
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ledger_of
 from pipelines.run.steps import run_maintenance
 from pipelines.settings import load_settings

@@ -14,7 +14,10 @@ import pytest
 from pipelines import cli
 from pipelines.backup import back_up, backups_holding
 from pipelines.inventory import write_noted
-from pipelines.landing import FORMATS, LandingError, Load, guard_format, raw_files, reprocess_quarantine
+from pipelines.landing.data_folder import FORMATS, guard_format
+from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import LandingError, raw_files
+from pipelines.landing.reprocess import reprocess_quarantine
 from pipelines.ledger import ERASED, erasures, ledger_of, verify
 from pipelines.privacy import Asked, PrivacyError, apply_erasures, erase, forget_request, remove_old_releases
 from pipelines.report.outcomes import as_json

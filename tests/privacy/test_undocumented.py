@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import ORDER, Load, documented, raw_files
+from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import raw_files
+from pipelines.landing.shape import ORDER
+from pipelines.landing.validate import documented
 from pipelines.ledger import ledger_of
 from pipelines.privacy import Asked, erase, undocumented
 from pipelines.vault import open_vault

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pipelines.landing import Backfilled, Refusal
+from pipelines.landing.archives import Backfilled
+from pipelines.landing.raw_rows import Refusal
 from pipelines.report.outcomes import backfilled
 
 

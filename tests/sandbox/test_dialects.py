@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pipelines.partner import PartnerClient
+from pipelines.partner.client import PartnerClient
 from pipelines.partner.pointer import get_all
 from pipelines.sandbox.app import Service, make_app
 from pipelines.sandbox.world import Config, World

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from pipelines.ledger import Ledger
-from pipelines.settlements import import_bank, import_statements, read_mapping
+from pipelines.settlements.importing import import_bank, import_statements
+from pipelines.settlements.mapping import read_mapping
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.inputs.relations import create

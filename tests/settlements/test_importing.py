@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.ledger import Ledger, verify
-from pipelines.settlements import SettlementError, effective_statements
+from pipelines.settlements.importing import effective_statements
+from pipelines.settlements.lines import SettlementError
 from tests.settlements.conftest import Books
 
 HEADER = "Ref,Order,Day,Amount\n"
@@ -159,7 +160,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import pipelines.ledger.chain as chain
-from pipelines.settlements import import_statements, read_mapping
+from pipelines.settlements.importing import import_statements
+from pipelines.settlements.mapping import read_mapping
 folder, at = Path(sys.argv[1]), sys.argv[2]
 seen = 0
 def watch(event, arguments):

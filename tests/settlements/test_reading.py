@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.settlements import MappingError, SettlementError, read_lines, read_mapping
+from pipelines.settlements.lines import SettlementError, read_lines
+from pipelines.settlements.mapping import MappingError, read_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import paths_of_products
+from pipelines.landing.validate import paths_of_products
 from pipelines.warehouse import catalogue
 
 if TYPE_CHECKING:

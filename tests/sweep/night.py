@@ -21,7 +21,7 @@ from pipelines.inbox.deliveries import Notification
 from pipelines.inbox.store import Committer, Delivery, inbox_path, micros
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import run_lock
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import HEADER, effective_totals, import_totals, ledger_of, verify
 from pipelines.record import NIGHT, current_release
 from pipelines.run.steps import run_maintenance

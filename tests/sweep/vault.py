@@ -37,7 +37,8 @@ from pipelines import privacy
 from pipelines.backup import BackupError, back_up, restore
 from pipelines.finance.restating import build_and_record
 from pipelines.ingest.lock import RESTORE, run_lock
-from pipelines.landing import applied_erasures, note_erasure, raw_files
+from pipelines.landing.data_folder import applied_erasures, note_erasure
+from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ROTATED, erasures, ledger_of, verify
 from pipelines.ledger.signed_head import checked_heads
 from pipelines.privacy import Asked, erase, forget_request, rotate_keys

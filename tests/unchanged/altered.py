@@ -15,7 +15,7 @@ import duckdb
 
 from pipelines.finance.released import effective_settings, query
 from pipelines.finance.restating import create_entries
-from pipelines.landing import read_sql
+from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.resources import resource

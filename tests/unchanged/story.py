@@ -11,9 +11,9 @@ from pipelines.finance import closing, reconciliation, restating
 from pipelines.finance.periods import Selection, one_day
 from pipelines.inbox.planner import GapReport, Missed, Plan, keep_plan, keep_results
 from pipelines.inbox.store import connect, micros, transaction
-from pipelines.landing import keep_behaviour
+from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, User, import_totals, ledger_of
-from pipelines.partner import Counted
+from pipelines.partner.answers import Counted
 from pipelines.settings import load_settings
 from pipelines.warehouse import publish
 from pipelines.warehouse.inputs.sources import Verified, append_verification

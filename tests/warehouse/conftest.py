@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import OBSERVATIONS, documents_schema
+from pipelines.landing.raw_rows import OBSERVATIONS, documents_schema
 from pipelines.settings import load_settings
 from pipelines.warehouse import build, tables, warehouse_file
 

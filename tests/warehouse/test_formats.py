@@ -16,7 +16,10 @@ import pytest
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import COPY, INVENTORY
-from pipelines.landing import FORMATS, Asked, land_files, merge_days, migrate, raw_files
+from pipelines.landing.archives import Asked, land_files
+from pipelines.landing.data_folder import FORMATS, migrate
+from pipelines.landing.merge import merge_days
+from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ledger_of, verify
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings

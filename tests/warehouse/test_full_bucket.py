@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from benchmarks.raw_world import KIND, make_raw
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.settings import load_settings
 from pipelines.warehouse import MemoryLimitError, build
 from pipelines.warehouse.building.buckets import joined_as_written

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.landing import read_sql
+from pipelines.landing.charges import read_sql
 from pipelines.warehouse import CatalogueError, catalogue
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.contracts import Column, Contract, contract_of, glossary, head_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Reads what a build wants of every table, and names the slow libraries that this imported.
 READ = """
 import sys
-import pipelines.partner, pipelines.warehouse
+import pipelines.partner.client, pipelines.warehouse
 from pipelines.warehouse.catalogue import tables
 assert all(table.columns and table.key is not None for table in tables())
 print(*sorted({"pandas", "pandera", "aiohttp"} & sys.modules.keys()))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import keep_behaviour
+from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, import_totals, ledger_of
-from pipelines.partner import Counted
+from pipelines.partner.answers import Counted
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.rows.profile import profiled
 from tests.warehouse.conftest import World, menu, order, store

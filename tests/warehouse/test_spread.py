@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from pipelines.engines import EngineError
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, catalogue, warehouse_file
 from pipelines.warehouse.building import buckets as parts

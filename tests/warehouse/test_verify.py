@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipelines.cli import app
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.run.steps import run_maintenance
 from pipelines.settings import load_settings
 from pipelines.warehouse import publish, warehouse_file

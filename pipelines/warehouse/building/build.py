@@ -24,8 +24,8 @@ import duckdb
 
 from pipelines.durable import naming_a_full_disk, sync
 from pipelines.engines import engine_of
-from pipelines.landing import guard_source, raw_files
-from pipelines.landing.raw_folder import check_files, check_raw
+from pipelines.landing.data_folder import guard_source
+from pipelines.landing.raw_folder import check_files, check_raw, raw_files
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, storage
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pipelines.engines import RayCluster
-    from pipelines.landing import RawFiles
+    from pipelines.landing.raw_folder import RawFiles
     from pipelines.settings import Settings
     from pipelines.warehouse.building.buckets import Spread
     from pipelines.warehouse.rows.fresh_rows import CheckResult

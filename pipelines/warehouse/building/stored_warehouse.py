@@ -15,7 +15,7 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.durable import DiskFullError
 from pipelines.inbox.planner import KnownOrder
-from pipelines.landing import raw_files
+from pipelines.landing.raw_folder import raw_files
 from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.inputs.relations import ENTITY

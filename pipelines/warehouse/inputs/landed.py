@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from pipelines.landing import RawFile
+    from pipelines.landing.raw_folder import RawFile
 
 
 _MAY_HAVE_UNKNOWN = {"has_unknown": "BOOLEAN"}  # where it is null or absent, only the text can tell

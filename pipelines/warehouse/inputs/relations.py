@@ -51,7 +51,8 @@ import pyarrow as pa
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, STORE, SUMS, ArrayField, Field, MapField, Shape
 from pipelines.ledger.closed_days import CLOSED_ORDERS, RESTATEMENTS
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS, Kind
-from pipelines.settlements import CREDITS, LINES
+from pipelines.settlements.bank import CREDITS
+from pipelines.settlements.lines import LINES
 from pipelines.warehouse.catalogue.generated_selects import HELD, held_fields
 
 if TYPE_CHECKING:

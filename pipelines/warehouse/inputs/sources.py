@@ -32,7 +32,7 @@ from pipelines.ledger import Closes, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
 from pipelines.settings import SettingsError
 from pipelines.settings.assumptions import assumptions
-from pipelines.settlements import BANK, STATEMENT
+from pipelines.settlements.importing import BANK, STATEMENT
 from pipelines.warehouse.catalogue.meta_tables import FILES
 from pipelines.warehouse.inputs import ledger_entries as entries
 from pipelines.warehouse.inputs.relations import create, fill
