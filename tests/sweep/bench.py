@@ -76,6 +76,8 @@ class Bench:
             assert "error" not in found, found
             outcomes.append(found["outcome"])
         self.volatile = {name for name in outcomes[0] if outcomes[0][name] != outcomes[1].get(name)}
+        # When a listing was answered is the clock's: two nights may take equally long, and a third may not.
+        self.volatile |= {name for name in outcomes[1] if name.endswith(".last_listed_at")}
         self.expected = outcomes[1]
 
     def record_of(self, stage: str) -> Path:
