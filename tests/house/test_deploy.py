@@ -99,7 +99,7 @@ def test_nginx_asks_for_a_password(project: Path) -> None:
     assert pages == {"/"}
     assert "auth_basic_user_file" in locations["/"]
     assert locations.keys() - pages == {"= /webhooks"}
-    assert {"limit_req", "client_max_body_size"} <= set(locations["= /webhooks"].split())
+    assert {"limit_req", "nodelay;", "client_max_body_size"} <= set(locations["= /webhooks"].split())
 
 
 def test_operations_names_every_file_and_alarm(project: Path) -> None:
