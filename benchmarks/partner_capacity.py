@@ -23,7 +23,6 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pipelines.partner.answers import Fetched
 from pipelines.partner.client import PartnerClient, fetch_all
 from pipelines.settings import Secret, load_settings
 from tests.service.process import StandIn
@@ -45,7 +44,7 @@ async def ask(base_url: str, ids: list[int], in_flight: int, seconds: float) -> 
     count = 0
     async with PartnerClient(partner) as client, aclosing(fetch_all(client, "orders", itertools.cycle(ids))) as answers:
         async for answer in answers:
-            count += isinstance(answer, Fetched)
+            count += not answer.code
             if time.monotonic() >= end:
                 break
     return count

@@ -31,7 +31,7 @@ from pipelines.examining.store_search import StoreSearch
 from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
-from pipelines.partner.answers import ListingBroken, PartnerError, ServiceDown
+from pipelines.partner.answers import ListingBroken, RunStopped, ServiceDown
 from pipelines.partner.client import PartnerClient
 from pipelines.record import current_release
 from pipelines.settings import SettingsError, given_keys, load_settings
@@ -137,7 +137,7 @@ async def _list(settings: Settings, client: PartnerClient, found: Examined) -> l
         found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.", "", "authenticate")
         found.add("store list", "failure", f"{error}.", "`ordermart init` on the same file", "list_stores")
         return []
-    except PartnerError as error:
+    except RunStopped as error:
         found.add("token", "failure", f"{error}.", "`ordermart init` on the same file finds the login", "authenticate")
         return None
     found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.", "", "authenticate")
@@ -165,16 +165,17 @@ async def _documents(
 ) -> list[dict[str, Any]]:
     """Fetch and validate documents of a kind; return those that are accepted, and let `look` see each body."""
     part, table = kind.removesuffix("s"), "store" if kind == "menus" else kind.removesuffix("s")
-    if not ids:
-        if kind == "orders":
-            found.add(part, "warning", "none is known yet to ask for.", "`ordermart run --order-ids FILE`")
-        return []
+    if kind == "orders" and not ids:
+        found.add(part, "warning", "none is known yet to ask for.", "`ordermart run --order-ids FILE`")
     accepted, first = [], None
     for id_ in ids[: _ORDERS if kind == "orders" else _EACH]:
         try:
             fetched = await client.fetch(kind, id_)
-        except PartnerError as error:
-            found.add(part, "failure", f"{error}.", f"check [partner.{part}] path", table)
+            why = f"{kind} {id_}: {fetched.reason} ({fetched.code})" if fetched.code else ""
+        except RunStopped as error:
+            why = str(error)
+        if why:
+            found.add(part, "failure", f"{why}.", f"check [partner.{part}] path", table)
             break
         first = first or fetched
         look(fetched.body)

@@ -13,7 +13,6 @@ import msgspec
 from pipelines.inbox.store import INT64
 from pipelines.landing.raw_folder import read_rows
 from pipelines.landing.raw_rows import Refusal
-from pipelines.partner.answers import Failed, RunStopped
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.vault import Answer
 from pipelines.verdict import Verdict
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from pipelines.partner.answers import Fetched
+    from pipelines.partner.answers import Fetched, RunStopped
     from pipelines.settings import Settings
 
 _NOT_FOUND = 404
@@ -241,12 +240,10 @@ class AnswerCheck:
         return said
 
 
-def answer_of(answer: Fetched | Failed) -> Answer:
-    """Return an answer as the spool keeps it."""
-    cost = (round(answer.ms), answer.bytes, answer.attempts, answer.earlier)
-    if isinstance(answer, Failed):
-        return Answer(answer.id, answer.fetched_at, answer.status, b"", answer.code, answer.reason, *cost)
-    return Answer(answer.id, answer.fetched_at, answer.status, answer.body, "", "", *cost)
+def answer_of(end: Fetched) -> Answer:
+    """Return the end of requests for an id as the spool keeps it."""
+    cost = (round(end.ms), end.bytes, end.attempts, end.earlier)
+    return Answer(end.id, end.fetched_at, end.status, end.body, end.code, end.reason, *cost)
 
 
 def listed_id(record: bytes, settings: Settings) -> int | None:

@@ -15,7 +15,7 @@ from pipelines.landing.data_folder import note_source, source_of
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.partner.answers import PartnerError
+from pipelines.partner.answers import RunStopped
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.building.stored_warehouse import newest_documents
@@ -89,7 +89,7 @@ def _same(settings: Settings, base_url: str, held: dict[Kind, dict[int, Held]]) 
     try:
         with PartnerSession(asked) as session:
             return session.run(ask)
-    except PartnerError:
+    except RunStopped:
         return 0
 
 

@@ -1,14 +1,12 @@
-"""Results of requests: Fetched or Failed for an id, Answer or RequestError for one attempt; errors; counts of all.
+"""Results of requests: Fetched for an id, Answer or RequestError for one attempt; errors; counts of all.
 
-    PartnerError
-    ├── RequestFailed              one id: its attempts are used up, or a retry cannot help
-    └── RunStopped                 nothing more can be requested in this run
-        ├── PartnerMisconfigured   a setting is invalid; nothing was sent
-        ├── AuthenticationFailed   no token: rejected, or the response does not match the settings
-        ├── TokenRefused           401 again, with a token just renewed, whatever is requested
-        ├── ListingBroken          the list of stores does not match the settings
-        ├── RunTooLong             [partner] max_run_seconds are over
-        └── ServiceDown            sustained failure; the circuit breaker gave up
+    RunStopped                 nothing more can be requested in this run
+    ├── PartnerMisconfigured   a setting is invalid; nothing was sent
+    ├── AuthenticationFailed   no token: rejected, or the response does not match the settings
+    ├── TokenRefused           401 again, with a token just renewed, whatever is requested
+    ├── ListingBroken          the list of stores does not match the settings
+    ├── RunTooLong             [partner] max_run_seconds are over
+    └── ServiceDown            sustained failure; the circuit breaker gave up
 
 A repr shows figures, never a body. No message contains a body, a token, a credential or a header's value. What is
 counted of the service's behaviour are names and figures, never free text: of a header its name, of an error body its
@@ -42,44 +40,27 @@ class Attempt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Response:
-    """The end of all requests for one id.
+class Fetched:
+    """The end of all requests for one id: status 200 with a body, 404 without one, or no usable response.
 
-    `ms` is the duration of the last attempt, `bytes` the size of the body as read. `attempts` counts all requests sent
-    for the id, `earlier` has all but the last.
+    Without one it has a short code, and a sentence that quotes no body; `status` is the last HTTP status, None if there
+    was none. A body above the limit is cut just there. `ms` is the duration of the last attempt, `bytes` the size of
+    the body as read. `attempts` counts all requests sent for the id, `earlier` has all but the last. `date` is the
+    header of this name: the service's clock.
     """
 
     kind: Kind
     id: int
     fetched_at: datetime
+    status: int | None
+    body: builtins.bytes = field(default=b"", repr=False)
+    code: str = ""
+    reason: str = ""
     ms: float
     bytes: int
     attempts: int
     earlier: tuple[Attempt, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched(_Response):
-    """The response for one id: status 200 with a body, or 404 without one.
-
-    A body above the limit is cut just there. `date` is the header of this name: the service's clock.
-    """
-
-    status: int
-    body: builtins.bytes = field(repr=False)
     date: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(_Response):
-    """No usable response for one id: a short code, and a sentence that quotes no body.
-
-    `status` is the last HTTP status, None if there was none.
-    """
-
-    code: str
-    reason: str
-    status: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,19 +141,7 @@ def refused_alone(answer: Answer) -> RequestError:
     )
 
 
-class PartnerError(Exception):
-    """A request to the partner service failed."""
-
-
-class RequestFailed(PartnerError):
-    """The request for one id failed; `failed` has code, reason and figures."""
-
-    def __init__(self, failed: Failed) -> None:
-        super().__init__(f"{failed.kind} {failed.id}: {failed.reason} ({failed.code})")
-        self.failed = failed
-
-
-class RunStopped(PartnerError):
+class RunStopped(Exception):
     """Nothing more can be requested in this run."""
 
 

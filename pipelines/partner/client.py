@@ -19,10 +19,8 @@ from pipelines.partner.answers import (
     Attempt,
     AuthenticationFailed,
     Behaviour,
-    Failed,
     Fetched,
     RequestError,
-    RequestFailed,
     Result,
     RunTooLong,
     ServiceDown,
@@ -99,9 +97,9 @@ class PartnerClient:
         await self._network.aclose()
 
     async def fetch(self, kind: Kind, id_: int) -> Fetched:
-        """Return the document of `kind` and `id_`: status 200, or 404 if there is none.
+        """Return the document of `kind` and `id_`; an error if its attempts are used up or a retry cannot help.
 
-        Raise RequestFailed if its attempts are used up or a retry cannot help, RunStopped if all requests are over.
+        Raise RunStopped if all requests are over.
         """
         path: str = getattr(self._partner, ENTITIES[kind]).path
         url = self._partner.base_url.rstrip("/") + _ID.sub(str(int(id_)), path)
@@ -110,7 +108,7 @@ class PartnerClient:
         asked: dict[str, Any] = {"kind": kind, "id": id_, "fetched_at": self._clock.now(), "ms": end.ms}
         asked |= {"attempts": result.attempts, "earlier": result.earlier, "status": end.status}
         if isinstance(end, RequestError):
-            raise RequestFailed(Failed(**asked, code=end.code, reason=end.reason, bytes=end.bytes))
+            return Fetched(**asked, code=end.code, reason=end.reason, bytes=end.bytes)
         body = self._record(end.body) if kind == "stores" else end.body
         return Fetched(**asked, body=body, bytes=len(end.body), date=end.date)
 
@@ -356,8 +354,8 @@ def network_of(partner: Partner) -> httpx.AsyncBaseTransport:
     return AiohttpTransport(verify=context, client=session)
 
 
-async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched | Failed]:
-    """Yield one Fetched or Failed for each of `ids`, in the order of completion.
+async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched]:
+    """Yield one Fetched for each of `ids`, in the order of completion.
 
     At most `max_concurrency` ids are taken from `ids`, which may be lazy, before they are answered. Raise RunStopped if
     nothing more can be requested; ids not yet yielded are then unanswered. Leaving early cancels requests in flight:
@@ -380,13 +378,9 @@ async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> As
         while in_flight:
             task = await done.get()
             in_flight.discard(task)
-            answer: Fetched | Failed
-            try:
-                answer = task.result()
-            except RequestFailed as error:
-                answer = error.failed
+            fetched = task.result()
             start_next()
-            yield answer
+            yield fetched
     finally:
         for task in in_flight:
             task.cancel()
