@@ -23,12 +23,13 @@ import pyarrow as pa
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.accounts import read_accounts
-from pipelines.finance.journal import ACT, BANK, NO_STORE, SETTLEMENT, Entry, Journal, Line, journal
+from pipelines.finance.journal import ACT, AS_MATCHED, NO_STORE, Entry, Journal, Line, journal
 from pipelines.finance.journal_formats import Export, files_of
 from pipelines.finance.periods import one_day, period_holding, period_of
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import recorded
 from pipelines.ledger import Closes
+from pipelines.ledger.decisions import ACCEPTED
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.settings import SettingsError
 
@@ -72,6 +73,9 @@ _NUMBERS = """
             where $order_id = order_id
                 or match_id in (select match_id from mart.order_settlements where order_id = $order_id)
         )
+        or contains(number, '-writeoff-') and source in (select unnest($accepted))
+            and exported.business_date in (select since_date from audit.settlement_breaks where order_id = $order_id)
+            and coalesce(exported.store_id, orders.store_id) = orders.store_id
     ) order by number
 """
 
@@ -160,7 +164,13 @@ def numbers_of(release: Released, order_id: int) -> list[str]:
     """Return the numbers of the exported entries that an order is in: sales, restatements, statements."""
     tables = [release.ledger.rows(entry) for entry in release.ledger.entries(ACT)]
     release.con.register("exported", pa.concat_tables(tables) if tables else EXPORTED.empty_table())
-    return [number for (number,) in release.con.execute(_NUMBERS, {"order_id": order_id}).fetchall()]
+    accepted = [
+        entry.no
+        for entry in release.ledger.entries(ACCEPTED)
+        if any(each.get("order_id") == order_id for each in entry.body["breaks"])
+    ]
+    values = {"order_id": order_id, "accepted": accepted}
+    return [number for (number,) in release.con.execute(_NUMBERS, values).fetchall()]
 
 
 def places(texts: Iterable[str]) -> list[Place]:
@@ -247,7 +257,7 @@ def _reversals(known: dict[str, Entry], closes: Closes) -> list[Entry]:
 
 def _kept(before: Entry, now: Entry) -> Entry:
     """Return the entry of a statement as it was exported, though its lines are matched otherwise now."""
-    return before if now.kind in {SETTLEMENT, BANK} and _sums([before]) != _sums([now]) else now
+    return before if now.kind in AS_MATCHED and _sums([before]) != _sums([now]) else now
 
 
 def _changes(exports: Iterable[Export], found: Journal) -> Iterable[Entry]:
@@ -255,7 +265,7 @@ def _changes(exports: Iterable[Export], found: Journal) -> Iterable[Entry]:
     period, booked = found.period, defaultdict[str, dict[str, Entry]](dict)
     for export in exports:
         for each in export.entries:
-            if each.kind in {SETTLEMENT, BANK}:
+            if each.kind in AS_MATCHED:
                 key = each.number.removeprefix(f"OM-{export.period}-").removesuffix(_CHANGE)
                 booked[key].setdefault(each.number, each)
     for key, entries in booked.items():

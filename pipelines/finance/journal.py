@@ -2,8 +2,9 @@
 
 Sales are what each order's total rule in force counts; the residual of an accepted break goes to the class that it was
 accepted with. Nothing else closes a gap: an order that cannot be booked stops its store's day, with the reason.
-Statements are booked as the release matches them, on the days of their lines. A line whose period was exported before
-it was imported is posted on the first day from its own on that was open then. `exporting.py` writes the entries.
+Statements are booked as the release matches them, on the days of their lines; breaks that were accepted with a class on
+the days since which they are open. One whose period was exported before is posted on the first day from its own on that
+was open when it was imported or accepted. `exporting.py` writes the entries.
 """
 
 from __future__ import annotations
@@ -37,8 +38,13 @@ if TYPE_CHECKING:
 
 ACT = "journal"
 RECEIVABLE, ROUNDING, COUNTED = "receivable", "rounding", "counted"
-SETTLEMENT, BANK, NO_STORE = "settlement", "bank", "none"
-_OF = {SETTLEMENT: "Statement of", BANK: "Payouts at the bank of"}
+NO_STORE = "none"
+# kind of an entry that is booked as the release matches → its memo, before the platform of its file
+AS_MATCHED = {
+    "settlement": "Statement of {}",
+    "bank": "Payouts at the bank of {}",
+    "writeoff": "Accepted breaks of settlements",
+}
 Row = dict[str, Any]
 Place = tuple[dt.date, int | None]  # a store's day
 _Key = tuple[str, str | None, str]  # class, platform, tax code
@@ -80,7 +86,7 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """sales, restatement, reversal, settlement or bank."""
+        """sales, restatement, reversal, or one of AS_MATCHED."""
         return self.number.rpartition(f"-S{self.store}-")[2].partition("-")[0]
 
 
@@ -127,7 +133,7 @@ class _State(NamedTuple):
 def journal(settings: Settings, period: Period, accounts: Accounts | None = None, *, draft: bool = False) -> Journal:
     """Return the journal of a period; without accounts each class is its own. A draft has the open days, too."""
     with released(settings) as release, sources(settings) as con:
-        create_sources(con, settings, "raw.bank_payouts")
+        create_sources(con, settings, "raw.bank_payouts", "raw.break_decisions")
         con.execute(f"attach {literal(release.path / DATABASE)} as release (read_only)")
         con.execute("use release")
         return _Book(settings, replace(release, con=con), period, accounts).made(draft=draft)
@@ -251,7 +257,7 @@ class _Book:
         for (kind, no, day, store_id, currency), amounts in groups.items():
             place, posted = (day, store_id), self._posting_day(no, day, store_id)
             period = period_holding(self._settings, posted)
-            memo = f"{_OF[kind]} {sources_of[no]}, {day}, store {_name(store_id)}, ledger entry {no}"
+            memo = f"{AS_MATCHED[kind].format(sources_of.get(no))}, {day}, store {_name(store_id)}, ledger entry {no}"
             made = self._entry(f"{kind}-{currency}-L{no}", place, currency, memo, no, amounts, posted, period)
             self._done.settled[made.number.removeprefix(f"OM-{period.name}-")] = made
             if period.name == self._period.name:
@@ -262,7 +268,7 @@ class _Book:
                 self._done.entries.append(made)
 
     def _posting_day(self, no: int, day: dt.date, store_id: int | None) -> dt.date:
-        """Return on which day a line is posted: on its own, or the first that was open if its period was exported."""
+        """Return on which day ledger entry `no` posts: on this one, or the first open if its period was exported."""
         before = self._entries[: no - 1]
         name = period_holding(self._settings, day).name
         if any(each.act == ACT and each.body["period"] == name for each in before):
@@ -374,7 +380,7 @@ class _Book:
         }
         found: dict[tuple[int | None, str | None, str], Decimal] = defaultdict(Decimal)
         for each in self._done.entries:
-            for line in each.lines if each.source is not None and each.kind not in _OF else ():
+            for line in each.lines if each.source is not None and each.kind not in AS_MATCHED else ():
                 if line.account_class in _MEASURES:
                     measure, sign = _MEASURES[line.account_class]
                     found[each.place[1], each.currency, measure] += sign * line.amount

@@ -91,7 +91,7 @@ payouts as (
         cast(null as bigint) as order_id,
         coalesce(last_line_date, bank_date) as since_date,
         currency,
-        coalesce(nullif(difference, 0), stated_amount, bank_amount) as amount,
+        coalesce(nullif(difference, 0), stated_amount, bank_amount + bank_fee_amount) as amount,
     from mart.payouts
     where
         payout_state in ('differs', 'not_stated')

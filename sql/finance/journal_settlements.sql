@@ -1,8 +1,10 @@
--- One row per ledger entry of a statement or a bank's file, day, store, currency, platform and class of account: a debit.
+-- One row per ledger entry (a statement, a bank's file, breaks that were accepted), day, store, currency, platform and
+-- class of account: a debit.
 --
 -- Of certain matches the gross settles receivables, under the platform that the orders were sold on. Groups have as
--- many orders as settlements, of one amount. What settles no order for certain is unmatched, net.
--- Reads the release, attached as the default database, and the bank's credits in `memory`.
+-- many orders as settlements, of one amount. What settles no order for certain is unmatched, net. The amount of a break
+-- that was accepted with a class goes there, from the class that has it; nothing else is written off.
+-- Reads the release, attached as the default database; the bank's credits and the decisions in `memory`.
 with lines as (
     select
         lines.entry_no,
@@ -13,12 +15,14 @@ with lines as (
         lines.currency,
         lines.platform,
         case
-            when matches.match_state not in ('matched', 'group', 'no_order') then 'unmatched'
             when lines.component not in ('items', 'delivery', 'tip', 'promotion', 'gross')
                 then cast(lines.component as varchar)
             when lines.statement_kind in ('order', 'total') then 'receivable'
             else 'refund'
-        end as account_class,
+        end as class_if_settled,
+        if(
+            matches.match_state in ('matched', 'group', 'no_order'), class_if_settled, 'unmatched'
+        ) as account_class,
         -lines.amount as amount,
         lines.settled_currency,
         lines.settled_amount,
@@ -49,6 +53,52 @@ claims as (
     from mart.order_settlements as settled
     inner join mart.orders as orders using (order_id)
     where settled.settled_amount is not null
+),
+
+-- `late` has no open amount
+accepted as (
+    select
+        decisions.entry_no, decisions.account_class as written_to, breaks.break_key, breaks.break_kind,
+        breaks.platform, breaks.order_id, breaks.since_date, breaks.currency, breaks.amount,
+    from audit.settlement_breaks as breaks
+    inner join memory.raw.break_decisions as decisions using (break_key, content)
+    where decisions.account_class is not null and breaks.break_kind <> 'late'
+),
+
+-- a group or period whose orders are known: accepted, it settles all of them, but for the difference
+accepted_matches as (
+    select
+        accepted.*, matches.match_id, matches.store_id, matches.net_amount, matches.difference,
+        accepted.break_kind in ('one_of', 'period_differs')
+        and matches.match_rule <> 'short_number'
+        and matches.difference is not null as is_settled,
+    from accepted
+    inner join mart.settlement_matches as matches on accepted.break_key = matches.match_id
+),
+
+written_off as (
+    select accepted.*, orders.store_id, orders.platform as held_by, 'receivable' as held_in,
+    from accepted
+    inner join mart.orders as orders using (order_id)
+    where accepted.break_key like 'settlement:%'
+    union all by name
+    select * exclude (amount), platform as held_by, 'unmatched' as held_in, -net_amount as amount,
+    from accepted_matches
+    where not is_settled
+    union all by name
+    select accepted.*, charged.store_id, accepted.platform as held_by, 'commission' as held_in,
+    from accepted
+    inner join (
+        select distinct 'commission:' || entry_no || '/' || settlement_no as break_key, store_id
+        from lines
+        where account_class = 'receivable'
+    ) as charged using (break_key)
+    union all by name
+    select
+        * exclude (amount), null as store_id, platform as held_by, 'clearing' as held_in,
+        if(break_kind in ('not_at_bank', 'payout_differs'), amount, -amount) as amount,
+    from accepted
+    where break_key like 'payout:%' or break_key like 'statement:%'
 ),
 
 debits as (
@@ -90,6 +140,32 @@ debits as (
         group by platform, payout_ref
         having count(*) = 1
     ) as payouts using (platform, payout_ref)
+    union all
+    select
+        'writeoff', entry_no, since_date, store_id, currency, held_by,
+        unnest([written_to, held_in]), unnest([amount, -amount]),
+    from written_off
+    union all
+    select
+        'writeoff', entry_no, since_date, store_id, currency, platform,
+        unnest([written_to, 'unmatched']), unnest([difference, net_amount]),
+    from accepted_matches
+    where is_settled
+    union all
+    select
+        'writeoff', whole.entry_no, whole.since_date, whole.store_id, whole.currency,
+        lines.platform, lines.class_if_settled, lines.amount,
+    from accepted_matches as whole
+    inner join lines using (match_id)
+    where whole.is_settled and lines.class_if_settled <> 'receivable'
+    union all
+    select
+        'writeoff', whole.entry_no, whole.since_date, whole.store_id, whole.currency,
+        orders.platform, 'receivable', -settled.ordered_amount,
+    from accepted_matches as whole
+    inner join mart.order_settlements as settled using (match_id)
+    inner join mart.orders as orders on settled.order_id = orders.order_id
+    where whole.is_settled
 )
 
 select

@@ -14,6 +14,7 @@ from pipelines.finance.accounts import Accounts
 from pipelines.finance.exporting import Export, check, export, files_of, places
 from pipelines.finance.journal import Entry, Line
 from pipelines.finance.periods import period_of
+from pipelines.finance.reconciliation import accept_breaks
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import User
 from pipelines.report.explain import explain_order
@@ -195,6 +196,47 @@ def test_a_later_import_leaves_an_exported_period_as_it_is(books: Any, tmp_path:
     for period in ("2026-10", "2026-11", "2026-12"):
         exported(books, tmp_path, period)
     assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == kept
+
+
+@pytest.mark.slow
+def test_accepted_breaks_are_written_off_once(books: Any, tmp_path: Path, balanced: Any) -> None:
+    """On the day of the order, line or payout; a class without an account stops it; gone, it is reversed later."""
+    before = sums(books)
+    accept_breaks(books.settings, ["line:3/3"], "asked them", ANNE)
+    assert sums(books) == before
+    keys = ["line:3/3", "line:3/5", "settlement:dashline/3", "payout:dashline/PO-000001/EUR"]
+    entry = accept_breaks(books.settings, keys, "too small to ask", ANNE, "loss")
+    loss = before["clearing", "dashline"] - Decimal("12.75")
+    moved = {("loss", "dashline"): loss, ("loss", "web"): Decimal("0.01"), ("receivable", "web"): Decimal("16.50")}
+    gone = {("clearing", "dashline"), ("unmatched", "dashline")}
+    assert sums(books) == {key: amount for key, amount in before.items() if key not in gone} | moved
+    (stop,) = exported(books, tmp_path, "2026-10").journal.stops.values()
+    assert stop.reason == f"class 'loss' of platform dashline has no account (ledger entry {entry.no})"
+    with (tmp_path / "accounts.toml").open("a", encoding="utf-8") as file:
+        file.write('loss = "6900"\n')
+    number = f"OM-2026-10-20261031-S1-writeoff-EUR-L{entry.no}"
+    found = {
+        (line["class"], line["platform"], line["debit"], line["credit"])
+        for line in lines_of(exported(books, tmp_path, "2026-10"), "writeoff")
+        if line["entry_no"] == number
+    }
+    assert found == {
+        ("loss", "dashline", "", "12.75"),
+        ("unmatched", "dashline", "12.75", ""),
+        ("loss", "web", "0.01", ""),
+        ("receivable", "web", "", "0.01"),
+    }
+    assert explain_order(books.settings, 3)[-1] == f"  {number}"
+    assert number not in " ".join(explain_order(books.settings, 4))
+    # order 99 appears: the line is no break any more, nor is its write-off
+    books.land(99, **balanced | {"created_at": NEXT, "store_id": 1, "platform": "web"})
+    books.publish()
+    assert exported(books, tmp_path, "2026-10").entry_no is None
+    december = lines_of(exported(books, tmp_path, "2026-12"), "writeoff")
+    assert {(line["entry_no"], line["class"], line["debit"], line["credit"]) for line in december} == {
+        (f"OM-2026-12-20261031-S1-writeoff-EUR-L{entry.no}-change", "loss", "4.50", ""),
+        (f"OM-2026-12-20261031-S1-writeoff-EUR-L{entry.no}-change", "unmatched", "", "4.50"),
+    }
 
 
 @pytest.mark.slow

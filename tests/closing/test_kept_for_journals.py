@@ -30,8 +30,8 @@ def test_older_decisions_are_read_by_order(tmp_path: Path) -> None:
     settled = {"key": "settlement:1", "content": "b", "account_class": "write_off"}
     ledger.append("break_accepted", {"breaks": [settled], **said})
     assert [(row[0], row[1], *row[6:]) for row in break_decisions(tmp_path)] == [
-        ("order:1", "a", None, "Ben", 1),
-        ("settlement:1", "b", "write_off", None, 0),
+        ("order:1", "a", None, "Ben", 1, 1),
+        ("settlement:1", "b", "write_off", None, 0, 4),
     ]
     assert written_off(ledger.entries()) == {("order:1", "a"): None, ("settlement:1", "b"): "write_off"}
 

@@ -52,6 +52,56 @@ def test_lines_balance_and_settle_what_orders_say(con: duckdb.DuckDBPyConnection
     ]
 
 
+def test_accepted_breaks_are_written_off_to_the_cent(con: duckdb.DuckDBPyConnection) -> None:
+    """Each with a class: lines of nobody, groups and periods, orders, commissions, payouts; without one nothing moves.
+
+    What is left in the receivable: orders that are not due, and those whose short numbers recur.
+    """
+    con.execute("begin")
+    try:
+        con.execute(
+            "insert into raw.break_decisions (break_key, content) "
+            "select break_key, content from audit.settlement_breaks"
+        )
+        assert con.execute(f"from ({query('journal_settlements')}) where kind = 'writeoff'").fetchall() == []
+        con.execute(
+            "update raw.break_decisions set entry_no = 50, account_class = 'to ' || split_part(break_key, ':', 1)"
+        )
+        con.execute(f"create or replace temp table debits as {query('journal_settlements')}")
+        entries = "select kind, day, store_id, currency from debits group by all having sum(amount) <> 0"
+        assert con.execute(entries).fetchall() == []
+        found = dict(
+            con.execute("select account_class, sum(amount) from debits where kind = 'writeoff' group by all").fetchall()
+        )
+        kinds = "select 'to ' || split_part(break_key, ':', 1), sum(amount) from audit.settlement_breaks group by all"
+        amounts = dict(con.execute(kinds).fetchall())
+        late = "select sum(amount) from audit.settlement_breaks where break_kind = 'late' and order_id is not null"
+        assert found["to settlement"] == amounts["to settlement"] - con.execute(late).fetchall()[0][0]
+        assert found["to statement"] == -amounts["to statement"]
+        for name in ("to commission", "to period", "to group"):
+            assert found[name] == amounts[name] != 0
+        left = "select account_class, platform, sum(amount) from debits where "
+        assert (
+            con.execute(
+                f"{left} account_class = 'clearing' and platform <> 'ifome' group by all having sum(amount) <> 0"
+            ).fetchall()
+            == []
+        ), "of ifome no bank's file was imported"
+        assert con.execute(f"{left} account_class = 'unmatched' group by all having sum(amount) <> 0").fetchall() == []
+        receivable = (
+            "select platform, sum(amount) from (select platform, amount from debits where account_class = 'receivable' "
+            "union all select platform, ordered_amount from mart.order_settlements) "
+            "group by all having sum(amount) <> 0 order by all"
+        )
+        unknown = (
+            "select platform, sum(ordered_amount) from mart.order_settlements where settlement_state = 'unknown' "
+            "and platform = 'ifome' or settlement_state = 'open' and not is_due group by all order by all"
+        )
+        assert con.execute(receivable).fetchall() == con.execute(unknown).fetchall() != []
+    finally:
+        con.execute("rollback")
+
+
 def test_a_group_of_two_platforms_settles_each(con: duckdb.DuckDBPyConnection) -> None:
     """An order of a group was sold under an older name: its amount is credited there."""
     renamed = (

@@ -240,7 +240,10 @@ ACTS = (ACCEPTED, ASSIGNED, COMMENTED)
 def break_decisions(data_dir: Path) -> list[tuple[Any, ...]]:
     """Return the rows of raw.break_decisions: one per break of which anything was decided."""
     return [
-        (key, of.content, *_accepted(of.accepted), of.account_class, of.assignee, len(of.comments))
+        (
+            *(key, of.content, *_accepted(of.accepted), of.account_class, of.assignee, len(of.comments)),
+            of.accepted and of.accepted.no,
+        )
         for key, of in decisions(ledger_of(data_dir).entries()).items()
     ]
 

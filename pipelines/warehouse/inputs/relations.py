@@ -363,7 +363,8 @@ RAW: dict[str, dict[str, str]] = {
     },
     "raw.break_decisions": columns_of(
         "break_key VARCHAR, content VARCHAR, reason VARCHAR, accepted_by VARCHAR, accepted_as VARCHAR, "
-        "accepted_at TIMESTAMPTZ, account_class VARCHAR, assignee VARCHAR, comment_count BIGINT"
+        "accepted_at TIMESTAMPTZ, account_class VARCHAR, assignee VARCHAR, comment_count BIGINT, "
+        "entry_no BIGINT"
     ),
     "raw.findings": columns_of(
         "check_name VARCHAR, table_name VARCHAR, entity_id BIGINT, location VARCHAR, residual DECIMAL(38,4), "
