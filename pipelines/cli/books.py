@@ -311,7 +311,7 @@ def breaks_accept(
     reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
     account_class: Annotated[
         str,
-        typer.Option(metavar="CLASS", help="The class of account that a journal writes the total's residual off to."),
+        typer.Option(metavar="CLASS", help="The class of account that a journal writes the amount off to."),
     ] = "",
     user: User,
     settings: Settings,

@@ -221,8 +221,45 @@ def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
         yield f"  {each['match_state']:<20}{amount}  in {counted(each['match_count'], 'match', 'matches')}"
 
 
+_COMMISSIONS = """
+    select settlements.entry_no, settlements.settlement_no, settlements.currency, breaks.state,
+        settlements.commission_amount as charged, charged - coalesce(breaks.amount, 0) as expected,
+        rates.rate, rates.base::varchar as base, rates.from_date,
+        commission_bases[list_position(['gross', 'items', 'items_and_promotions'], rates.base::varchar)] as base_amount
+    from audit.settlement_rows as settlements
+    left join mart.settlement_rates as rates on rates.is_in_force and settlements.platform = rates.platform
+        and settlements.store_id is not distinct from rates.store_id and settlements.currency = rates.currency
+        and settlements.sold_on between rates.from_date and rates.to_date
+    left join audit.settlement_breaks as breaks
+        on breaks.break_key = concat('commission:', settlements.entry_no, '/', settlements.settlement_no)
+    where settlements.gross_amount > 0 and settlements.statement_kind = 'order'
+        and (settlements.entry_no, settlements.settlement_no) in (
+            select (entry_no, settlement_no) from mart.settlement_lines
+            semi join (from mart.settlement_matches where order_id = ? and platform = ?
+                and match_state in ('matched', 'settled_twice')) using (match_id))
+    order by all
+"""
+
+
+def _commissions(con: duckdb.DuckDBPyConnection, order_id: int, platform: str) -> Iterator[str]:
+    """Yield what an order's commission would be by the rate in force, and what it is."""
+    for each in records(con, _COMMISSIONS, [order_id, platform]):
+        charged, expected = each["charged"], each["expected"]
+        said = f"commission of row {each['settlement_no']}: {money(charged, each['currency'])} charged"
+        if each["rate"] is None:
+            yield from wrapped(f"{said}; no rate is in force")
+            continue
+        excess = f"{money(abs(charged - expected), each['currency'])} too {'much' if charged > expected else 'little'}"
+        accepted = ", accepted" if each["state"] == "accepted" else ""
+        yield from wrapped(
+            f"{said} ({charged / each['base_amount']:.2%} of {each['base'].replace('_', ' ')}), "
+            f"{money(expected, each['currency'])} expected ({each['rate']:.2%} since {each['from_date']}): "
+            + (f"{excess}{accepted}" if charged != expected else "the same")
+        )
+
+
 def order_settlements(con: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
-    """Yield an order's settlement: each source row and component, its match, payout and bank entry."""
+    """Yield an order's settlement: each source row and component, its match, payout and bank entry; its commission."""
     for each in records(con, "from mart.order_settlements where order_id = ? order by platform", [order_id]):
         yield ""
         yield f"Settlement by {each['platform']}: {each['settlement_state']}"
@@ -252,6 +289,7 @@ def order_settlements(con: duckdb.DuckDBPyConnection, order_id: int) -> Iterator
                 f"{money(line['amount'], line['currency'])} {line['currency']}, by {line['match_rule']}: "
                 f"{line['match_state']}{paid}"
             )
+        yield from _commissions(con, order_id, each["platform"])
 
 
 def keys(settings: Settings, file: Path) -> Iterator[str]:

@@ -41,6 +41,7 @@ CREDITS = pa.schema(
     ]
 )
 _MOST_DEPTH = 64
+_CHARGES = {"CHRG", "COMM", "FEES"}  # sub-families of bank transaction codes
 _DECIMALS = re.compile(r"[0-9]{1,18}(\.[0-9]{1,4})?", re.ASCII)
 
 
@@ -130,17 +131,41 @@ def _camt(content: bytes, name: str) -> Iterator[_Row]:
                 amount if part is entry else sign * _decimal(_first(part, "Amt", "AmtDtls/TxAmt/Amt"), where)
                 for part in parts
             ]
+            fees = [_fee(entry, part, amount, where) for part in parts]
+            if sum(amounts) != amount:  # stated before charges
+                amounts = [value - fee for value, fee in zip(amounts, fees, strict=True)]
             if sum(amounts) != amount:
                 raise where.refused("its transactions do not add up to the entry")
-            for part, value in zip(parts, amounts, strict=True):
-                fees = [_signed(each, where) for each in part.iterfind(".//Chrgs/Rcrd[ChrgInclInd='true']")]
+            for part, value, fee in zip(parts, amounts, fees, strict=True):
                 text = " ".join(part.itertext())
-                yield _Row(number, _day(entry, where), _currency(entry, where), value, -sum(fees, Decimal(0)), text)
+                yield _Row(number, _day(entry, where), _currency(entry, where), value, fee, text)
         balances = {_first_text(each, "Tp/CdOrPrtry/Cd"): each for each in statement.findall("Bal")}
         if {"OPBD", "CLBD"} <= balances.keys():
             opening, closing = (_signed(balances[kind], Where(name, number, "Bal")) for kind in ("OPBD", "CLBD"))
             if opening + moved != closing:
                 raise SettlementError(f"{name}: opening balance and entries do not add up to the closing balance")
+
+
+def _fee(entry: ET.Element, part: ET.Element, amount: Decimal, where: Where) -> Decimal:
+    """Return the amount that the bank kept: charges within a transaction, or the whole of an entry that is a charge.
+
+    Banks repeat charges of an entry's one transaction in the entry. Without a record they are within the amount, too.
+    """
+    if _first_text(entry, "BkTxCd/Domn/Fmly/SubFmlyCd") in _CHARGES:
+        return -amount
+    charges = part.findall("NtryDtls/TxDtls/Chrgs") or part.findall("Chrgs")
+    records = [
+        record for each in charges for record in each.findall("Rcrd") or [each] if record.find("Amt") is not None
+    ]
+    return sum(
+        (
+            _decimal(each.find("Amt"), where) * (-1 if each.findtext("CdtDbtInd") == "CRDT" else 1)
+            for each in records
+            if each in charges or each.findtext("ChrgInclInd") in {"true", "1"}
+            if _currency(each, where) == _currency(entry, where)
+        ),
+        Decimal(0),
+    )
 
 
 def _sign(element: ET.Element) -> int:

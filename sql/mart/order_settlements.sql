@@ -2,7 +2,8 @@
 --
 -- Source: mart.orders of the platforms that the mappings name, mart.settlement_matches and its steps.
 -- Caveats: settled_amount and open_amount are null where it is unknown which of several orders a statement settles, or
--- where the order has no total. Costs of a period or group are on no order: they are in mart.settlement_matches.
+-- where the order has no total. Of n orders and m settlements of one amount the lesser number is settled, but no row says which
+-- orders: the amounts are in mart.settlement_matches. Costs of a period or group are on no order: they are in mart.settlement_matches.
 --
 -- key: platform, order_id
 --

@@ -19,7 +19,7 @@
 -- currency not null: The currency of the statement.
 -- our_amount DECIMAL(38,4) null: The totals of our orders; null if one has none, or if there is no order.
 -- their_amount DECIMAL(38,4): The gross of its settlements.
--- difference: our_amount less their_amount; null where nothing is compared.
+-- difference: our_amount less their_amount; null where nothing is compared. Of n orders and m settlements of one amount the lesser of the two amounts is settled, and this is the rest.
 -- candidate_order_ids BIGINT[]: Our orders, at most 20.
 
 -- each order of a match once, whatever the number of its settlements

@@ -6,14 +6,21 @@ import os
 import signal
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
+from pipelines.finance.released import query
 from pipelines.ledger import Ledger, verify
 from pipelines.settlements.importing import effective_statements
 from pipelines.settlements.lines import SettlementError
 from tests.settlements.conftest import Books
+
+if TYPE_CHECKING:
+    from tests.settlements.statements import World
 
 HEADER = "Ref,Order,Day,Amount\n"
 MAPPING = """
@@ -134,6 +141,64 @@ def test_camt_entries_add_up_to_the_balances(books: Books) -> None:
     ]
     file.write_text(CAMT.format(doctype="", closing="7.01", text="Jane"), encoding="utf-8")
     with pytest.raises(SettlementError, match="closing balance"):
+        books.bank("camt.xml", "p", supersede=True)
+
+
+def camt(amount: str, details: str, *, more: str = "", code: str = "RCDT/ESCT") -> str:
+    """Return a booked entry as banks write it."""
+    sign, (family, sub_family) = "DBIT" if amount.startswith("-") else "CRDT", code.split("/")
+    return f"""<Ntry><Amt Ccy="EUR">{amount.strip("-")}</Amt><CdtDbtInd>{sign}</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts>
+<BookgDt><Dt>2026-10-05</Dt></BookgDt><BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>{family}</Cd><SubFmlyCd>{sub_family}</SubFmlyCd>
+</Fmly></Domn></BkTxCd>{more}<NtryDtls>{details}</NtryDtls></Ntry>"""
+
+
+def detail(ref: str, amount: str = "", charges: str = "") -> str:
+    """Return a transaction of an entry."""
+    amounts = f'<AmtDtls><TxAmt><Amt Ccy="EUR">{amount}</Amt></TxAmt></AmtDtls>' if amount else ""
+    return f"<TxDtls>{amounts}{charges}<RmtInf><Ustrd>{ref}</Ustrd></RmtInf></TxDtls>"
+
+
+def charged(amount: str, included: str = "true", currency: str = "EUR") -> str:
+    """Return charges with a record; an older version has none."""
+    record = f'<Amt Ccy="{currency}">{amount}</Amt><CdtDbtInd>DBIT</CdtDbtInd><ChrgInclInd>{included}</ChrgInclInd>'
+    return f'<Chrgs><TtlChrgsAndTaxAmt Ccy="EUR">{amount}</TtlChrgsAndTaxAmt><Rcrd>{record}</Rcrd></Chrgs>'
+
+
+def test_fees_of_camt_are_neither_lost_nor_counted_twice(books: Books, made: World) -> None:
+    """Within an entry or a batch, apart, announced only, or of another version: payouts are paid with them.
+
+    The journal has the credits less fees as bank, the fees apart, and nothing stays in clearing.
+    """
+    older = '<Chrgs><Amt Ccy="EUR">0.40</Amt></Chrgs>'
+    entries = [
+        camt("9.50", detail("R1", charges=charged("0.50")), more=charged("0.50")),  # said in both places
+        camt("19.25", detail("R2", "10.00", charged("0.30")) + detail("R3", "10.00", charged("0.45", "1"))),
+        camt("9.60", detail("R4"), more=older),
+        camt("10.00", detail("R5", charges=charged("0.70", "false"))),  # announced, and booked apart:
+        camt("-0.70", detail("Charges for R5"), code="MDOP/CHRG"),
+        camt("10.00", detail("R6", charges=charged("0.20", currency="USD"))),
+        camt("-4.00", detail("Account fee October"), code="MDOP/FEES"),
+        camt("-9.99", detail("Jane Canary", charges=charged("0.10"))),
+    ]
+    opening, closing = (
+        CAMT.partition("<Ntry>")[0].format(doctype="", closing="44.66"),
+        "</Stmt></BkToCstmrStmt></Document>",
+    )
+    (books.folder / "camt.xml").write_text(opening + "".join(entries) + closing, encoding="utf-8")
+    assert books.bank("camt.xml", "p").row_count == 7
+    books.statement(write(books, "a.csv", *(f"R{number},{number},2026-10-01,10" for number in range(1, 7))), "p")
+    books.orders = made.orders
+    with duckdb.connect(config={"threads": 1}) as con:
+        books.build(con)
+        found = con.execute("select payout_state, bank_amount, bank_fee_amount from mart.payouts order by payout_ref")
+        fees = [Decimal(fee) for fee in ("0.5", "0.3", "0.45", "0.4", "0.7", "0")]
+        assert found.fetchall() == [("paid", 10 - fee, fee) for fee in fees]
+        sums = f"select account_class, sum(amount) from ({query('journal_settlements')}) group by all"
+        booked = dict(con.execute(sums).fetchall())
+    assert (booked["bank"], booked["bank_fees"], booked["clearing"]) == (60 - sum(fees), sum(fees), 0)
+    off = camt("19.00", detail("R2", "10.00", charged("0.30")) + detail("R3", "10.00", charged("0.45")))
+    (books.folder / "camt.xml").write_text(f"<Document><Stmt>{off}</Stmt></Document>", encoding="utf-8")
+    with pytest.raises(SettlementError, match="do not add up to the entry"):
         books.bank("camt.xml", "p", supersede=True)
 
 

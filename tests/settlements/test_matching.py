@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from tests.settlements.statements import RATES
+from pipelines.report.settlement_views import order_settlements
+from tests.settlements.statements import CHANGED, RATES
 
 if TYPE_CHECKING:
     import duckdb
@@ -61,6 +63,23 @@ def test_breaks_are_those_of_the_truth(con: duckdb.DuckDBPyConnection, made: Wor
     found = {kind: dict(con.execute(select, [kind]).fetchall()) for kind in ("wrong_commission", "late")}
     totals = {each["order_id"]: each["total_price"] for each in made.orders}
     assert found == {"wrong_commission": made.overcharged, "late": {order: totals[order] for order in made.late}}
+
+
+def test_explain_says_the_commission_expected_and_charged(con: duckdb.DuckDBPyConnection, made: World) -> None:
+    """Rates in per cent, both amounts and their difference; of an order at the rate in force they are the same."""
+    ((order_id, excess),) = made.overcharged.items()
+    (order,) = (each for each in made.orders if each["order_id"] == order_id)
+    gross, rate = order["total_price"], RATES[order["store_id"]][order["business_date"] >= CHANGED]
+    charged = (gross * Decimal("0.2")).quantize(Decimal("0.01"))
+    said = " ".join(" ".join(order_settlements(con, order_id)).split())
+    assert f"{charged} charged ({charged / gross:.2%} of gross), {charged - excess} expected ({rate:.2%} since" in said
+    assert f"{excess} too much" in said
+    other = con.execute(
+        "select min(order_id) from mart.order_settlements where settlement_state = 'settled' and platform = 'dashline' "
+        f"and settled_again_amount = 0 and order_id not in ({order_id})"
+    ).fetchall()[0][0]
+    assert "expected (15.00% since 2026-09-2" in (said := " ".join(" ".join(order_settlements(con, other)).split()))
+    assert said.count("the same") == 1
 
 
 def test_amounts_are_certain_where_orders_are_not(con: duckdb.DuckDBPyConnection) -> None:
