@@ -276,20 +276,18 @@ def questions(
 @app.command(short_help="Show the interface's fields, documented and observed.")
 def contract(
     *,
-    openapi: Annotated[bool, typer.Option("--openapi", help="Write an OpenAPI 3.1 document, in JSON.")] = False,
     dbt: Annotated[bool, typer.Option("--dbt", help="Write the release's tables as sources.yml of dbt.")] = False,
     file: Annotated[Path | None, typer.Argument(dir_okay=False, help="Output file; default: standard output.")] = None,
     settings: Settings,
 ) -> None:
     """Show every field of the interface as documented and as observed, with types, nulls and counts.
 
-    Reads the current release. The OpenAPI document marks fields that are observed but not documented as x-observed.
-    For dbt-duckdb, attach the release's file as ordermart; docs/MODELS.md has a project.
+    Reads the current release. For dbt-duckdb, attach its file as ordermart; docs/MODELS.md has a project.
     Exit codes: 0 shown; 1 there is no release yet; 2 invalid settings.
     """
     from pipelines.report import interface as report
 
-    text = report.dbt(settings) if dbt else report.openapi(settings) if openapi else report.fields(settings) + "\n"
+    text = report.dbt(settings) if dbt else report.fields(settings) + "\n"
     if file is None:
         typer.echo(text, nl=False)
     else:
