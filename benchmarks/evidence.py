@@ -35,7 +35,6 @@ SHOWN = 0.02  # of core's: what takes less is not listed
 BESIDES = (
     "audit.daily_statuses",
     "audit.possible_duplicate_orders",
-    "audit.sales_set_evidence",
     "audit.status_evidence",
 )
 # Every line and modifier sold beside the menus observed at the time: the widest part of reconciling.

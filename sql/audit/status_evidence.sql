@@ -36,32 +36,19 @@ with orders as (
 ages as (
     select
         status, currency, age_hours,
-        sum(order_count) as order_count,
-    from (
-        select
-            status, currency,
-            unnest(ages) as age_hours,
-            unnest(order_counts_by_age) as order_count,
-        from audit.daily_statuses
-    ) as aged
+        sum(sum(order_count)) over (of_status order by age_hours) as running_count,
+        sum(sum(order_count)) over of_status as total_count,
+    from audit.daily_statuses
+    where age_hours is not null
     group by status, currency, age_hours
-),
-
-counted as (
-    select
-        status, currency, age_hours,
-        sum(order_count) over (
-            partition by status, currency order by age_hours
-        ) as running_count,
-        sum(order_count) over (partition by status, currency) as total_count,
-    from ages
+    window of_status as (partition by status, currency)
 ),
 
 medians as (
     select
         status, currency,
         min(age_hours) as median_age_hours,
-    from counted
+    from ages
     where 2 * running_count >= total_count
     group by status, currency
 ),

@@ -25,6 +25,7 @@ with sold as (
         currency, -- one per store: adds no rows
         any_value(name) as name,
         any_value(store_name) as store_name, -- one per store, too
+        count(distinct order_id) as order_count,
         count(*) as line_count,
         sum(quantity) as unit_count,
         sum(line_amount) as line_amount,
@@ -33,30 +34,7 @@ with sold as (
     group by store_id, business_date, sale_class, product_id, currency
 ),
 
--- For speed: orders that repeat a product are few, and a distinct count of orders would
--- cost more than the rest of the query.
-repeated as (
-    select
-        product_id,
-        any_value(store_id) as store_id,
-        any_value(business_date) as business_date,
-        any_value(sale_class) as sale_class,
-        any_value(currency) as currency,
-        count(*) - 1 as repeats,
-    from mart.order_lines
-    group by order_id, product_id
-    having count(*) > 1
-),
-
-repeats as (
-    select
-        store_id, business_date, sale_class, product_id, currency,
-        sum(repeats) as repeats,
-    from repeated
-    group by store_id, business_date, sale_class, product_id, currency
-),
-
--- For speed, too: most products have one name.
+-- For speed: most products have one name.
 renamed as (
     select product_id
     from mart.order_lines
@@ -87,7 +65,7 @@ select
     coalesce(names.last_name, sold.name) as ordered_name,
     coalesce(names.first_name <> names.last_name, false) as has_multiple_names,
     -- quantities
-    cast(sold.line_count - coalesce(repeats.repeats, 0) as bigint) as order_count,
+    sold.order_count,
     sold.line_count,
     cast(sold.unit_count as decimal(38, 0)) as unit_count,
     -- money
@@ -104,12 +82,6 @@ select
         as sales_share,
     if(sold.line_amount is null, null, rank() over amounts) as sales_rank,
 from sold
-left join repeats
-    on sold.store_id is not distinct from repeats.store_id
-    and sold.business_date is not distinct from repeats.business_date
-    and sold.sale_class = repeats.sale_class
-    and sold.product_id is not distinct from repeats.product_id
-    and sold.currency is not distinct from repeats.currency
 left join names
     on sold.store_id is not distinct from names.store_id
     and sold.business_date is not distinct from names.business_date

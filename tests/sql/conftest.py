@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import examples
-from pipelines.warehouse.evidence import GATHERED, create_candidates
+from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.inputs.sources import sentences
@@ -68,8 +68,6 @@ def run_table(con: duckdb.DuckDBPyConnection) -> Run:
     def run(name: str, given: Given) -> list[Row]:
         table = catalogue.table(name)
         _fill(con, table.depends_on, given)
-        if "raw.sales_sets" in table.depends_on:
-            GATHERED["raw.sales_sets"][0](con)
         con.execute(f"create or replace table made as {typed(table)}")
         assert has_declared_columns(con, table, table.sql).sample == []
         assert has_declared_columns(con, table, "from made").sample == []

@@ -1,4 +1,4 @@
-"""audit.daily_statuses: what orders of a business day look like, by status and currency."""
+"""audit.daily_statuses: what orders of a business day look like, by status, currency and age."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _order(order_id: int, day: str | None, total: str | None, hour: int, **other
 
 @pytest.mark.duckdb2
 def test_orders_stand_by_day_with_their_ages(run_table: Run) -> None:
-    """Orders of a day count by status, money exact, each age with its orders; no day is a day of its own."""
+    """Orders of a day count by status and age, money exact; no day is a day of its own, no age an age."""
     rows = run_table(
         "audit.daily_statuses",
         {
@@ -45,17 +45,20 @@ def test_orders_stand_by_day_with_their_ages(run_table: Run) -> None:
     )
     shown = (
         "business_date",
+        "age_hours",
         "sale_class",
         "order_count",
         "deleted_count",
         "zero_total_count",
         "missing_total_count",
         "week_old_count",
+        "subtotal_price",
+        "total_price",
     )
+    day = dt.date(2026, 10, 1)
     assert [tuple(row[each] for each in shown) for row in rows] == [
-        (dt.date(2026, 10, 1), "counted", 4, 1, 1, 1, 1),
-        (None, None, 1, 1, 0, 0, 0),
+        (day, 5, "counted", 2, 1, 1, 1, 0, Decimal("0.2"), Decimal(0)),
+        (day, 200, "counted", 1, 0, 0, 0, 1, Decimal("0.1"), Decimal("0.2")),
+        (day, None, "counted", 1, 0, 0, 0, 0, Decimal("0.1"), Decimal(9)),
+        (None, 1, None, 1, 1, 0, 0, 0, Decimal("0.1"), Decimal(1)),
     ]
-    assert (rows[0]["subtotal_price"], rows[0]["total_price"]) == (Decimal("0.4"), Decimal("9.2"))
-    assert (rows[0]["ages"], rows[0]["order_counts_by_age"]) == ([5, 200], [2, 1])
-    assert (rows[1]["ages"], rows[1]["order_counts_by_age"]) == ([1], [1])

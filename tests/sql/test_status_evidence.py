@@ -13,22 +13,24 @@ if TYPE_CHECKING:
 MOST = "99999999999999.9999"
 
 
-def day(date: str, status: str | None, ages: dict[int, int], **others: Any) -> dict[str, Any]:
-    """Return a row of audit.daily_statuses whose orders are of these ages."""
-    return {
-        "business_date": date,
-        "status": status,
-        "currency": "EUR",
-        "sale_class": "unmapped",
-        "order_count": sum(ages.values()),
-        "deleted_count": 0,
-        "zero_total_count": 0,
-        "missing_total_count": 0,
-        "ages": sorted(ages),
-        "order_counts_by_age": [ages[age] for age in sorted(ages)],
-        "week_old_count": 0,
-        **others,
-    }
+def day(date: str, status: str | None, ages: dict[int | None, int], **others: Any) -> list[dict[str, Any]]:
+    """Return rows of audit.daily_statuses, one for each age; the first has what is given besides."""
+    return [
+        {
+            "business_date": date,
+            "status": status,
+            "currency": others.get("currency", "EUR"),
+            "age_hours": age,
+            "sale_class": "unmapped",
+            "order_count": count,
+            "deleted_count": 0,
+            "zero_total_count": 0,
+            "missing_total_count": 0,
+            "week_old_count": 0,
+        }
+        | (others if place == 0 else {})
+        for place, (age, count) in enumerate(ages.items())
+    ]
 
 
 @pytest.mark.duckdb2
@@ -38,12 +40,12 @@ def test_orders_money_and_age(run_table: Run) -> None:
         "audit.status_evidence",
         {
             "audit.daily_statuses": [
-                day("2026-10-01", "done", {1: 1, 30: 1}, total_price=MOST, week_old_count=1, deleted_count=1),
-                day("2026-10-02", "done", {30: 1, 400: 1}, total_price="0.0001", sale_class=None, zero_total_count=1),
-                day("2026-10-02", "done", {7: 1}, total_price="5", currency="BRL"),
-                day("2026-10-03", "done", {9: 2, 8: 1}, currency="SEK"),
-                day("2026-10-03", "done", {9: 2, 8: 2}, currency="USD"),
-                day("2026-10-03", None, {}, order_count=1, total_price="1"),
+                *day("2026-10-01", "done", {1: 1, 30: 1}, total_price=MOST, week_old_count=1, deleted_count=1),
+                *day("2026-10-02", "done", {30: 1, 400: 1}, total_price="0.0001", sale_class=None, zero_total_count=1),
+                *day("2026-10-02", "done", {7: 1}, total_price="5", currency="BRL"),
+                *day("2026-10-03", "done", {9: 2, 8: 1}, currency="SEK"),
+                *day("2026-10-03", "done", {9: 2, 8: 2}, currency="USD"),
+                *day("2026-10-03", None, {None: 1}, total_price="1"),
             ]
         },
     )
@@ -68,7 +70,7 @@ def test_what_became_of_them(run_table: Run) -> None:
     ]
     rows = run_table(
         "audit.status_evidence",
-        {"audit.daily_statuses": [day("2026-10-01", "done", {2: 1})], "audit.status_transitions": seen},
+        {"audit.daily_statuses": day("2026-10-01", "done", {2: 1}), "audit.status_transitions": seen},
     )
     assert [(row["status"], row["order_count"], row["transitioned_count"], row["next_statuses"]) for row in rows] == [
         ("done", 1, 0, []),
@@ -79,8 +81,8 @@ def test_what_became_of_them(run_table: Run) -> None:
 def test_the_share_that_moved_on(run_table: Run) -> None:
     """Of the times that a status was met, those that another followed; orders of every currency have it still."""
     seen = {"entity_type": "order", "previous_status": "new", "status": "done", "occurrence_count": 3}
-    days = [day("2026-10-01", "new", {2: 4}), day("2026-10-01", "new", {2: 5}, currency="BRL")]
-    days.append(day("2026-10-01", "done", {2: 3}))
+    days = [*day("2026-10-01", "new", {2: 4}), *day("2026-10-01", "new", {2: 5}, currency="BRL")]
+    days += day("2026-10-01", "done", {2: 3})
     given = {"audit.daily_statuses": days, "audit.status_transitions": [seen, seen | {"previous_status": "lost"}]}
     rows = run_table("audit.status_evidence", given)
     assert [(row["status"], row["currency"], row["transition_rate"]) for row in rows] == [

@@ -4,7 +4,7 @@ One way: candidates, verdicts ← populations ← (residuals, wording) ← gathe
 """
 
 from pipelines.warehouse.evidence.candidates import create_candidates
-from pipelines.warehouse.evidence.gathering import Gathered, gather_evidence, gather_sales_sets, gather_target
+from pipelines.warehouse.evidence.gathering import Gathered, gather_evidence, gather_target
 from pipelines.warehouse.evidence.populations import (
     DIMENSIONS,
     Population,
@@ -30,19 +30,11 @@ from pipelines.warehouse.evidence.verdicts import (
     orders_needed,
 )
 from pipelines.warehouse.evidence.wording import deciding, distinguishing, rival_of, sentence
-from pipelines.warehouse.inputs.relations import FORMULA_EVIDENCE
-
-# A relation of schema raw → what fills it from tables before the table that reads it is made, and all that this fills.
-GATHERED = {
-    "raw.formula_populations": (gather_evidence, frozenset(FORMULA_EVIDENCE)),
-    "raw.sales_sets": (gather_sales_sets, frozenset({"raw.sales_sets"})),
-}
 
 __all__ = [
     "AGREED",
     "COMPATIBLE",
     "DIMENSIONS",
-    "GATHERED",
     "NONE",
     "SUPPORTED",
     "UNDECIDED",

@@ -10,7 +10,6 @@
 | raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
-| raw.sales_sets | which sets of statuses tie to control totals: `evidence/gathering.py` |
 | raw.settings | one row: the settings' answers |
 | raw.formula_settings, formula_components | the rules and components that settings name, one row each |
 | raw.formula_forms, formula_rules, formula_parts | the candidate rules: `evidence/candidates.py` |
@@ -314,10 +313,6 @@ RAW: dict[str, dict[str, str]] = {
     "raw.formula_components": columns_of(f"{_COMPONENT}, {_SCOPE}") | _CONDITIONS,
     **FORMULA_CANDIDATES,
     **FORMULA_EVIDENCE,
-    "raw.sales_sets": columns_of(
-        "statuses VARCHAR[], is_configured BOOLEAN, verdict VARCHAR, reason VARCHAR, store_day_count BIGINT, "
-        "tied_store_day_count BIGINT, distinguishing_day_count BIGINT, distinguishing_tied_count BIGINT"
-    ),
     "raw.hints": columns_of("seq BIGINT, received_at TIMESTAMPTZ, topic VARCHAR, kind VARCHAR, id BIGINT"),
     "raw.product_categories": columns_of("product_id BIGINT, category VARCHAR"),
     "raw.plans": columns_of(

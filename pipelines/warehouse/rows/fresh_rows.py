@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import contract_check, key_check
-from pipelines.warehouse.evidence import GATHERED
-from pipelines.warehouse.inputs.relations import ARROW_TYPES
+from pipelines.warehouse.evidence import gather_evidence
+from pipelines.warehouse.inputs.relations import ARROW_TYPES, FORMULA_EVIDENCE
 from pipelines.warehouse.rows.profile import measured
 from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
 from pipelines.warehouse.storage import count_of
@@ -272,10 +272,9 @@ class Making:
         """Make the rows of a table for these keys, check them by themselves, and return how many there are."""
         with measured(table.name):
             show(self.staged, table, keys)
-            for name in GATHERED.keys() & set(table.depends_on):
-                gather, filled = GATHERED[name]
-                gather(self.con)
-                self.staged.sources |= filled
+            if "raw.formula_populations" in table.depends_on:
+                gather_evidence(self.con)
+                self.staged.sources |= FORMULA_EVIDENCE.keys()
             relation = f'fresh."{table.name}"'
             insert = f"insert into warehouse.{table.name} {table.sql}"
             try:
