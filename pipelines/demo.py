@@ -38,10 +38,9 @@ from pipelines.report.outcomes import summary
 from pipelines.report.page.morning import PAGE
 from pipelines.report.text import terminal_progress
 from pipelines.run.under_way import Asked, perform
-from pipelines.sandbox import story
+from pipelines.sandbox.orders import FEE
 from pipelines.sandbox.process import Sandbox, serving
-from pipelines.sandbox.story import FEE
-from pipelines.sandbox.world import Config, World
+from pipelines.sandbox.world import MAPPING, NIGHTS, SETTLED, Config, World, night, statements
 from pipelines.settings import SettingsError, load_settings
 from pipelines.settlements.importing import import_bank, import_statements
 from pipelines.settlements.mapping import read_mapping
@@ -257,7 +256,7 @@ def service(settings: Settings, state: State) -> Iterator[Sandbox]:
 def _due(world: World, state: State, *, next_night: bool) -> list[dt.datetime]:
     """Return the times of the nights to play; one without news is played where none is asked for."""
     if not state.now:
-        return [story.night(world.config.until, number) for number in range(1, len(story.NIGHTS) + 1)]
+        return [night(world.config.until, number) for number in range(1, len(NIGHTS) + 1)]
     now = dt.datetime.fromisoformat(state.now)
     if next_night:
         now += dt.timedelta(days=1)
@@ -324,11 +323,11 @@ def close_the_books(settings: Settings, now: dt.datetime) -> None:
 def settle(settings: Settings, now: dt.datetime) -> None:
     """Import a platform's statements of the weeks before `now`, and the bank's file of its payouts."""
     with released(settings) as release:
-        orders = release.con.execute(_SETTLED, [story.SETTLED, now.date()]).fetchall()
-    statement, bank = story.statements(orders)
+        orders = release.con.execute(_SETTLED, [SETTLED, now.date()]).fetchall()
+    statement, bank = statements(orders)
     if not statement:
         return
-    texts = {f"{story.SETTLED}.toml": story.MAPPING, "statements.csv": statement, "bank.csv": bank}
+    texts = {f"{SETTLED}.toml": MAPPING, "statements.csv": statement, "bank.csv": bank}
     mapping, *files = (folder(settings) / name for name in texts)
     for name, text in texts.items():
         write_whole(folder(settings) / name, text.encode())

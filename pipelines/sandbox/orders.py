@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipelines.sandbox.menus import CENT, ZERO, at, shortest
 from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.stores import WISHES, Customer, contact
-from pipelines.sandbox.story import TIP, other_number, unstated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from pipelines.sandbox.menus import Menu, Price, Reference
     from pipelines.sandbox.stores import Store
 
+
+FEE = Decimal("0.99")  # of an order by phone, in the world of the story
+TIP = Decimal(7)
 
 PLATFORMS = ((46, "web"), (27, "ios"), (22, "android"), (5, "phone"))
 METHODS = ((62, "store_delivery"), (10, "partner_delivery"), (28, "pick_up"))
@@ -57,7 +59,7 @@ class Order:
 
     placed: Placed
     base: dict[str, Any]
-    is_told: bool  # by module story
+    is_told: bool  # by the story
     lines: tuple[Line, ...]
     course: Course
     amendments: tuple[Amendment, ...]
@@ -76,12 +78,14 @@ class Order:
         kept = [(number, line) for number, line in enumerate(self.lines) if number not in gone]
         subtotal = sum((line.amount for _, line in kept), ZERO)
         total = subtotal + base["delivery_price"] + tip - base["discount"] - base["loyalty_discount"]
-        if self.is_told:
-            total += unstated(base["platform"], tip)
-        corrected = self.placed.corrected is not None and self.placed.corrected <= moment
+        if self.is_told:  # no field states the fee by phone, nor that the iOS app's tip is not in
+            total += {"phone": FEE, "ios": -tip}.get(base["platform"], ZERO)
+        phone = base["user_phone"]
+        if self.placed.corrected is not None and self.placed.corrected <= moment and phone:
+            phone = phone[:-1] + str((int(phone[-1]) + 1) % 10)
         return {
             **base,
-            "user_phone": other_number(base["user_phone"]) if corrected else base["user_phone"],
+            "user_phone": phone,
             "status": current(self.course.steps, moment),
             "subtotal_price": shortest(subtotal),
             "tip": tip,

@@ -18,7 +18,7 @@ import pytest
 
 from pipelines.finance.restating import build_and_record
 from pipelines.landing.archives import Asked, land_files
-from pipelines.sandbox.story import MAPPING, SETTLED
+from pipelines.sandbox.world import MAPPING, SETTLED
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish
