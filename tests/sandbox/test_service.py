@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
-import time
 from typing import TYPE_CHECKING
 
 import httpx
@@ -64,23 +61,19 @@ def test_credentials_are_checked(stranger: httpx.Client) -> None:
         assert stranger.post(f"{ROOT}/authenticate", content=text).status_code == 400
 
 
-def test_the_token_is_a_jwt_with_its_expiry(stranger: httpx.Client) -> None:
-    """A token has three parts, and says when it expires as the answer does."""
+def test_the_answer_says_how_long_a_token_is_good(stranger: httpx.Client) -> None:
+    """An hour, of a token that is good at once."""
     credentials = {"client_id": "sandbox", "client_secret": "sandbox"}
     answer = stranger.post(f"{ROOT}/authenticate", json=credentials).json()
-    head, claims, signature = answer["access_token"].split(".")
-    read = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in (head, claims)]
-    assert read[0] == {"alg": "HS256", "typ": "JWT"}
-    assert len(base64.urlsafe_b64decode(signature + "=")) == 32
-    assert read[1]["exp"] - read[1]["iat"] == answer["expires_in"] == 3600
-    assert abs(read[1]["iat"] - time.time()) < 60
+    headers = {"Authorization": f"Bearer {answer['access_token']}"}
+    assert (answer["expires_in"], stranger.get(f"{ROOT}/stores", headers=headers).status_code) == (3600, 200)
 
 
 def test_a_token_expires() -> None:
-    """A token is good until its exp, and not at it."""
+    """A token is good until it expires, and not at that moment."""
     now = [1000.0]
-    tokens = Tokens(b"secret", 60, lambda: now[0])
-    token = tokens.issue("someone")
+    tokens = Tokens(60, lambda: now[0])
+    token = tokens.issue()
     now[0] = 1059.9
     assert tokens.valid(token)
     now[0] = 1060.0
@@ -88,15 +81,13 @@ def test_a_token_expires() -> None:
 
 
 def test_a_changed_or_foreign_token_is_refused() -> None:
-    """Neither other claims under the same signature nor another secret make a token."""
-    tokens = Tokens(b"secret")
-    head, claims, signature = tokens.issue("someone").split(".")
-    later = base64.urlsafe_b64encode(b'{"exp":99999999999}').rstrip(b"=").decode()
-    unsigned = base64.urlsafe_b64encode(b'{"alg":"none"}').rstrip(b"=").decode()
-    assert tokens.valid(f"{head}.{claims}.{signature}")
-    assert not tokens.valid(f"{head}.{later}.{signature}")
-    assert not tokens.valid(f"{unsigned}.{later}.")
-    assert not tokens.valid(Tokens(b"other").issue("someone"))
+    """Neither a part of a token nor another service's is one; no two are equal."""
+    tokens = Tokens()
+    token, other = tokens.issue(), tokens.issue()
+    assert token != other
+    assert tokens.valid(token)
+    assert not tokens.valid(token[:-1])
+    assert not tokens.valid(Tokens().issue())
 
 
 def test_every_id_of_the_file_is_served(client: httpx.Client, files: Path) -> None:

@@ -17,7 +17,7 @@ from pipelines.sandbox.__main__ import serve_world
 from pipelines.sandbox.app import Service, make_app
 from pipelines.sandbox.world import Config, World
 from tests.service.dialects import DIALECTS, Speaker
-from tests.service.troubles import Faults, Trouble
+from tests.service.troubles import Faults, JsonWebTokens, Trouble
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -38,8 +38,8 @@ def serve(
 
     def application(world: World) -> ASGIApp:
         service = Service(world, shape=spoken.hint)
-        service.tokens.life_seconds = token_life_seconds
-        faults = Faults(make_app(service), config.seed, service.tokens)
+        service.tokens = tokens = JsonWebTokens(token_life_seconds)
+        faults = Faults(make_app(service), config.seed, tokens)
         faults.set(troubles)
         return faults.app if dialect == "standard" else Speaker(spoken, faults.app)
 

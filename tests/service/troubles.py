@@ -9,6 +9,7 @@ What happens is decided by seed, per document and attempt; a record has all of i
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import os
 import random
@@ -25,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
-from pipelines.sandbox.app import ROOT, error
+from pipelines.sandbox.app import ROOT, Tokens, error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from pipelines.sandbox.app import Tokens
 
 Mishap = Literal[
     "404", "429", "500", "503", "reset", "truncated", "content_type", "slow", "drip",
@@ -129,10 +129,26 @@ _INSTEAD: dict[str, Callable[[bytes, bytes], bytes]] = {
 }
 
 
+class JsonWebTokens(Tokens):
+    """Tokens that say when they expire, as many services issue them, and that can be revoked."""
+
+    def issue(self) -> str:
+        """Return a new token; no two are equal."""
+        issued = int(self._now())
+        parts = {"alg": "HS256", "typ": "JWT"}, {"iat": issued, "exp": issued + self.life_seconds}, super().issue()
+        token = ".".join(base64.urlsafe_b64encode(msgspec.json.encode(part)).rstrip(b"=").decode() for part in parts)
+        self._expiry[token] = issued + self.life_seconds
+        return token
+
+    def revoke(self) -> None:
+        """Refuse every token issued so far."""
+        self._expiry.clear()
+
+
 class Faults:
     """One service's faults and its record of requests; `app` is the service's application with them."""
 
-    def __init__(self, service: ASGIApp, seed: int, tokens: Tokens) -> None:
+    def __init__(self, service: ASGIApp, seed: int, tokens: JsonWebTokens) -> None:
         self.app = Starlette(
             routes=[
                 Route("/_sandbox/faults", self._post, methods=["POST"]),
