@@ -122,7 +122,9 @@ def floor(folder: Path, data: Path, *, as_built: bool) -> Seconds:
 def _work(data: Path) -> None:
     """Build and publish, then print seconds and the peak memory of this process."""
     from pipelines.settings import load_settings  # noqa: PLC0415 - imports are not what is measured
-    from pipelines.warehouse import build, publish, tables  # noqa: PLC0415
+    from pipelines.warehouse.building.build import build  # noqa: PLC0415
+    from pipelines.warehouse.catalogue.tables import tables  # noqa: PLC0415
+    from pipelines.warehouse.release.release import publish  # noqa: PLC0415
     from pipelines.warehouse.rows.fresh_rows import Making  # noqa: PLC0415
 
     tables()

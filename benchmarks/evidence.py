@@ -25,7 +25,8 @@ from build import is_evidence  # noqa: E402 - the other benchmark, beside this f
 from raw_world import LEAST_MEMORY, make_raw  # noqa: E402 - the same
 
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
-from pipelines.warehouse import build, tables  # noqa: E402 - the same
+from pipelines.warehouse.building.build import build  # noqa: E402 - the same
+from pipelines.warehouse.catalogue.tables import tables  # noqa: E402 - the same
 from pipelines.warehouse.rows.profile import DOCUMENTS, OBSERVATIONS, profiled  # noqa: E402 - the same
 
 Taken = tuple[float, float]  # seconds on the clock, on the processors

@@ -23,7 +23,8 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.raw_world import make_raw  # noqa: E402 -- found by then
 from pipelines.settings import load_settings  # noqa: E402
-from pipelines.warehouse import build, publish  # noqa: E402
+from pipelines.warehouse.building.build import build  # noqa: E402
+from pipelines.warehouse.release.release import publish  # noqa: E402
 from pipelines.warehouse.verify import verify_all, verify_days, verify_next  # noqa: E402
 
 if TYPE_CHECKING:

@@ -49,9 +49,11 @@ from pipelines.settings import SettingsError
 from pipelines.settings.setting_tables import Secret
 from pipelines.vault import Destroyed, open_vault
 from pipelines.vault.keys import new_keys, read_keys, rotate
-from pipelines.warehouse import BuildBlocked, publish, warehouse_file
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import DATABASE, read_manifest, remove_release
+from pipelines.warehouse.release.release import publish
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

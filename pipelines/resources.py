@@ -9,20 +9,12 @@ fingerprint, with a hash of its content in front. Whatever is missing, damaged o
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import functools
 import hashlib
-import importlib
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PACKAGE = Path(__file__).resolve().parent
 _COPIES = PACKAGE / "_resources"
@@ -35,28 +27,6 @@ _MONTH = 30 * 86_400  # seconds
 def resource(name: str) -> Path:
     """Return the path of a shipped file or folder, such as "sql"."""
     return (CHECKOUT or _COPIES) / name
-
-
-def exported(package: str, file: str) -> Callable[[str], object]:
-    """Return a `__getattr__` for a package: it imports a name that the package exports once somebody asks for it.
-
-    The package's file says, below `if TYPE_CHECKING`, from where. So a command loads no more than it uses.
-    """
-
-    @functools.cache
-    def homes() -> dict[str, str]:
-        nodes = ast.walk(ast.parse(Path(file).read_text(encoding="utf-8")))
-        imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-        return {each.name: str(node.module) for node in imports for each in node.names}
-
-    def given(name: str) -> object:
-        if name not in homes():
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(homes()[name]), name)
-        setattr(sys.modules[package], name, value)
-        return value
-
-    return given
 
 
 def fingerprint(*parts: str | Path) -> str:

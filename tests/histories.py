@@ -30,7 +30,9 @@ from pipelines.settings import load_settings
 from pipelines.settlements.importing import import_statements
 from pipelines.settlements.lines import SettlementError
 from pipelines.settlements.mapping import read_mapping
-from pipelines.warehouse import build, publish, warehouse_file
+from pipelines.warehouse.building.build import build
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.release.release import publish
 from tests.replayed_books import measures, replay
 from tests.warehouse.conftest import World, menu, order, store
 

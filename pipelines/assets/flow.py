@@ -40,11 +40,12 @@ from pipelines.report.text import sentence_of
 from pipelines.run.under_way import look_for_dead_runs, tell
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse import BuildBlocked, CheckResult, Table, tables
 from pipelines.warehouse.building.stored_warehouse import stored_results
+from pipelines.warehouse.catalogue.tables import Table, tables
 from pipelines.warehouse.inputs.relations import LANDED_KINDS
 from pipelines.warehouse.own.models import Model, read_models
 from pipelines.warehouse.release.manifest import deferred_until, read_manifest
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked, CheckResult
 
 WARNINGS, MADE = "warnings", "is_made"
 

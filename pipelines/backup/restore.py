@@ -36,11 +36,13 @@ from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError, open_vault
 from pipelines.verdict import Verdict
-from pipelines.warehouse import catalogue, publish, warehouse_file
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import rebuild
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.release.manifest import DATABASE
 from pipelines.warehouse.release.manifest import read_manifest as read_release_manifest
+from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse import Release
+    from pipelines.warehouse.release.release import Release
 
     Progress = Callable[[str, int, int], None]
 

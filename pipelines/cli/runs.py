@@ -135,8 +135,8 @@ def build(
     from pipelines.landing.data_folder import migrate
     from pipelines.report.outcomes import built, costs
     from pipelines.run.under_way import tell_of_dead_runs
-    from pipelines.warehouse import publish
     from pipelines.warehouse.release.manifest import make_room
+    from pipelines.warehouse.release.release import publish
     from pipelines.warehouse.rows.profile import profiled
 
     settings = _on_engine(settings, engine, address)

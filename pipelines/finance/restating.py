@@ -26,7 +26,8 @@ from pipelines.ledger.closed_days import POSTED, POSTINGS, RESTATED, RESTATEMENT
 from pipelines.ledger.decisions import User, current_user
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import literal
-from pipelines.warehouse import build, warehouse_file
+from pipelines.warehouse.building.build import build
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
 from pipelines.warehouse.release.manifest import code_version
 from pipelines.warehouse.storage import memory_limit
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from pipelines.ledger import Entry
     from pipelines.settings import Settings
-    from pipelines.warehouse import BuildResult
+    from pipelines.warehouse.rows.fresh_rows import BuildResult
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 _SHOWN = 5  # orders in a message

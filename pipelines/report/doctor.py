@@ -30,8 +30,7 @@ from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys
 from pipelines.verdict import Verdict
-from pipelines.warehouse import warehouse_file
-from pipelines.warehouse.building.stored_warehouse import SPACE_OF_FULL
+from pipelines.warehouse.building.stored_warehouse import SPACE_OF_FULL, warehouse_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

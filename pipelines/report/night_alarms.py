@@ -46,7 +46,7 @@ from pipelines.notify import (
 )
 from pipelines.record import NIGHT, current_release, release_before, save
 from pipelines.report.text import counted
-from pipelines.warehouse import warehouse_file
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import verifications
 from pipelines.warehouse.release.manifest import deferred_until
 

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.settings.setting_tables import Sales
     from pipelines.vault.keys import Rotated
-    from pipelines.warehouse import BuildResult, Release
+    from pipelines.warehouse.release.release import Release
     from pipelines.warehouse.release.release_diff import Diff
+    from pipelines.warehouse.rows.fresh_rows import BuildResult
     from pipelines.warehouse.rows.profile import Profile
     from pipelines.warehouse.verify import Verification
 

@@ -52,11 +52,12 @@ from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError, open_vault
 from pipelines.vault.keys import read_keys
-from pipelines.warehouse import BuildBlocked, publish, warehouse_file
-from pipelines.warehouse.building.stored_warehouse import created_before, unbuilt_loads, unreadable
+from pipelines.warehouse.building.stored_warehouse import created_before, unbuilt_loads, unreadable, warehouse_file
 from pipelines.warehouse.evidence.candidates import unknown_rules
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import DATABASE, damaged_files, make_room
+from pipelines.warehouse.release.release import publish
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
 from pipelines.warehouse.storage import NotOpenedError, short
 from pipelines.warehouse.verify import VerifyError, verify_next
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from pipelines.run.under_way import UnderWay
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
-    from pipelines.warehouse import CheckResult
+    from pipelines.warehouse.rows.fresh_rows import CheckResult
 
     Progress = Callable[[str, int, int], None]
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from pipelines.record import Run, RunKind
     from pipelines.settings import Settings
-    from pipelines.warehouse import BuildResult, CheckResult
+    from pipelines.warehouse.rows.fresh_rows import BuildResult, CheckResult
 
     Progress = Callable[[str, int, int], None]
 

@@ -14,7 +14,8 @@ from pipelines.record import Step
 from pipelines.report.outcomes import drift_and_silence, summary
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
-from pipelines.warehouse import build, publish
+from pipelines.warehouse.building.build import build
+from pipelines.warehouse.release.release import publish
 from tests.recorded import recorded
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pipelines.assets.flow import WARNINGS
 from pipelines.definitions import wiring
 from pipelines.record import KINDS_OF_RUNS
 from pipelines.settings import load_settings
-from pipelines.warehouse import Table, tables
+from pipelines.warehouse.catalogue.tables import Table, tables
 from pipelines.warehouse.inputs.relations import LANDED_KINDS, RAW
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,8 +20,9 @@ from pipelines.run.steps import heal
 from pipelines.run.under_way import begun
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
-from pipelines.warehouse import publish, warehouse_file
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.release.manifest import DATABASE, read_manifest
+from pipelines.warehouse.release.release import publish
 from tests.warehouse.conftest import World, order
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pipelines.ingest.plan import plan_orders, report_plan_results
 from pipelines.landing.load import Load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
-from pipelines.warehouse import build
+from pipelines.warehouse.building.build import build
 from tests.ingested import ingest
 
 if TYPE_CHECKING:

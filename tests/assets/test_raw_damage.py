@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.finance.restating import build_and_record
 from pipelines.landing.raw_folder import RawDamageError, raw_files
-from pipelines.warehouse import publish
+from pipelines.warehouse.release.release import publish
 from tests.warehouse.conftest import World, menu, order, store
 
 if TYPE_CHECKING:

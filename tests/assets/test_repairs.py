@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from pipelines.finance.restating import build_and_record
 from pipelines.record import WEBHOOKS
 from pipelines.run.steps import heal
-from pipelines.warehouse import publish, warehouse_file
-from pipelines.warehouse.building.stored_warehouse import unreadable
+from pipelines.warehouse.building.stored_warehouse import unreadable, warehouse_file
 from pipelines.warehouse.release.manifest import DATABASE
+from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.storage import NotOpenedError
 from tests.warehouse.conftest import World, order
 

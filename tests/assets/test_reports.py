@@ -14,7 +14,8 @@ from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
 from pipelines.record import NIGHT, WEBHOOKS, runs
 from pipelines.settings import load_settings
-from pipelines.warehouse import CheckResult, tables
+from pipelines.warehouse.catalogue.tables import tables
+from pipelines.warehouse.rows.fresh_rows import CheckResult
 
 if TYPE_CHECKING:
     from conftest import Place

@@ -19,7 +19,7 @@ from pipelines.ingest.lock import run_lock
 from pipelines.report.outcomes import TRY
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse import tables
+from pipelines.warehouse.catalogue.tables import tables
 
 if TYPE_CHECKING:
     from conftest import Place

@@ -19,7 +19,7 @@ from pipelines.landing.load import Load
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
-from pipelines.warehouse import publish
+from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from pathlib import Path

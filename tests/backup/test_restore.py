@@ -21,7 +21,8 @@ from pipelines.settings import SettingsError, load_settings
 from pipelines.settlements.importing import effective_statements, import_statements
 from pipelines.settlements.mapping import read_mapping
 from pipelines.vault import new_key_file, open_vault
-from pipelines.warehouse import publish, tables
+from pipelines.warehouse.catalogue.tables import tables
+from pipelines.warehouse.release.release import publish
 from tests.backup.conftest import order
 from tests.faults.conftest import running
 

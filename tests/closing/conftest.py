@@ -16,7 +16,7 @@ from pipelines.finance import closing, restating
 from pipelines.finance.periods import one_day, period_of
 from pipelines.ledger import Ledger, ledger_of
 from pipelines.settings import load_settings
-from pipelines.warehouse import publish
+from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.finance import restating
 from pipelines.ledger import verify
-from pipelines.warehouse import build
+from pipelines.warehouse.building.build import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ from pipelines.finance import closing, restating
 from pipelines.finance.periods import one_day
 from pipelines.ledger import chain
 from pipelines.settings import load_settings
-from pipelines.warehouse import publish
+from pipelines.warehouse.release.release import publish
 
 file, what, place = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "1"})

@@ -16,7 +16,7 @@ from pipelines.notify import standing
 from pipelines.partner.answers import AuthenticationFailed, RunTooLong, ServiceDown
 from pipelines.report.status import last_runs
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse import build
+from pipelines.warehouse.building.build import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

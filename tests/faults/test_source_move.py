@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.ledger import ledger_of
-from pipelines.warehouse import build
+from pipelines.warehouse.building.build import build
 from tests.rewriting import rewriting
 
 if TYPE_CHECKING:

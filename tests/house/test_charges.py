@@ -40,7 +40,7 @@ from pipelines.report.explain import explain_order
 from pipelines.report.finance_views import page_text
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
-from pipelines.warehouse import publish
+from pipelines.warehouse.release.release import publish
 
 folder, is_whole = Path(sys.argv[1]), sys.argv[2] == "whole"
 new_key_file(folder / "keys.json")

@@ -71,7 +71,8 @@ from pipelines.landing.shape import ORDER
 from pipelines.landing.validate import Validator
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
-from pipelines.warehouse import build, warehouse_file
+from pipelines.warehouse.building.build import build
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 
 folder = Path(sys.argv[1])
 new_key_file(folder / "keys.json")

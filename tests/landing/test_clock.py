@@ -11,7 +11,8 @@ import pytest
 from pipelines.landing.index import clock_set_back
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import raw_files
-from pipelines.warehouse import build, warehouse_file
+from pipelines.warehouse.building.build import build
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

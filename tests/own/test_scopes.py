@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.warehouse import CatalogueError
+from pipelines.warehouse.contracts import CatalogueError
 from pipelines.warehouse.own import read_model
 
 ORDERS = "from mart.orders"

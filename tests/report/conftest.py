@@ -21,7 +21,7 @@ from pipelines.landing.archives import Asked, land_files
 from pipelines.sandbox.world import MAPPING, SETTLED
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
-from pipelines.warehouse import publish
+from pipelines.warehouse.release.release import publish
 from tests.forked import ordermart
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.settings import load_settings
-from pipelines.warehouse import publish
+from pipelines.warehouse.release.release import publish
 from tests.forked import ordermart
 from tests.settlements.statements import MAPPINGS
 from tests.warehouse.conftest import World, order

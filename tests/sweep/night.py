@@ -29,8 +29,10 @@ from pipelines.run.under_way import COMMAND, Asked, begun
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
-from pipelines.warehouse import catalogue, publish, warehouse_file
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.release.manifest import damaged_files
+from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

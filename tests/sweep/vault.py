@@ -45,7 +45,7 @@ from pipelines.privacy import Asked, erase, forget_request, rotate_keys
 from pipelines.settings import load_settings
 from pipelines.vault import Erasing, VaultError, open_vault
 from pipelines.vault import keys as vault_keys
-from pipelines.warehouse import publish
+from pipelines.warehouse.release.release import publish
 from tests.privacy.conftest import ANN, BOB, World, land
 from tests.sweep.bench import MODES, ROOT, SHIM
 from tests.sweep.disk import Disk, recorded

@@ -19,7 +19,8 @@ from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.resources import resource
-from pipelines.warehouse import catalogue, warehouse_file
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.catalogue import create_macros, examples, macros
 from pipelines.warehouse.inputs.relations import RAW
 from pipelines.warehouse.inputs.sources import SOURCES, create_sources

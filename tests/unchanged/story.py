@@ -15,8 +15,8 @@ from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, User, import_totals, ledger_of
 from pipelines.partner.answers import Counted
 from pipelines.settings import load_settings
-from pipelines.warehouse import publish
 from pipelines.warehouse.inputs.sources import Verified, append_verification
+from pipelines.warehouse.release.release import publish
 from tests.unchanged import drawn
 from tests.warehouse.conftest import World, menu, store
 

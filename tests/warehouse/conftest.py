@@ -17,14 +17,16 @@ import pytest
 
 from pipelines.landing.raw_rows import OBSERVATIONS, documents_schema
 from pipelines.settings import load_settings
-from pipelines.warehouse import build, tables, warehouse_file
+from pipelines.warehouse.building.build import build
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.catalogue.tables import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse import BuildResult
+    from pipelines.warehouse.rows.fresh_rows import BuildResult
 
 Document = dict[str, Any]
 PRICES = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")

@@ -14,8 +14,8 @@ import duckdb
 import pytest
 
 from pipelines.record import current_release
-from pipelines.warehouse import publish
 from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

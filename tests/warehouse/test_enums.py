@@ -12,11 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.inventory import accept
-from pipelines.warehouse import BuildBlocked, catalogue, publish, warehouse_file
-from pipelines.warehouse.rows.fresh_rows import Making
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.release.release import publish
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked, Making
 
 if TYPE_CHECKING:
-    from pipelines.warehouse import CheckResult
+    from pipelines.warehouse.rows.fresh_rows import CheckResult
 
 TABLE = catalogue.table("mart.daily_store_sales")
 GOOD = {

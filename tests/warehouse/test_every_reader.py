@@ -12,9 +12,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.warehouse import catalogue, publish
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import partition_of
 from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.release.release import publish
 from tests.readers import arrow_type, differences, folder_of, month_of, stated
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,9 +11,8 @@ import pytest
 from benchmarks.raw_world import KIND, make_raw
 from pipelines.landing.raw_folder import raw_files
 from pipelines.settings import load_settings
-from pipelines.warehouse import MemoryLimitError, build
 from pipelines.warehouse.building.buckets import joined_as_written
-from pipelines.warehouse.building.build import ORDERS_PER_BUCKET, ROW_GROUP, orders_per_bucket
+from pipelines.warehouse.building.build import ORDERS_PER_BUCKET, ROW_GROUP, MemoryLimitError, build, orders_per_bucket
 from pipelines.warehouse.rows.session import session
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.warehouse import publish, warehouse_file
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.catalogue import create_macros, macros
+from pipelines.warehouse.release.release import publish
 
 VERSIONS = ("core.menu_price_versions", "core.menu_product_versions", "core.modifier_price_versions")
 

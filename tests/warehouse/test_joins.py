@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import build, catalogue, warehouse_file
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.building.build import build
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.catalogue import joins
 
 if TYPE_CHECKING:

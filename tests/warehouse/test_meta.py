@@ -13,8 +13,9 @@ import pytest
 import yaml
 from open_data_contract_standard.model import OpenDataContractStandard
 
-from pipelines.warehouse import catalogue, publish
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import META, Example, examples, not_available
+from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.record import NIGHT, WEBHOOKS
-from pipelines.warehouse import publish
 from pipelines.warehouse.release.manifest import DATABASE, MANIFEST, damaged_files, deferred_until, superfluous
+from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from pathlib import Path

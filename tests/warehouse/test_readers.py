@@ -12,8 +12,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.warehouse import publish, warehouse_file
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from pipelines.settings import SettingsError, load_settings
-from pipelines.warehouse import publish
 from pipelines.warehouse.inputs.sources import read_reference
+from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import BuildBlocked, catalogue, publish
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.release import release
 from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.rows.fresh_rows import as_texts
+from pipelines.warehouse.release.release import publish
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked, as_texts
 
 if TYPE_CHECKING:
     from pathlib import Path

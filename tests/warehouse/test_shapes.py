@@ -10,7 +10,7 @@ import pytest
 from benchmarks.raw_world import SHAPES, make_raw
 from pipelines.report.outcomes import costs
 from pipelines.settings import load_settings
-from pipelines.warehouse import build
+from pipelines.warehouse.building.build import build
 from pipelines.warehouse.rows.profile import DOCUMENTS, profiled
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.ledger import Ledger, import_totals
 from pipelines.settings import load_settings
-from pipelines.warehouse import build
+from pipelines.warehouse.building.build import build
 
 if TYPE_CHECKING:
     from pathlib import Path

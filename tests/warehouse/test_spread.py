@@ -13,11 +13,13 @@ import pytest
 from pipelines.engines import EngineError
 from pipelines.landing.raw_folder import raw_files
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse import BuildBlocked, catalogue, warehouse_file
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.building import buckets as parts
 from pipelines.warehouse.building.buckets import spans_of_files
 from pipelines.warehouse.building.build import rebuild
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources, states
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 from pipelines.warehouse.rows.profile import profiled
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
 from tests.histories import history, run
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from pipelines.settings import Settings
-    from pipelines.warehouse import BuildResult, CheckResult
+    from pipelines.warehouse.rows.fresh_rows import BuildResult, CheckResult
     from pipelines.warehouse.rows.profile import Profile
     from tests.warehouse.conftest import World
 

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from pipelines.cli import app
 from pipelines.read import NoReleaseError, connect
 from pipelines.report.outcomes import diff_lines
-from pipelines.warehouse import catalogue, publish
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.release.release_diff import Side, compare, diff
 from pipelines.warehouse.release.released_tables import SampleError, write_sample
 
