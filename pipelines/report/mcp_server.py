@@ -10,12 +10,8 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import importlib.metadata
-import json
-import subprocess
-import sys
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.released import FinanceError, ReadLimits
@@ -24,6 +20,7 @@ from pipelines.read import NoReleaseError
 from pipelines.record import current_release
 from pipelines.report.explain import UnknownOrderError, explain_order
 from pipelines.report.interface import questions
+from pipelines.warehouse.limited import QueryError, limited
 from pipelines.warehouse.release.manifest import DATABASE
 
 if TYPE_CHECKING:
@@ -66,16 +63,11 @@ from meta.examples
 where contains(lower(question), lower({word})) or list_contains(table_names, {word})
 order by example_no"""
 _COVERAGE = "from audit.coverage where {where} order by business_date desc nulls last, store_id nulls last"
-PROCESS = Path(__file__).with_name("query_process.py")
 MIB = 2**20
 
 
 class MissingPackageError(Exception):
     """The package mcp is not installed; the message says how to install it."""
-
-
-class QueryError(Exception):
-    """A query has no answer; the message says why, in the database's words or as the limit that it exceeded."""
 
 
 @dataclass(frozen=True)
@@ -190,38 +182,16 @@ class Tools:
         release = current_release(published)
         if release is None:
             raise NoReleaseError(f"there is no release in {published}: run `ordermart run` first")
-        request = {
-            "database": str(release / DATABASE),
-            "sql": sql,
-            "max_rows": min(self._limits.max_rows, max_rows or self._limits.max_rows),
-            "memory_bytes": self._limits.memory_mib * MIB,
-        }
-        with self._turn:
-            return {"release_id": release.name, **self._answer(request)}
-
-    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            # -I and an empty environment: no setting, secret or path of this process reaches the query
-            done = subprocess.run(  # noqa: S603 -- a program of this package
-                [sys.executable, "-I", str(PROCESS)],
-                input=json.dumps(request),
-                env={},
-                capture_output=True,
-                encoding="utf-8",
-                timeout=self._limits.seconds,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise QueryError(
-                f"the query took longer than {self._limits.seconds:g} seconds: read fewer rows or group them"
-            ) from None
-        if done.returncode != 0:
-            why = (done.stderr.splitlines() or [f"most likely at its limit of {self._limits.memory_mib} MiB"])[-1]
-            raise QueryError(f"the query's process ended with code {done.returncode}: {why}")
-        answer: dict[str, Any] = json.loads(done.stdout)
-        if "error" in answer:
-            raise QueryError(answer["error"])
-        return answer
+        limits = self._limits
+        process = limited(
+            dt.timedelta(seconds=limits.seconds),
+            f"the query took longer than {limits.seconds:g} seconds: read fewer rows or group them",
+            f"the query needs more than its {limits.memory_mib} MiB of memory",
+            database=str(release / DATABASE),
+            memory_bytes=limits.memory_mib * MIB,
+        )
+        with self._turn, process as ask:
+            return {"release_id": release.name, **ask(sql, max_rows=min(limits.max_rows, max_rows or limits.max_rows))}
 
     def _records(self, sql: str) -> list[dict[str, Any]]:
         answer = self._select(sql)

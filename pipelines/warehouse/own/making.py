@@ -9,10 +9,9 @@ model: blocks `given mart.orders` and `expected`, each of rows in columns set ap
 
 from __future__ import annotations
 
-import json
+import datetime as dt
+import re
 import secrets
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,19 +22,20 @@ import msgspec
 from pipelines.clock import utc_now
 from pipelines.literals import literal, literals
 from pipelines.record import current_release
-from pipelines.resources import resource
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.meta_tables import META, REFERENCE
 from pipelines.warehouse.catalogue.tables import BUSINESS, NO_MONTH, listed, month_of, partition_of
 from pipelines.warehouse.contracts import Column, glossary
-from pipelines.warehouse.own import maker
-from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped, models_folder, read_models
+from pipelines.warehouse.limited import QueryError, limited
+from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped, models_folder, read_models, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from pipelines.settings import Settings
+
+    Ask = Callable[..., dict[str, Any]]  # runs a statement in a limited process
 
 Parts = dict[str, dict[str, str]]  # of each table: month → what its rows are of
 _DAY = "coalesce(t.business_date, date '0001-01-01')"  # in place of a day that is not stated
@@ -45,6 +45,10 @@ _OF_ORDER = f"t.order_id in (select order_id from release.mart.orders as t where
 _LAST_DAYS = f"{_DAYS} order by key desc limit 3"
 _MIDDLE = f"select quantile_disc(key, 0.5) as key from ({_DAYS})"
 _NO_ORDER = "t.order_id not in (select order_id from release.core.orders)"
+
+
+class BrokenError(Exception):
+    """A model's rows are not as its head or a check says; the message says which."""
 
 
 class OwnTable(msgspec.Struct, frozen=True):
@@ -74,6 +78,16 @@ class OwnTable(msgspec.Struct, frozen=True):
         return listed(self.name, self.description, self.key, self.columns, self.reads)
 
 
+class _Record(msgspec.Struct):
+    """A kept table, and what it was made of."""
+
+    table: OwnTable
+    sha256: str
+    inputs: Parts
+    erased: str
+    is_personal: bool
+
+
 class Made(NamedTuple):
     """The own tables of a release, and their problems, by the name of a table, check or example."""
 
@@ -90,7 +104,7 @@ def make_own(
     settings: Settings,
     models: Models,
     release: Path,
-    parts: Parts,
+    parts: Parts | None = None,
     erased: str = "",
     *,
     trial: Path | None = None,
@@ -101,6 +115,8 @@ def make_own(
     `erased` is the state of erasures: rows from before another one go, unless they lead to nobody.
     `trial` is another file than the data folder's to keep rows in; unless `whole`, all are made of the last three days.
     """
+    if parts is None:
+        parts = {name: {"": ""} for name in readable()}
     file = trial or state_file(settings.data_dir)
     if not models.digest or (models.missing and not file.exists()):
         file.unlink(missing_ok=True)
@@ -109,33 +125,30 @@ def make_own(
     records, lost = _kept(file, None if models.missing else {*models.wrong, *names}, erased)
     wrong = dict(models.wrong)
     if models.missing:
-        wrong |= {f"{OWN}.{name}": f"[models] dir: {models.missing} is missing" for name in records}
-    spill = settings.data_dir / "warehouse" / "spill"
-    spill.mkdir(parents=True, exist_ok=True)
-    start = {
-        "release": str(release.resolve()),
-        "state": str(file),
-        "spill": str(spill),
-        "memory_bytes": settings.models.memory_mib * 2**20,
-        "threads": settings.warehouse.threads or 2,
-    }
+        wrong |= dict.fromkeys(records, f"[models] dir: {models.missing} is missing")
+    attached = f"attach {literal(release.resolve())} as release (read_only)", f"attach {literal(file)} as state"
     for model in models.models:
         inputs = {name: parts.get(name, {}) for name in model.reads.tables}
         if model.scope != "all":
             inputs["mart.orders"] = parts["mart.orders"]  # in it is each order's day
-        known = records.get(model.stem)
+        known = records.get(model.name)
         why = _missing(model, parts, wrong)
-        if not why and (not known or (known["inputs"], known["sha256"]) != (inputs, model.sha256)):
-            answer = _asked(start | _request(model, known, inputs, erased, whole=whole), settings)
-            why = answer.get("wrong", "")
-            records |= {} if why else {model.stem: answer}
+        if not why and (not known or (known.inputs, known.sha256) != (inputs, model.sha256)):
+            try:
+                with _process(settings, *attached) as ask:
+                    records[model.name] = _make(ask, model, known, inputs, erased, whole=whole)
+            except BrokenError as error:
+                why = str(error)
+            except QueryError as error:
+                why = _short(str(error))
         if why:
             wrong[model.name] = why
         else:
-            parts[model.name] = {"": records[model.stem]["version"]}
-    for name in lost & {name.removeprefix(f"{OWN}.") for name in wrong}:
-        wrong[f"{OWN}.{name}"] += "; its last rows, from before an erasure, were removed"
-    return Made(tuple(_table(stem, records[stem], wrong) for stem in sorted(records)), wrong)
+            parts[model.name] = {"": records[model.name].table.version}
+    for name in lost & wrong.keys():
+        wrong[name] += "; its last rows, from before an erasure, were removed"
+    tables = (msgspec.structs.replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records))
+    return Made(tuple(tables), wrong)
 
 
 def _missing(model: Model, parts: Parts, wrong: Mapping[str, str]) -> str:
@@ -146,29 +159,29 @@ def _missing(model: Model, parts: Parts, wrong: Mapping[str, str]) -> str:
     return ""
 
 
-def _asked(request: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return the answer of a process; of one that ends without or takes too long, the fault."""
-    command = [sys.executable, "-I", maker.__file__]
-    try:
-        done = subprocess.run(  # noqa: S603 -- a program of this package
-            command,
-            input=json.dumps(request),
-            capture_output=True,
-            timeout=settings.models.seconds,
-            env={},
-            encoding="utf-8",
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
-        return {"wrong": f"it takes longer than [models] seconds = {settings.models.seconds:g}"}
-    except subprocess.CalledProcessError:
-        return {"wrong": "its process ended, most likely at [models] memory_mib"}
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+def _process(settings: Settings, *first: str) -> AbstractContextManager[Ask]:
+    """Give a process with the schemas that models read, empty, within the limits of [models]."""
+    spill = settings.data_dir / "warehouse" / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    return limited(
+        dt.timedelta(seconds=settings.models.seconds),
+        f"it takes longer than [models] seconds = {settings.models.seconds:g}",
+        "it needs more memory than [models] memory_mib",
+        memory_bytes=settings.models.memory_mib * 2**20,
+        spill=str(spill),
+        threads=settings.warehouse.threads or 2,
+        first=[*first, *(f"create schema memory.{schema}" for schema in ("core", "mart", "meta", "ref", OWN))],
+    )
 
 
-def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, Any], set[str]]:
-    """Return the records of the tables that are kept; drop those of other names.
+def _short(message: str) -> str:
+    """Return an error of DuckDB without the text that it quotes: values of rows may be in it."""
+    first = message.partition("\n")[0]
+    return first if first.startswith(("Binder", "Catalog", "Parser", "Permission")) else first.partition(":")[0]
+
+
+def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, _Record], set[str]]:
+    """Return the records of the tables that are kept, by name; drop those of other names.
 
     After an erasure drop those, too, whose rows may lead to a person, and return them. They are in no block of the file
     then, since another one takes its place.
@@ -179,85 +192,145 @@ def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, An
         try:
             con.execute(f"attach {literal(file)} as old")
             con.execute(f"create schema if not exists old.{OWN}")
-            query = "select table_name, comment from duckdb_tables() where database_name = 'old'"
-            records = {name: json.loads(comment) for name, comment in con.execute(query).fetchall()}
+            query = f"select '{OWN}.' || table_name, comment from duckdb_tables() where database_name = 'old'"
+            found = con.execute(query).fetchall()
+            records = {name: msgspec.json.decode(comment, type=_Record) for name, comment in found}
         except (duckdb.Error, TypeError, ValueError):  # of another version or damaged: all are made again
             file.unlink()
             return {}, set()
-        for name in [name for name in records if names is not None and f"{OWN}.{name}" not in names]:
-            con.execute(f'drop table old.{OWN}."{name}"')
+        for name in [name for name in records if names is not None and name not in names]:
+            con.execute(f"drop table old.{name}")
             del records[name]
-        if all(each["erased"] == erased for each in records.values()):
+        if all(each.erased == erased for each in records.values()):
             return records, set()
         con.execute(f"attach {literal(draft)} as new")
         con.execute(f"create schema new.{OWN}")
-        lost = {name for name, record in records.items() if record["is_personal"]}
-        records = {name: record | {"erased": erased} for name, record in records.items() if name not in lost}
+        lost = {name for name, record in records.items() if record.is_personal}
+        for name in lost:
+            del records[name]
         for name, record in records.items():
-            con.execute(f'create table new.{OWN}."{name}" as from old.{OWN}."{name}"')
-            con.execute(f'comment on table new.{OWN}."{name}" is {literal(json.dumps(record))}')
+            record.erased = erased
+            con.execute(f"create table new.{name} as from old.{name}")
+            con.execute(_comment(f"new.{name}", record))
     draft.replace(file)
     return records, lost
 
 
-def _request(model: Model, known: dict[str, Any] | None, inputs: Parts, erased: str, *, whole: bool) -> dict[str, Any]:
-    """Return the request to the process: which select, of which rows, and what must be true of them."""
-    said = {each.name: each for each in model.head.said}
+def _comment(table: str, record: _Record) -> str:
+    return f"comment on table {table} is {literal(msgspec.json.encode(record).decode())}"
+
+
+def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: str, *, whole: bool) -> _Record:
+    """Make a table, whole or for touched days; look at it, and put it in place, with its record, if it is right."""
     scope, touched = (model.scope, _touched(model, known, inputs)) if whole else ("day", _LAST_DAYS)
-
-    def conditions(read: catalogue.Reads) -> dict[str, str]:
-        return {name: _condition(name, scope) for name in read.tables}
-
-    claims = []
-    for each in said.values():
-        column = Column(each.name, each.type or "", bool(each.nullable), "", *(each.bounds or (None, None)))
-        if doubt := column.doubt():
-            claims.append((f"{each.name} is null or out of its bounds", doubt))
-    touches = _OF_ORDER if model.scope == "order" else _OF_DAY
-    checks = [
-        {"name": each.name, "sql": each.sql, "blocks": each.severity == "blocking", "reads": conditions(each.reads)}
-        for each in model.checks
-    ]
-    return {
-        "name": model.stem,
-        "sql": model.sql,
-        "reads": conditions(model.reads),
-        "touched": touched,
-        "touches": touches,
-        "gone": f"{touches} or {_NO_ORDER}" if model.scope == "order" else touches,
-        "trial": "" if model.scope == "all" else _MIDDLE,
-        "types": {each.name: each.type for each in said.values()},
-        "claims": claims,
-        "checks": checks,
-        "known": known,
-        "version": secrets.token_hex(8),
-        "record": {
-            "sha256": model.sha256,
-            "inputs": inputs,
-            "erased": erased,
-            "is_personal": model.is_personal,
-            "made_at": utc_now().isoformat(),
-            "about": model.head.about,
-            "key": model.key,
-            "reads": model.reads.tables,
-            "said": {
-                each.name: [bool(each.nullable), each.meaning or "", each.adds_up is not False]
-                for each in said.values()
-            },
-        },
-    }
+    touches, gone = (_OF_ORDER, f"{_OF_ORDER} or {_NO_ORDER}") if model.scope == "order" else (_OF_DAY, _OF_DAY)
+    ask(f"create temp table touched as {touched or 'select null as key'}")
+    _show(ask, model.reads.tables, scope if touched else "all")
+    ask(f"create temp table fresh as {model.sql}")
+    types = {row[0]: row[1] for row in ask("describe fresh")["rows"]}
+    columns = tuple(_columns(model, types))
+    is_same = known is not None and [(each.name, each.type) for each in known.table.columns] == [*types.items()]
+    adds = known is not None and bool(touched)
+    if adds and not is_same:
+        raise BrokenError("its columns are others than before, with the same text")
+    if scope != "all" and not touched:
+        ask(f"create or replace temp table touched as {_MIDDLE}")
+        _show(ask, model.reads.tables, scope)
+        if _one(ask, differ(f"({model.sql}\n)", f"(from fresh as t where {touches})")):
+            raise BrokenError("scope: rows made for one day alone differ from those made whole: leave it out")
+    own = f"state.{model.name}"
+    all_rows = f"from {own} as t where not ({gone}) union all from fresh" if adds else "from fresh"
+    warnings = _judge(ask, model, columns, all_rows, "all" if whole else scope)
+    before = f"(from {own} as t where {gone})" if adds else f"(from {own})"
+    changes = not is_same or bool(_one(ask, differ(before, "(from fresh)")))
+    version = secrets.token_hex(8) if changes or not known else known.table.version
+    rows, made_at = _one(ask, f"select count(*) from ({all_rows})"), utc_now().isoformat()
+    reads = model.reads.tables
+    table = OwnTable(model.name, model.head.about, model.key, columns, reads, rows, version, made_at, warnings)
+    record = _Record(table, model.sha256, inputs, erased, model.is_personal)
+    ask("begin")
+    if changes and adds:
+        ask(f"delete from {own} as t where {gone}")
+        ask(f"insert into {own} from fresh")
+    elif changes:
+        ask(f"create or replace table {own} as from fresh")
+    ask(_comment(own, record))
+    ask("commit")
+    return record
 
 
-def _touched(model: Model, known: dict[str, Any] | None, inputs: Parts) -> str:
+def _columns(model: Model, types: dict[str, str]) -> Iterator[Column]:
+    """Yield the columns of a table as its head says, the rest from DuckDB and the glossary; raise BrokenError."""
+    said = {each.name: each for each in model.head.said}
+    if missing := [name for name in said if name not in types]:
+        raise BrokenError(f"the head names {missing[0]}, which the select does not give")
+    if missing := [name for name in model.key if name not in types]:
+        raise BrokenError(f"{missing[0]} of the key is no column")
+    for name, kind in types.items():
+        if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+            raise BrokenError(f"column {name!r}: give it a name of small letters, digits and underscores")
+        each, word = said.get(name), glossary().get(name)
+        known = (word.meaning if word and word.type in (None, kind) else "") or ""
+        if not each:
+            yield Column(name, kind, nullable=True, description=known)
+            continue
+        if each.type and each.type != kind:
+            raise BrokenError(f"{name} is {kind}, and the head says {each.type}: cast it")
+        bounds = each.bounds or (None, None)
+        yield Column(name, kind, bool(each.nullable), each.meaning or known, *bounds, adds_up=each.adds_up is not False)
+
+
+def _judge(ask: Ask, model: Model, columns: Iterable[Column], rows: str, scope: str) -> dict[str, int]:
+    """Raise BrokenError unless rows are as the head says and no blocking check finds any; return the warnings."""
+    for column in columns:
+        if (doubt := column.doubt()) and (count := _one(ask, f"select count(*) from ({rows}) as t where {doubt}")):
+            raise BrokenError(f"{column.name} is null or out of its bounds in {count:,} rows")
+    key = ", ".join(model.key)
+    if key and _one(ask, f"select count(*) from (select 1 from ({rows}) group by {key} having count(*) > 1)"):
+        raise BrokenError(f"its key ({key}) is not unique")
+    found = {}
+    ask(f"create or replace view memory.{model.name} as {rows}")
+    for check in model.checks:
+        _show(ask, (name for name in check.reads.tables if name != model.name), scope)
+        if count := _one(ask, f"select count(*) from ({check.sql}\n) as t"):
+            if check.severity == "blocking":
+                raise BrokenError(f"check {check.name} finds {count:,} rows")
+            found[check.name] = count
+    return found
+
+
+def _show(ask: Ask, tables: Iterable[str], scope: str) -> None:
+    """Show the tables that a select reads under their names, all of their rows or those of touched days."""
+    for name in tables:
+        rows = f"{'state' if name.startswith(f'{OWN}.') else 'release'}.{name} as t"
+        if scope != "all" and is_scoped(name, scope):
+            rows += f" where {_OF_DAY if partition_of(catalogue.table(name)) == BUSINESS else _OF_ORDER}"
+        ask(f"create or replace view memory.{name} as from {rows}")
+
+
+def differ(left: str, right: str) -> str:
+    """Return a select that tells whether two relations of the same columns hold other rows, in whichever order."""
+    return f"""
+        select (select count(*) from {left}) <> (select count(*) from {right})
+            or exists (from {left} except all from {right})
+    """
+
+
+def _one(ask: Ask, sql: str) -> int:
+    """Return the number that a select counts."""
+    return int(ask(sql)["rows"][0][0])
+
+
+def _touched(model: Model, known: _Record | None, inputs: Parts) -> str:
     """Return a select of the days, before and after, whose rows may be others; "" if all may.
 
     They are those of the months that changed, and of the orders that were created in such a month.
     """
-    if model.scope == "all" or not known or known["sha256"] != model.sha256 or known["inputs"].keys() != inputs.keys():
+    if model.scope == "all" or not known or known.sha256 != model.sha256 or known.inputs.keys() != inputs.keys():
         return ""
     months: dict[str, set[str]] = {BUSINESS: set(), "": set()}
     for name, now in inputs.items():
-        before = known["inputs"][name]
+        before = known.inputs[name]
         changed = {month for month in now.keys() | before.keys() if now.get(month) != before.get(month)}
         if changed and not is_scoped(name, model.scope):
             return ""
@@ -266,29 +339,8 @@ def _touched(model: Model, known: dict[str, Any] | None, inputs: Parts) -> str:
     business, created = (literals(sorted(each)) or "''" for each in months.values())
     is_in = f"coalesce(strftime(t.business_date, '%Y-%m'), '{NO_MONTH}') in ({business})"
     of_created = f"select order_id from release.core.orders as t where {month_of('t.created_at')} in ({created})"
-    own = f' union select {_DAY} from state.{OWN}."{model.stem}" as t where {is_in}' if model.scope == "day" else ""
+    own = f" union select {_DAY} from state.{model.name} as t where {is_in}" if model.scope == "day" else ""
     return f"{_DAYS} where {is_in} or t.order_id in ({of_created}){own}"
-
-
-def _condition(name: str, scope: str) -> str:
-    """Return when a row of a table that a model reads belongs to a touched day; "": all are read."""
-    if scope == "all" or not is_scoped(name, scope):
-        return ""
-    return _OF_DAY if partition_of(catalogue.table(name)) == BUSINESS else _OF_ORDER
-
-
-def _table(stem: str, record: dict[str, Any], wrong: Mapping[str, str]) -> OwnTable:
-    columns = []
-    for name, kind in record["columns"]:
-        nullable, meaning, adds_up = record["said"].get(name, [True, "", True])
-        word = glossary().get(name)
-        if not meaning and word and word.type in (None, kind):
-            meaning = word.meaning or ""
-        columns.append(Column(name, kind, nullable, meaning, adds_up=adds_up))
-    facts = {field: record[field] for field in ("about", "rows", "version", "made_at", "warnings")}
-    key, reads = tuple(record["key"]), tuple(record["reads"])
-    name = f"{OWN}.{stem}"
-    return OwnTable(**facts, name=name, key=key, reads=reads, columns=tuple(columns), problem=wrong.get(name, ""))
 
 
 class Tried(NamedTuple):
@@ -297,24 +349,6 @@ class Tried(NamedTuple):
     name: str
     wrong: str = ""
     said: tuple[str, ...] = ()
-
-
-def new_model(settings: Settings, name: str) -> Path:
-    """Write a model to begin with, or copy that of docs/models and its checks; raise SettingsError if there is one."""
-    folder = models_folder(settings)
-    path = folder / f"{name}.sql"
-    if not name.isidentifier() or name != name.lower():
-        raise SettingsError(f"{name!r} is no name of a table: small letters, digits and underscores")
-    if path.exists():
-        raise SettingsError(f"{path} exists: name another table, or edit it")
-    shipped = resource("docs") / "models"
-    copies = {folder / file.relative_to(shipped): file for file in shipped.glob(f"checks/{name}__*.sql")}
-    begun = shipped / path.name
-    copies[path] = begun if begun.exists() else catalogue.SQL / "own" / "new.sql"
-    for copy, file in copies.items():
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(file.read_text("utf-8"), encoding="utf-8")
-    return path
 
 
 def check_models(settings: Settings) -> list[Tried]:
@@ -326,9 +360,8 @@ def check_models(settings: Settings) -> list[Tried]:
     if release is None:
         raise SettingsError("there is no release to try models on: run `ordermart run` first")
     with tempfile.TemporaryDirectory() as folder:
-        made = make_own(
-            settings, models, release / "ordermart.duckdb", _parts(), trial=Path(folder) / "own.duckdb", whole=False
-        )
+        trial = Path(folder) / "own.duckdb"
+        made = make_own(settings, models, release / "ordermart.duckdb", trial=trial, whole=False)
     tables = {table.name: table for table in made.tables}
     found = []
     for name in sorted(tables.keys() | made.wrong.keys()):
@@ -347,14 +380,15 @@ def remade(settings: Settings, release: Path, own: Sequence[OwnTable]) -> Iterat
         return
     with tempfile.TemporaryDirectory(dir=settings.data_dir / "warehouse") as folder:
         state = Path(folder) / "own.duckdb"
-        made = make_own(settings, read_models(settings), release / "ordermart.duckdb", _parts(), trial=state)
+        made = make_own(settings, read_models(settings), release / "ordermart.duckdb", trial=state)
         right = {table.name for table in made.tables}
         with duckdb.connect() as con:
             con.execute(f"attach {literal(state)} as state (read_only)")
             con.execute(f"attach {literal(release / 'ordermart.duckdb')} as release (read_only)")
             for table in own:
                 if table.name in right and not table.problem:
-                    yield table.name, not maker.differ(con, f"state.{table.name}", f"release.{table.name}")
+                    found = con.execute(differ(f"state.{table.name}", f"release.{table.name}")).fetchone()
+                    yield table.name, found == (False,)
 
 
 def run_tests(settings: Settings) -> list[Tried]:
@@ -369,13 +403,13 @@ def run_tests(settings: Settings) -> list[Tried]:
             tried.append(Tried(name, found.wrong.get(name, f"{path.name} has no model beside it")))
             continue
         try:
-            tried.append(Tried(name, "; ".join(_differences(models[name], path.read_text(encoding="utf-8")))))
-        except (duckdb.Error, ValueError) as error:
+            tried.append(Tried(name, "; ".join(_differences(settings, models[name], path.read_text(encoding="utf-8")))))
+        except (QueryError, ValueError) as error:
             tried.append(Tried(name, f"{path.name}: {str(error).splitlines()[0]}"))
     return tried
 
 
-def _differences(model: Model, text: str) -> Iterator[str]:
+def _differences(settings: Settings, model: Model, text: str) -> Iterator[str]:
     """Yield a sentence for each row that is missing, and for each that was not expected."""
     blocks = {}
     for block in filter(str.strip, text.split("\n\n")):
@@ -383,46 +417,31 @@ def _differences(model: Model, text: str) -> Iterator[str]:
         blocks[title.strip()] = [[cell.strip() for cell in line.split("|")] for line in lines]
     if not blocks.get("expected"):
         raise ValueError("has no block `expected`")
-    config: dict[str, Any] = {"enable_external_access": False, "python_enable_replacements": False}
-    with duckdb.connect(config=config) as con:
-        con.execute("set timezone = 'UTC'")
-        con.execute("set lock_configuration = true")
-        for schema in ("core", "mart", "meta", "ref", OWN):
-            con.execute(f"create schema {schema}")
+    with _process(settings) as ask:
         for name in model.reads.tables:
             rows = blocks.get(f"given {name}", [[]])
             heads = [head.split() for head in rows[0]]
-            types = _types().get(name, {}) | {head[0]: head[1] for head in heads if len(head) > 1}
+            known = readable()[name].columns if name in readable() else ()
+            types = {each.name: each.type for each in known} | {head[0]: head[1] for head in heads if len(head) > 1}
             if not types:
                 raise ValueError(f"of {name} give rows, with the type of each column behind its name")
-            con.execute(f"create table {name} ({', '.join(f'{c} {kind}' for c, kind in types.items())})")
-            _fill(con, name, [head[0] for head in heads], rows[1:])
-        con.execute(f"create table made as {model.sql}")
+            ask(f"create table {name} ({', '.join(f'{c} {kind}' for c, kind in types.items())})")
+            _fill(ask, name, [head[0] for head in heads], rows[1:])
+        ask(f"create table made as {model.sql}")
         columns, *rows = blocks["expected"]
         listed = ", ".join(columns)
-        con.execute(f"create table wanted as select {listed} from made limit 0")
-        _fill(con, "wanted", columns, rows)
+        ask(f"create table wanted as select {listed} from made limit 0")
+        _fill(ask, "wanted", columns, rows)
         for one, other, what in ("wanted", "made", "is missing"), ("made", "wanted", "is not expected"):
             query = f"select {listed} from {one} except all select {listed} from {other} order by all"
-            for row in con.execute(query).fetchall():
+            for row in ask(query)["rows"]:
                 yield f"{' | '.join('null' if each is None else str(each) for each in row)} {what}"
 
 
-def _fill(con: duckdb.DuckDBPyConnection, name: str, columns: list[str], rows: list[list[str]]) -> None:
+def _fill(ask: Ask, name: str, columns: list[str], rows: list[list[str]]) -> None:
     """Insert rows of text into a table."""
     for row in rows:
         if len(row) != len(columns):
             raise ValueError(f"a row of {name} has {len(row)} values, its first line {len(columns)}")
         values = ", ".join("null" if cell == "null" else literal(cell) for cell in row)
-        con.execute(f"insert into {name} ({', '.join(columns)}) values ({values})")
-
-
-def _types() -> dict[str, dict[str, str]]:
-    """Return the columns of each table that models may read, with their types."""
-    tables = (*catalogue.released(), *META, *REFERENCE)
-    return {table.name: {column.name: column.type for column in table.columns} for table in tables}
-
-
-def _parts() -> Parts:
-    """Return parts of tables under which every model is made."""
-    return {name: {"": ""} for name in _types()}
+        ask(f"insert into {name} ({', '.join(columns)}) values ({values})")

@@ -14,18 +14,21 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from pipelines.resources import resource
+from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import META, MODELS, REFERENCE, Example, example_of
 from pipelines.warehouse.catalogue.reads import dicts, functions_of, reads, tree_of, within
 from pipelines.warehouse.catalogue.tables import BUSINESS, check_of, partition_of
 from pipelines.warehouse.contracts import SCOPE_KEYS, CatalogueError, head_of
+from pipelines.warehouse.limited import TABLES, of_engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue import Check, Reads
+    from pipelines.warehouse.catalogue import Check, Reads, Table
     from pipelines.warehouse.contracts import Head
 
 
@@ -34,7 +37,7 @@ _LIMITS = ("LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER")
 
 def is_scoped(table: str, scope: str) -> bool:
     """Tell whether a table's rows are each of one day or order, so that some of them can be left out."""
-    found = next((each for each in catalogue.released() if each.name == table), None)
+    found = readable().get(table)
     return found is not None and (found.scope == "order" or (scope == "day" and partition_of(found) == BUSINESS))
 
 
@@ -107,8 +110,6 @@ def _name(node: dict[str, Any]) -> str:
 
 OWN = "own"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_TABLES = {"unnest", "range", "generate_series", "json_each", "json_tree"}  # functions in place of a table
-_ENGINE = re.compile(r"duckdb_|pragma_|pg_|current_|query|getvariable|read_|.*_scan|.*_serialized_sql|glob")
 _PERSONAL = {"order_id", "customer_key", "dispatch_note", "instructions", "confirmation_code", "tracking_url"}
 
 
@@ -257,20 +258,35 @@ def _allowed(sql: str) -> Reads:
                 raise CatalogueError(f"reads {name.strip('.')}, which is no table of core, mart, meta, ref or own")
             if name.startswith(".") and name[1:].lower() not in ctes:
                 raise CatalogueError(f"reads {name[1:]}: write its schema, such as mart.{name[1:]}")
-        elif node.get("type") in ("TABLE_FUNCTION", "SHOW_REF"):
-            called = node.get("function", {}).get("function_name", "show").lower()
-            if called not in _TABLES:
-                raise CatalogueError(f"calls {called}: a model reads tables of a release alone")
-        if called := str(node.get("function_name") or "").lower():
-            if called in functions_of("stability <> 'CONSISTENT'"):
-                raise CatalogueError(f"calls {called}: rows would depend on when it runs; take as_of of meta.release")
-            if _ENGINE.match(called):
-                raise CatalogueError(f"calls {called}, which is about the engine or files")
+        elif node.get("type") == "SHOW_REF":
+            raise CatalogueError("shows what there is: a model reads rows of tables")
+        if (called := str(node.get("function_name") or "").lower()) in functions_of("stability <> 'CONSISTENT'"):
+            raise CatalogueError(f"calls {called}: rows would depend on when it runs; take as_of of meta.release")
+    if called := of_engine(tree, TABLES):
+        raise CatalogueError(f"calls {called}, which is about the engine or files")
     return reads(sql)
 
 
 @functools.cache
-def readable() -> frozenset[str]:
-    """Return the tables that models may read, besides each other."""
+def readable() -> dict[str, Table]:
+    """Return the tables that models may read, besides each other, by name."""
     tables = (*catalogue.released(), *META, *REFERENCE)
-    return frozenset(t.name for t in tables if not t.name.startswith("audit.") and t is not MODELS)
+    return {t.name: t for t in tables if not t.name.startswith("audit.") and t is not MODELS}
+
+
+def new_model(settings: Settings, name: str) -> Path:
+    """Write a model to begin with, or copy that of docs/models and its checks; raise SettingsError if there is one."""
+    folder = models_folder(settings)
+    path = folder / f"{name}.sql"
+    if not name.isidentifier() or name != name.lower():
+        raise SettingsError(f"{name!r} is no name of a table: small letters, digits and underscores")
+    if path.exists():
+        raise SettingsError(f"{path} exists: name another table, or edit it")
+    shipped = resource("docs") / "models"
+    copies = {folder / file.relative_to(shipped): file for file in shipped.glob(f"checks/{name}__*.sql")}
+    begun = shipped / path.name
+    copies[path] = begun if begun.exists() else catalogue.SQL / "own" / "new.sql"
+    for copy, file in copies.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(file.read_text("utf-8"), encoding="utf-8")
+    return path
