@@ -115,8 +115,7 @@ def make_own(
     `erased` is the state of erasures: rows from before another one go, unless they lead to nobody.
     `trial` is another file than the data folder's to keep rows in; unless `whole`, all are made of the last three days.
     """
-    if parts is None:
-        parts = {name: {"": ""} for name in readable()}
+    parts = {name: {"": ""} for name in readable()} if parts is None else parts
     file = trial or state_file(settings.data_dir)
     if not models.digest or (models.missing and not file.exists()):
         file.unlink(missing_ok=True)
@@ -137,10 +136,8 @@ def make_own(
             try:
                 with _process(settings, *attached) as ask:
                     records[model.name] = _make(ask, model, known, inputs, erased, whole=whole)
-            except BrokenError as error:
-                why = str(error)
-            except QueryError as error:
-                why = _short(str(error))
+            except (BrokenError, QueryError) as error:
+                why = str(error) if isinstance(error, BrokenError) else _short(str(error))
         if why:
             wrong[model.name] = why
         else:
