@@ -19,7 +19,8 @@ ROOMS = (
 # The same within a package, for its modules and sub-packages.
 WITHIN = {
     "warehouse": (
-        "contracts storage limited catalogue inputs history evidence rows affected increment building own release verify"
+        "contracts storage limited catalogue inputs history evidence rows affected increment building own release "
+        "verify"
     ).split()
 }
 # Outside the order: what each of them may import, anywhere.
