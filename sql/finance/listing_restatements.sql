@@ -37,7 +37,7 @@ select
     restatements.current_amount,
     restatements.restatement_amount,
     restatements.cause,
-    restatements.detected_at,
+    restatements.detected_at at time zone coalesce(zones.timezone, 'UTC') as detected_at,
     coalesce(zones.timezone, 'UTC') as timezone,
     restatements.posted_period,
     case

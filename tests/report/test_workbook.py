@@ -16,7 +16,7 @@ from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.report.finance_views import ReportFileError
-from pipelines.report.workbook import EXACT, Book, is_long, write_workbook
+from pipelines.report.workbook import EXACT, MOST_ROWS, Book, WorkbookError, is_long, write_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,12 +41,12 @@ def written(
     selection: Selection | None = None,
     *,
     all_orders: bool = False,
-    rows_a_sheet: int = 1_000_000,
+    most_rows: int = MOST_ROWS,
 ) -> Path:
     """Write a workbook of the world and return where it is."""
     with released(world.settings) as release:
         reconciled = reconciliation(release, selection or Selection())
-        write_workbook(reconciled, path, all_orders=all_orders, rows_a_sheet=rows_a_sheet)
+        write_workbook(reconciled, path, all_orders=all_orders, most_rows=most_rows)
     return path
 
 
@@ -218,21 +218,6 @@ def test_workbook_has_no_personal_data(book: Workbook, canaries: tuple[str, ...]
     assert [canary for canary in canaries for part in book.parts.values() if canary in part] == []
 
 
-def test_sheets_are_split_and_totals_span_them(
-    world: World, book: Workbook, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
-) -> None:
-    """At two rows a sheet, listings continue on further sheets and totals span them."""
-    split = read_workbook(written(world, tmp_path / "split.xlsx", all_orders=True, rows_a_sheet=2))
-    days = [name for name in split.sheets if name.startswith("days")]
-    assert days == ["days", "days 2", "days 3"]
-    assert [len(split.rows(name)) for name in days] == [2, 2, 1]
-    one, many = (each.summary()[2]["total price"] for each in (book, split))
-    assert many.value == one.value
-    assert all(f"'{name}'!" in many.formula for name in days)
-    ids = [row["order_id"].value for name in split.sheets if name.startswith("orders") for row in split.rows(name)]
-    assert ids == [row["order_id"].value for row in book.rows("orders")]
-
-
 def test_one_currency_has_totals_of_visible_rows(
     world: World, book: Workbook, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:
@@ -264,11 +249,11 @@ def test_row_beyond_the_limit_raises(tmp_path: Path) -> None:
 
 
 def test_failed_write_keeps_the_old_file(world: World, tmp_path: Path) -> None:
-    """A missing folder is reported in one sentence; a failure midway keeps the old file and leaves no draft."""
+    """A missing folder is reported in one sentence; a listing too long keeps the old file and leaves no draft."""
     with pytest.raises(ReportFileError, match="No such file"):
         written(world, tmp_path / "none" / "x.xlsx")
     old = tmp_path / "old.xlsx"
     old.write_bytes(b"old")
-    with pytest.raises(ValueError, match="must not be zero"):
-        written(world, old, rows_a_sheet=0)
+    with pytest.raises(WorkbookError, match="days: 5 rows, of 4 that a sheet takes: choose fewer days with --from"):
+        written(world, old, most_rows=4)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("old.xlsx", b"old")]
