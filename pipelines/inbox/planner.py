@@ -113,7 +113,9 @@ def plan(
     """
     limit = settings.request_budget
     still_changing = timedelta(days=settings.cold_max_age_days) if learned is None else learned.settled_after
-    drawn = _Reservoir(min(settings.sample_size, limit // 2), random.Random(seed))  # noqa: S311 -- a sample, no secret
+    size, chance = min(settings.sample_size, limit // 2), random.Random(seed)  # noqa: S311 -- a sample, no secret
+    sample: list[int] = []
+    population = 0
     chosen: list[tuple[tuple[float, ...], Planned]] = []
     due, kept = Counter[Tier](), Counter[Tier]()
     resting = final = 0
@@ -125,7 +127,8 @@ def plan(
         tier = None if is_final else _tier(order, now, settings)
         if tier is None:
             if not order.archive_only:
-                drawn.offer(order.id)
+                population += 1
+                _offer(order.id, population, sample, size, chance)
             continue
         interval = (
             NOT_FOUND_APART if tier == "not_found" else timedelta(hours=getattr(settings, f"{tier}_interval_hours"))
@@ -146,10 +149,9 @@ def plan(
         elif chosen:
             heapq.heappushpop(chosen, entry)
     chosen.sort(reverse=True)
-    sample = drawn.taken
     first = tuple(planned for _, planned in chosen[: limit - len(sample)])
     kept.update(planned.tier for planned in first)
-    return Plan(first, tuple(sample), drawn.offered, dict(due - kept), resting, final)
+    return Plan(first, tuple(sample), population, dict(due - kept), resting, final)
 
 
 def add_plan(work: WorkList, planned: Plan) -> None:
@@ -173,20 +175,12 @@ def _tier(order: KnownOrder, now: datetime, settings: Planner) -> Tier | None:
     return "cold" if age <= timedelta(days=settings.cold_max_age_days) else None
 
 
-class _Reservoir:
-    """A uniform sample of a stream of unknown length: algorithm R (Vitter, ACM TOMS 11(1), 1985)."""
-
-    def __init__(self, size: int, chance: random.Random) -> None:
-        self.size, self.chance = size, chance
-        self.offered = 0
-        self.taken: list[int] = []
-
-    def offer(self, id_: int) -> None:
-        self.offered += 1
-        if len(self.taken) < self.size:
-            self.taken.append(id_)
-        elif self.size and (place := self.chance.randrange(self.offered)) < self.size:
-            self.taken[place] = id_
+def _offer(id_: int, no: int, sample: list[int], size: int, chance: random.Random) -> None:
+    """Sample a stream of unknown length uniformly: algorithm R (Vitter, ACM TOMS 11(1), 1985)."""
+    if len(sample) < size:
+        sample.append(id_)
+    elif size and (place := chance.randrange(no)) < size:
+        sample[place] = id_
 
 
 _MIN_CHANGED = 100  # orders; with fewer nothing is learned

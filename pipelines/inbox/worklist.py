@@ -77,8 +77,6 @@ class WorkList:
         with self._lock:
             self._connection.close()
 
-    # -- what to fetch ----------------------------------------------------------------------------
-
     def add(
         self,
         kind: Kind,
@@ -118,8 +116,6 @@ class WorkList:
             self._write(statement, {**values, "ids": msgspec.json.encode(chunk).decode()})
             given += len(chunk)
         return given
-
-    # -- results of fetches ------------------------------------------------------------------------
 
     def started(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
         """Record that the fetch of these ids begins: it covers the notifications so far."""
@@ -175,8 +171,6 @@ class WorkList:
         with self._lock, transaction(self._connection) as connection:
             query = "delete from entries where state = 'done' and finished_at < ?"
             return connection.execute(query, (limit,)).rowcount
-
-    # -- questions --------------------------------------------------------------------------------
 
     def due(self, kind: Kind, now: datetime | None = None, limit: int | None = None) -> list[int]:
         """Return the ids due, longest due first; an interrupted fetch is due too."""
@@ -266,8 +260,6 @@ class WorkList:
             },
         )
         return {row[0] for row in rows}
-
-    # -- inside -----------------------------------------------------------------------------------
 
     def _entries(self, where: str, values: dict[str, Any]) -> list[Entry]:
         names = dict(self._read("select no, name from reasons"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +14,7 @@ from pipelines.inbox.store import INT64
 from pipelines.landing.raw_folder import read_rows
 from pipelines.landing.raw_rows import Refusal
 from pipelines.partner.pointer import UNREADABLE, get_all
+from pipelines.settings.contradictions import is_zone
 from pipelines.vault import Answer
 from pipelines.verdict import Verdict
 
@@ -132,8 +133,8 @@ class NotFoundGuard:
     there are fewer), so that a few early 404s stop nothing; fewer than five never do.
     """
 
-    def __init__(self, limit: float, known: int, kind: str = "orders") -> None:
-        self._limit, self._known, self._kind = limit, known, kind
+    def __init__(self, limit: float, known: int) -> None:
+        self._limit, self._known = limit, known
         self.answered = 0
         self.not_found = 0
 
@@ -149,19 +150,10 @@ class NotFoundGuard:
         """Whether the rate over all responses is above the limit: among five 404s or more, or if nothing was found."""
         return is_above(self._limit, self.not_found, self.answered)
 
-    def sentence(self) -> str:
-        """Explain why the run stops."""
-        return (
-            f"{self.not_found:,} of {self.answered:,} known {self._kind} are not found (404), more than "
-            f"{self._limit:.0%}: check [partner] base_url"
-        )
-
-    def sentence_on_new(self) -> str:
-        """Explain doubts about ids that were never held."""
-        return (
-            f"{self.not_found:,} of {self.answered:,} requested {self._kind} that were never held are not found (404), "
-            f"more than {self._limit:.0%}: check the ids and [partner] base_url"
-        )
+    def sentence(self, of: str, check: str) -> str:
+        """Explain why the run stops, or what is doubtful."""
+        rate = f"{self.not_found:,} of {self.answered:,} {of} are not found (404), more than {self._limit:.0%}"
+        return f"{rate}: check {check}"
 
 
 class AnswerCheck:
@@ -181,8 +173,8 @@ class AnswerCheck:
     ) -> None:
         self._kind, self._known, self._judged, self._before = kind, known, judged, before
         self._max_bad_rate = settings.planner.max_failed_rate
-        self._not_found = NotFoundGuard(settings.planner.max_not_found_rate, len(known), kind)
-        self._not_found_new = NotFoundGuard(settings.planner.max_not_found_rate, len(judged - known), kind)
+        self._not_found = NotFoundGuard(settings.planner.max_not_found_rate, len(known))
+        self._not_found_new = NotFoundGuard(settings.planner.max_not_found_rate, len(judged - known))
         self._refused = self._answered = self._landed = 0
         self._bad: dict[str, Counter[str]] = {
             "failed": Counter(),
@@ -204,7 +196,7 @@ class AnswerCheck:
             return
         if answer.id in self._known:
             if self._not_found.trips(not_found=answer.status == _NOT_FOUND):
-                raise SuspectBaseUrlError(self._not_found.sentence())
+                raise SuspectBaseUrlError(self._not_found.sentence(f"known {self._kind}", "[partner] base_url"))
         elif answer.id in self._judged:
             self._not_found_new.trips(not_found=answer.status == _NOT_FOUND)
 
@@ -223,7 +215,10 @@ class AnswerCheck:
 
     def sentences(self) -> list[str]:
         """Say why the kind is not up to date: too many bad answers, in all loads and in runs before."""
-        said = [self._not_found_new.sentence_on_new()] if self._not_found_new.is_exceeded else []
+        said = []
+        if self._not_found_new.is_exceeded:
+            of = f"requested {self._kind} that were never held"
+            said.append(self._not_found_new.sentence(of, "the ids and [partner] base_url"))
         bad, answered = sum(reasons.total() for reasons in self._bad.values()), self._landed
         if not is_above(self._max_bad_rate, bad + self._before, answered + self._before):
             return said
@@ -285,7 +280,7 @@ class StoreRecords:
         self._menus = store.menu_id_pointers
         self._fields: dict[str, tuple[str, Callable[[object], bool]]] = {
             "name_pointer": (store.name_pointer, lambda value: isinstance(value, str) and bool(value.strip())),
-            "timezone_pointer": (store.timezone_pointer, _is_zone),
+            "timezone_pointer": (store.timezone_pointer, lambda value: isinstance(value, str) and is_zone(value)),
             "currency_pointer": (
                 store.currency_pointer,
                 lambda value: isinstance(value, str) and bool(_CURRENCY.fullmatch(value)),
@@ -309,7 +304,7 @@ class StoreRecords:
         self._found["menu_id_pointers"] += any(get_all(record, member) for member in members)
         for name, (pointer, is_usable) in self._fields.items():
             self._found[name] += any(is_usable(value) for value in get_all(record, pointer))
-        for place, value in _members(record) if self.count <= _LOOKED_AT else ():
+        for place, value in islice(_members(record), _MEMBERS if self.count <= _LOOKED_AT else 0):
             if "menu" in place.lower():
                 self._instead["menu_id_pointers"][place] += 1
             for name, (_, is_usable) in self._fields.items():
@@ -343,30 +338,10 @@ class StoreRecords:
         return f"; records have {', '.join(places)}" if places else ""
 
 
-def _members(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _members(value: dict[str, Any], of: str = "") -> Iterator[tuple[str, Any]]:
     """Yield pointer and value of members of the record, and of objects in it."""
-    left = _MEMBERS
-    for name, value in record.items():
-        if left == 0:
-            return
-        left -= 1
-        if not _PLAIN.fullmatch(name):
-            continue
-        yield f"/{name}", value
-        if isinstance(value, dict):
-            for inner, inside in value.items():
-                if left == 0:
-                    return
-                left -= 1
-                if _PLAIN.fullmatch(inner):
-                    yield f"/{name}/{inner}", inside
-
-
-def _is_zone(value: object) -> bool:
-    if not isinstance(value, str) or not value:
-        return False
-    try:
-        zoneinfo.ZoneInfo(value)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True
+    for name, inner in value.items():
+        if _PLAIN.fullmatch(name):
+            yield f"{of}/{name}", inner
+            if isinstance(inner, dict) and not of:
+                yield from _members(inner, f"/{name}")

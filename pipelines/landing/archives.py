@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections import Counter, deque
+from contextlib import suppress
 from glob import glob, has_magic
 from itertools import chain, islice
 from pathlib import Path
@@ -195,7 +196,8 @@ def backfill(
     asked = checked(asked)
     tell = progress or (lambda *_: None)
     note_formats(settings.data_dir)
-    journal = _Journal(settings.data_dir / "raw" / f"backfill-{kind}.jsonl", settings, kind)
+    journal, landed = settings.data_dir / "raw" / f"backfill-{kind}.jsonl", raw_files(settings.data_dir, kind).load_ids
+    counting = {(part.file, part.no): part for part in _begun(journal) if part.load_id in set(landed)}
     menus = ObservedMenus(settings.data_dir) if kind == "orders" else None
     done = earlier = 0
     loads: list[_Part] = []
@@ -203,7 +205,7 @@ def backfill(
     for path in asked.paths:
         name = _identity(path, asked)
         for no, bodies in enumerate(_parts(path, settings, kind, asked, part)):
-            noted = journal.counting.get((name, no))
+            noted = counting.get((name, no))
             if noted is not None:
                 earlier += 1
                 deque(bodies, maxlen=0)
@@ -218,7 +220,8 @@ def backfill(
                         f" of {path.name}: of these nothing was landed",
                     )
                     noted = _Part(name, no, count, load.load_id, without[True])
-                    journal.note(noted)
+                    make_folder(journal.parent)
+                    append(journal, b"\n" + msgspec.json.encode(noted))  # a kill may have left half a line before it
                     refusals.extend(load.commit().quarantined)
             loads.append(noted)
             done += noted.documents
@@ -262,30 +265,11 @@ def _identity(path: Path, asked: Asked) -> str:
     return digest.hexdigest()
 
 
-class _Journal:
-    """What was begun; `counting` has those parts whose load was committed."""
-
-    def __init__(self, path: Path, settings: Settings, kind: str) -> None:
-        self._path = path
-        landed = set(raw_files(settings.data_dir, kind).load_ids)
-        self.counting = {(part.file, part.no): part for part in self._read() if part.load_id in landed}
-
-    def note(self, part: _Part) -> None:
-        """Note a part, on the disk, before its load is committed."""
-        make_folder(self._path.parent)
-        # A kill may have left half a line: this one begins its own.
-        append(self._path, b"\n" + msgspec.json.encode(part))
-
-    def _read(self) -> Iterator[_Part]:
-        try:
-            lines = self._path.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return
-        for line in lines:
-            try:
-                yield msgspec.json.decode(line, type=_Part)
-            except msgspec.DecodeError:
-                continue  # empty, or cut by a kill: then its load was not committed
+def _begun(journal: Path) -> Iterator[_Part]:
+    """Yield the parts that were noted before their loads were committed."""
+    for line in journal.read_bytes().split(b"\n") if journal.exists() else ():
+        with suppress(msgspec.DecodeError):  # empty, or cut by a kill: then its load was not committed
+            yield msgspec.json.decode(line, type=_Part)
 
 
 class _Order(msgspec.Struct):

@@ -71,19 +71,15 @@ class Rekeeper:
         rest.update({pointer: plain(value) for pointer, value in found.encrypted.items()})
         members.pop("_unknown", None)
         before = _RAW.decode(members.pop(self._member, b"{}"))
-        kept = self._kept(found, dict(before))
         if self._member == "attributes":
+            kept = dict(sorted((before | attributes(found.kept)).items()))
             members["attributes"] = msgspec.Raw(msgspec.json.encode(kept))
         if found.unknown:
             members["_unknown"] = msgspec.Raw(msgspec.json.encode(found.types()))
         if self._member == "_kept":
+            kept = dict(sorted((before | found.by_pointer()).items(), key=lambda each: pointer_order(each[0])))
             members["_kept"] = msgspec.Raw(msgspec.json.encode(kept))
         return msgspec.json.encode(members), msgspec.json.encode(rest)
-
-    def _kept(self, found: Sorted, before: dict[str, Any]) -> dict[str, Any]:
-        if self._member == "attributes":
-            return dict(sorted((before | attributes(found.kept)).items()))
-        return dict(sorted((before | found.by_pointer()).items(), key=lambda each: pointer_order(each[0])))
 
 
 def unknown_pattern(pointer: str, shape: Shape | None = ORDER, name: Callable[[str], str] = str) -> str | None:
@@ -105,9 +101,6 @@ def unknown_pattern(pointer: str, shape: Shape | None = ORDER, name: Callable[[s
     return "".join(f"/{token}" for token in tokens)
 
 
-_OBSERVED = ["id", "seq", "observed_at", "source", "http_status", "load_id", "sha256", "refused_ref"]
-
-
 class _Observed(NamedTuple):
     id: int | None
     seq: int
@@ -121,6 +114,9 @@ class _Observed(NamedTuple):
     @property
     def rank(self) -> Rank:
         return rank(self.observed_at, self.source, self.load_id, self.seq)
+
+
+_OBSERVED = list(_Observed._fields)
 
 
 def reprocess_quarantine(settings: Settings, vault: Vault) -> list[LoadSummary]:

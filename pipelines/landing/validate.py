@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 
     from pipelines.settings import Settings
-    from pipelines.settings.setting_tables import Landing, StoreRecord
+    from pipelines.settings.setting_tables import StoreRecord
 
 
 _ABSENT = object()
@@ -67,7 +67,9 @@ class Validator:
         )
         self._keep: Trie = trie(settings.landing.allowed_pointers)
         self._rounds = settings.landing.excess_decimals == "round"
-        self._budget = Budget(settings.landing, kind)
+        limits = settings.landing
+        most = {"orders": limits.max_order_parts, "stores": limits.max_store_menus}
+        self._most_parts = most.get(kind, limits.max_menu_parts)
         self._fast: FastOrders | None = None
         if kind == "orders" and settings.landing.max_depth >= DEPTH:
             self._fast = FastOrders(settings.privacy.plaintext_fields, settings.landing.max_bytes)
@@ -83,7 +85,7 @@ class Validator:
                 raise InvalidDocumentError(error.reason, pointer) from None
         if quickly is None:
             return self.validate_by_walk(body, asked)
-        self._budget.check(quickly.counts)
+        check_parts(quickly.counts, self._most_parts)
         return quickly
 
     def validate_by_walk(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
@@ -98,7 +100,7 @@ class Validator:
             raise InvalidDocumentError("too_deep", "") from None
 
     def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
-        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._budget, rounds=self._rounds)
+        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._most_parts, rounds=self._rounds)
         if self._kind == "stores":
             canonical = walk.store(tree, self._settings.partner.store)
             id_ = canonical["id"]
@@ -108,7 +110,7 @@ class Validator:
         if asked is not None and id_ != asked:
             raise InvalidDocumentError("wrong_id", self.id_pointer)
         counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
-        self._budget.check(counts)
+        check_parts(counts, self._most_parts)
         if self._kind == "menus":
             check_menu(canonical)
         document = msgspec.json.encode(canonical)
@@ -172,11 +174,11 @@ def _at(pointer: str, document: Any) -> Any:
 class Walk:
     """One walk through one document, and what it found."""
 
-    def __init__(self, keep: Trie, plaintext_fields: Iterable[str], budget: Budget, *, rounds: bool) -> None:
+    def __init__(self, keep: Trie, plaintext_fields: Iterable[str], most_parts: int, *, rounds: bool) -> None:
         self._keep = keep
         self._open = frozenset(plaintext_fields)
         self._rounds = rounds
-        self._budget = budget
+        self._most_parts = most_parts
         self.missing_fields: set[str] = set()
         self.counts: dict[str, int] = {}
         self.sums: dict[str, Decimal] = {}
@@ -274,7 +276,7 @@ class Walk:
     def _count(self, field: ArrayField | MapField, own: Sized) -> None:
         """Count elements before they are walked: too many are not."""
         self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
-        self._budget.check(self.counts.values())
+        check_parts(self.counts.values(), self._most_parts)
 
     def _element(self, shape: Shape, own: Any, at: str, pattern: str, keep: Trie) -> Any:
         if own is None:
@@ -343,18 +345,6 @@ _LEAF = _Below(0, 0)
 _References = dict[int, list[int | None]]  # of a product or a modifier; None for a null in place of a reference
 
 
-def too_many_paths(menu: dict[str, Any]) -> str | None:
-    """Return the pointer of a part with too many or too long paths, in a canonical menu; None if nothing has."""
-    total = 0
-    for product, paths in paths_of_products(menu):
-        if paths is None:
-            return f"/products/{product}"
-        total += paths
-        if total > PATHS_OF_A_MENU:
-            return "/products"
-    return None
-
-
 def paths_of_products(menu: dict[str, Any]) -> Iterator[tuple[int, int | None]]:
     """Yield each product and how many paths it has; None if there are too many, or one is too long."""
     children = _references(menu.get("modifiers"), "children")
@@ -421,17 +411,10 @@ REASON = "too_many_parts"
 _PRICES_OF_A_PRODUCT = 1_000  # in one menu: each line of that product is compared with all of them
 
 
-class Budget:
-    """The limits for documents of one kind."""
-
-    def __init__(self, limits: Landing, kind: str) -> None:
-        most = {"orders": limits.max_order_parts, "stores": limits.max_store_menus}
-        self._most = most.get(kind, limits.max_menu_parts)
-
-    def check(self, counts: Iterable[int]) -> None:
-        """Raise InvalidDocumentError for a document whose parts, such as lines and modifiers, are too many."""
-        if sum(counts) > self._most:
-            raise InvalidDocumentError(REASON, "")
+def check_parts(counts: Iterable[int], most: int) -> None:
+    """Raise InvalidDocumentError for a document whose parts, such as lines and modifiers, are more than `most`."""
+    if sum(counts) > most:
+        raise InvalidDocumentError(REASON, "")
 
 
 def check_menu(menu: dict[str, Any]) -> None:
@@ -444,5 +427,10 @@ def check_menu(menu: dict[str, Any]) -> None:
     )
     if prices and max(prices.values()) > _PRICES_OF_A_PRODUCT:
         raise InvalidDocumentError(REASON, "/menu/price_groups")
-    if (pointer := too_many_paths(menu)) is not None:
-        raise InvalidDocumentError(REASON, pointer)
+    total = 0
+    for product, paths in paths_of_products(menu):
+        if paths is None:
+            raise InvalidDocumentError(REASON, f"/products/{product}")
+        total += paths
+        if total > PATHS_OF_A_MENU:
+            raise InvalidDocumentError(REASON, "/products")

@@ -116,29 +116,10 @@ class Result:
     earlier: tuple[Attempt, ...] = ()
 
 
-def unusable(answer: Answer, code: str, reason: str) -> RequestError:
-    """Return a complete answer as an error: what it has is no usable document."""
-    return RequestError(
-        code=code,
-        reason=reason,
-        status=answer.status,
-        ms=answer.ms,
-        bytes=len(answer.body),
-        service=False,
-        body=answer.body,
-    )
-
-
-def refused_alone(answer: Answer) -> RequestError:
-    """Return a 401 as an error of its url: the same token is accepted for others."""
-    return RequestError(
-        code="unauthorized",
-        reason="the service answers 401 for this id alone, and accepts the same token for others",
-        status=answer.status,
-        ms=answer.ms,
-        transient=False,
-        service=False,
-    )
+def unusable(answer: Answer, code: str, reason: str, **more: Any) -> RequestError:
+    """Return a complete answer as an error of its url: what it has is no usable document."""
+    size = len(answer.body)
+    return RequestError(code=code, reason=reason, status=answer.status, ms=answer.ms, bytes=size, service=False, **more)
 
 
 class RunStopped(Exception):

@@ -24,7 +24,6 @@ from pipelines.partner.answers import (
     Result,
     RunTooLong,
     ServiceDown,
-    refused_alone,
     unusable,
 )
 from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
@@ -159,7 +158,8 @@ class PartnerClient:
                     return Result(outcome, attempts, earlier)
                 if await self._known.is_refused_alone(token, rejected_at, url, limit):
                     if rejected_at is not None:
-                        return Result(refused_alone(outcome), attempts, earlier)
+                        alone = "the service answers 401 for this id alone, and accepts the same token for others"
+                        return Result(unusable(outcome, "unauthorized", alone, transient=False), attempts, earlier)
                 else:
                     self._tokens.rejected(token, rejected_at)
                 earlier = (*earlier, Attempt(_UNAUTHORIZED, "unauthorized", round(outcome.ms), 0))
@@ -264,13 +264,13 @@ class PartnerClient:
             if not names or outcome.status != _OK or outcome.oversize:
                 return outcome, None
             if not has_a_field(outcome.body, names):
-                outcome = unusable(outcome, "no_known_field", "the body has no documented field")
+                outcome = unusable(outcome, "no_known_field", "the body has no documented field", body=outcome.body)
                 # Two texts about two ids are the same error.
                 origin = self._pages.origin(subject, operation.encode())
             elif (other := self._pages.other_subject(subject, operation, outcome.body)) is not None:
                 if self._known.urls.get(operation) == other:
                     del self._known.urls[operation]  # what it returns shows nothing any more
-                outcome = unusable(outcome, "same_body", "different ids return the same body")
+                outcome = unusable(outcome, "same_body", "different ids return the same body", body=outcome.body)
                 origin = BodyOrigin.PAGE
             else:
                 return outcome, None

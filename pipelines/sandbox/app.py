@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import ipaddress
 import secrets
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pipelines.sandbox.rng import Rng
+from pipelines.settings.contradictions import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -200,7 +200,8 @@ class Webhooks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     secret: str = ""  # "": none is signed
 
     def __post_init__(self) -> None:
-        if self.to and not _on_loopback(self.to):
+        place = urlsplit(self.to)
+        if self.to and not (place.scheme == "http" and is_loopback(place.hostname or "")):
             raise ValueError("webhooks go to an http:// address on loopback and to no other")
 
 
@@ -279,11 +280,3 @@ def _signature(how: Webhooks, event: str, body: bytes) -> dict[str, str]:
         "webhook-timestamp": str(int(now.timestamp())),
         "webhook-signature": Webhook(how.secret).sign(event, now, body.decode()),
     }
-
-
-def _on_loopback(url: str) -> bool:
-    parts = urlsplit(url)
-    try:
-        return parts.scheme == "http" and ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:
-        return parts.scheme == "http" and parts.hostname == "localhost"

@@ -101,10 +101,6 @@ def _at(pointers: Pointers, change: Change) -> Planter:
     return lambda rng, document: change(rng, document, rng.pick(pointers(rng, document)))
 
 
-def _null(_rng: Rng, document: dict[str, Any], pointer: str) -> tuple[str, Spoil]:
-    return _put(document, pointer, None)
-
-
 def _drop(_rng: Rng, document: dict[str, Any], pointer: str) -> tuple[str, Spoil]:
     holder, key = _place(document, pointer)
     del holder[key]
@@ -206,7 +202,7 @@ _ORDER_PLANTERS: dict[str, Planter] = {
             (f"{_MODIFIER}/colour", "red"),
         ]
     ),
-    "null": _at(lambda *_: _NULLS, _null),
+    "null": _one_of(lambda *_: [(pointer, None) for pointer in _NULLS]),
     "absent_array": _at(lambda *_: ("/items", "/deliveries", f"{_ITEM}/modifiers"), _drop),
     "wrong_type": _one_of(
         lambda _, order: [
@@ -285,17 +281,16 @@ _MENU_PLANTERS: dict[str, Planter] = {
             (f"{_product(rng, menu)}/calories", 520),
         ]
     ),
-    "null": _at(
-        lambda rng, menu: (
-            "/menu/name",
-            "/menu/price_groups/0/position",
-            f"{_PRICE}/delivery_price",
-            f"{_PRICE}/price_id",
-            f"{_product(rng, menu)}/description",
-            f"{_product(rng, menu)}/modifiers",
-            f"{_group(rng, menu)}/children",
-        ),
-        _null,
+    "null": _one_of(
+        lambda rng, menu: [
+            ("/menu/name", None),
+            ("/menu/price_groups/0/position", None),
+            (f"{_PRICE}/delivery_price", None),
+            (f"{_PRICE}/price_id", None),
+            (f"{_product(rng, menu)}/description", None),
+            (f"{_product(rng, menu)}/modifiers", None),
+            (f"{_group(rng, menu)}/children", None),
+        ]
     ),
     "absent_array": _at(
         lambda rng, menu: (

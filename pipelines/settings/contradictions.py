@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.settings.setting_tables import OrderScope, Planner, Settings, Webhooks
+    from pipelines.settings.setting_tables import OrderScope, Settings, Webhooks
 
 _AND = re.compile(r"\band\b(?=(?:[^']*'[^']*')*[^']*$)")  # outside of a text
 _CONDITION = re.compile(r"\s*([a-z_]+)\s*(?:(<=|>=|!=|<|>|=)\s*(-?[0-9]{1,14}(?:\.[0-9]{1,4})?)|(!=|=)\s*('[^']*'))\s*")
@@ -61,10 +61,8 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _pointers(settings)
     yield from _paths(settings)
     yield from _webhooks(settings.webhooks)
-    yield from _planner(settings.planner)
     yield from _formula(settings)
-    yield from _notify(settings)
-    yield from _closing(settings)
+    yield from _limits(settings)
     yield from security(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
@@ -76,9 +74,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
 def _times(settings: Settings) -> Iterator[str]:
     day, schedule = settings.business_day, settings.schedule
     for key, name in (("business_day", day.timezone), ("schedule", schedule.timezone)):
-        try:
-            zoneinfo.ZoneInfo(name)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        if not is_zone(name):
             yield f"[{key}] timezone: {name!r} is not a timezone of the IANA database"
     if not _TIME.fullmatch(day.day_start):
         yield f"[business_day] day_start: {day.day_start!r} is not a local time such as 04:00"
@@ -97,15 +93,26 @@ def _times(settings: Settings) -> Iterator[str]:
         yield f"[schedule] cron: {schedule.cron!r} is not a cron expression such as 15 3 * * *"
 
 
-def _closing(settings: Settings) -> Iterator[str]:
+def is_zone(name: str) -> bool:
+    """Tell whether the IANA database has a timezone of this name."""
+    try:
+        return bool(name) and bool(zoneinfo.ZoneInfo(name))
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+
+
+def _limits(settings: Settings) -> Iterator[str]:
+    planner = settings.planner
+    if not planner.hot_max_age_days <= planner.warm_max_age_days <= planner.cold_max_age_days:
+        yield "[planner] hot_max_age_days, warm_max_age_days, cold_max_age_days: must not decrease"
+    for name in ("max_not_found_rate", "max_failed_rate"):
+        if not 0 < getattr(planner, name) <= 1:
+            yield f"[planner] {name}: must be above 0 and at most 1"
     for currency, amount in settings.closing.tolerance.items():
         if not _CURRENCY.fullmatch(currency):
             yield f"[closing.tolerance] {currency}: is not a currency such as EUR"
         if not _AMOUNT.fullmatch(amount) or amount.startswith("-"):
             yield f'[closing.tolerance] {currency}: {amount!r} is not an amount such as "0.02", with at most 4 decimals'
-
-
-def _notify(settings: Settings) -> Iterator[str]:
     notify = settings.notify
     if notify.smtp_host and not (notify.mail_from and notify.mail_to):
         yield "[notify] mail_from, mail_to: mail needs both; leave smtp_host empty to send none"
@@ -242,15 +249,6 @@ def _hmac(settings: Webhooks) -> Iterator[str]:
         yield f"[webhooks] signing_template: {found!r} is neither {{body}} nor {{timestamp}}"
     if bool(settings.timestamp_header) != ("{timestamp}" in settings.signing_template):
         yield "[webhooks] timestamp_header: must be set if and only if signing_template contains {timestamp}"
-
-
-def _planner(settings: Planner) -> Iterator[str]:
-    """Yield one sentence for each invalid value in [planner]; it starts with the key."""
-    if not settings.hot_max_age_days <= settings.warm_max_age_days <= settings.cold_max_age_days:
-        yield "[planner] hot_max_age_days, warm_max_age_days, cold_max_age_days: must not decrease"
-    for name in ("max_not_found_rate", "max_failed_rate"):
-        if not 0 < getattr(settings, name) <= 1:
-            yield f"[planner] {name}: must be above 0 and at most 1"
 
 
 def is_loopback(host: str) -> bool:

@@ -20,12 +20,12 @@ import hashlib
 import io
 import re
 import tomllib
-import zoneinfo
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from pipelines.settings import SettingsError
+from pipelines.settings.contradictions import is_zone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -299,12 +299,8 @@ def _pattern(pattern: str) -> list[str]:
 
 
 def _zone(name: str) -> list[tuple[str, str]]:
-    try:
-        if name != "store":
-            zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
-        return [("[file] timezone", 'must be "store" or a zone such as Europe/Lisbon')]
-    return []
+    is_valid = name == "store" or is_zone(name)
+    return [] if is_valid else [("[file] timezone", 'must be "store" or a zone such as Europe/Lisbon')]
 
 
 def _stores(file: Path) -> tuple[dict[str, list[StoreSpan]], bytes]:

@@ -49,7 +49,7 @@ def test_an_address_that_knows_nothing_stops_the_run(known: int, missing: float,
     guard = NotFoundGuard(0.05, known)
     stopped = next((n for n in range(1, known + 1) if guard.trips(not_found=True)), None)
     assert stopped == stops_after
-    assert guard.sentence().endswith("check [partner] base_url")
+    assert guard.sentence("known orders", "[partner] base_url").endswith("check [partner] base_url")
 
 
 def test_a_few_lost_orders_stop_nothing() -> None:
