@@ -21,7 +21,7 @@ GROUPS = {
     "Finance": "reconcile breaks totals settlements close restatements journal audit-pack ledger",
     "People's data": "vault",
     "Service": "init questions contract webhooks source sandbox",
-    "Explore": "demo explain diff sample models copy mcp",
+    "Explore": "demo explain diff models copy mcp",
 }
 
 

@@ -1,4 +1,4 @@
-"""The commands about kept data: backup, restore, inventory, verify, diff, sample, copy; and the vault's."""
+"""The commands about kept data: backup, restore, inventory, verify, diff, copy; and the vault's."""
 
 from __future__ import annotations
 
@@ -185,29 +185,6 @@ def diff(
 
     found = compared(settings, before, after)
     say([diff_json(found)] if as_json else diff_lines(found))
-
-
-@app.command(short_help="Copy a fraction of the orders into a new folder.")
-def sample(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
-    *,
-    fraction: Annotated[str, typer.Option(help="The share of orders, as 1/N.")] = "1/64",
-    settings: Settings,
-) -> None:
-    """Copy a fraction of the current release's orders, with all their rows of every table, into a new folder.
-
-    Tables that are not about single orders, such as menus and totals by day, are copied in full. The same orders are
-    drawn each time. Exit codes: 0 copied; 1 there is no release, or DIR exists; 2 invalid settings or usage.
-    """
-    from pipelines.finance.released import released
-    from pipelines.warehouse.release.released_tables import write_sample
-
-    one, _, parts = fraction.partition("/")
-    if one != "1" or not parts.isdecimal() or not 1 <= int(parts) <= 1_000_000:
-        raise usage_error(f"--fraction: {fraction!r} is not valid; use 1/N, such as 1/64")
-    with released(settings) as release:
-        rows = write_sample(release.path, folder, int(parts))
-    say([f"{rows['core.orders']:,} orders of release {release.path.name} are in {folder / 'ordermart.duckdb'}"])
 
 
 @app.command(short_help="Copy the current release into PostgreSQL.")

@@ -213,7 +213,6 @@ COMMANDS: dict[str, list[str] | None] = {
     "breaks assign": ["1", "--to", "x"],
     "breaks comment": ["1", "--text", "t"],
     "restatements list": ["--all"],
-    "sample": ["{folder}/sample", "--fraction", "1/1"],
     "diff": ["--json"],
     "webhooks undecodable": [],
     "webhooks reprocess": [],

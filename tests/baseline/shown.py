@@ -45,7 +45,7 @@ ON_DEMO = (
     *("close accept-no-orders 2031-01-01 --reason why", "restatements post --period 2026-10", "retry"),
     *("breaks accept {order} --reason why", "breaks assign {order} --to Ben", "breaks accept 1 --reason why"),
     *("audit-pack --period 2026-10 --out {folder}/pack", "audit-pack --period 2026-10 --out {folder}/pack"),
-    *("sample {folder}/sample", "sample {folder}/sample", "land orders nowhere.json", "totals import nowhere.csv"),
+    *("land orders nowhere.json", "totals import nowhere.csv"),
     *(
         "vault reveal order {order}",
         "vault export --order-id {order}",

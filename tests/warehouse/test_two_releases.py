@@ -14,11 +14,9 @@ from typer.testing import CliRunner
 from pipelines.cli import app
 from pipelines.read import NoReleaseError, connect
 from pipelines.report.outcomes import diff_lines
-from pipelines.warehouse import catalogue
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.release.release_diff import Side, compare, diff
-from pipelines.warehouse.release.released_tables import SampleError, write_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,37 +145,3 @@ def test_connection_stays_on_its_release(world: Any) -> None:
             con.execute("delete from core.orders")
     with pytest.raises(NoReleaseError, match="ordermart run"):
         connect(world.data / "nothing")
-
-
-@pytest.mark.slow
-def test_sample_has_whole_orders_of_all_tables(world: Any, tmp_path: Path) -> None:
-    """Each order is in the sample with all its rows or with none; other tables are whole; macros and comments work."""
-    folder = tmp_path / "sample"
-    asked = ["sample", str(folder), "--fraction", "1/4", "--config", str(world.settings.file)]
-    assert CliRunner().invoke(app, asked).exit_code == 0
-    release = (world.data / "published" / "current").resolve()
-    with duckdb.connect(str(folder / "ordermart.duckdb"), read_only=True) as con:
-        con.execute(f"attach '{release}/ordermart.duckdb' as whole (read_only)")
-        ((drawn,),) = con.execute("select count(*) from core.orders").fetchall()
-        assert 0 < drawn < 41
-        for table in catalogue.released():
-            orders = "where order_id in (select order_id from core.orders)" if table.scope == "order" else ""
-            whole, part = f"select * from whole.{table.name} {orders}", f"select * from {table.name}"
-            assert con.execute(f"({whole} except all {part}) union all ({part} except all {whole})").fetchall() == []
-            parquet = f"'{folder}/parquet/{table.name.replace('.', '/')}.parquet'"
-            assert (
-                con.execute(f"select count(*) from {parquet}").fetchall()
-                == con.execute(f"select count(*) from {table.name}").fetchall()
-            )
-        assert con.execute("select count(*) from orders_as_of(timestamptz '2099-01-01')").fetchall() == [(drawn,)]
-        comments = (
-            "select schema_name, table_name, column_name, comment from duckdb_columns() "
-            "where database_name = '{}' and schema_name in ('core', 'mart', 'audit') order by all"
-        )
-        told = con.execute(comments.format("ordermart")).fetchall()
-        assert told == con.execute(comments.format("whole")).fetchall()
-        assert all(comment for *_, comment in told)
-    with pytest.raises(SampleError, match="exists"):
-        write_sample(release, folder, 4)
-    wrong = CliRunner().invoke(app, ["sample", str(tmp_path / "x"), "--fraction", "2/3"])
-    assert "use 1/N" in str(wrong.exception)

@@ -4,8 +4,6 @@ Parquet is partitioned by month as the catalogue says, other tables are one file
 file, if need be one without rows: readers take the columns from it. A file is named by a hash of its content, so a
 reader that lists at the wrong moment may miss a file and never mixes two releases. A part of a table that no commit has
 touched since the last release is that release's file, by a hard link.
-
-A sample is a share of a release's orders, whole, in a folder of its own: a DuckDB file and Parquet.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import duckdb
 import msgspec
 import pyarrow as pa
 
@@ -29,7 +26,6 @@ from pipelines.warehouse.catalogue.meta_tables import (
     MODELS,
     TABLES,
     UNMATCHED,
-    create_macros,
     examples,
     in_columns,
     in_examples,
@@ -39,13 +35,15 @@ from pipelines.warehouse.catalogue.meta_tables import (
 from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in_business_month, month_of, partition_of
 from pipelines.warehouse.inputs.relations import ARROW_TYPES
 from pipelines.warehouse.own.making import state_file
-from pipelines.warehouse.release.manifest import DATABASE, File, described
+from pipelines.warehouse.release.manifest import File, described
 from pipelines.warehouse.rows.views import between
-from pipelines.warehouse.storage import DRAFT, comment, count_of
+from pipelines.warehouse.storage import comment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    import duckdb
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.tables import Table
@@ -281,59 +279,3 @@ def of_own(made: Made, models: Models) -> Facts:
         made_at = dt.datetime.fromisoformat(own.made_at) if own else None
         facts[MODELS.name].append(row_of(MODELS, name, made_at, made.wrong.get(name), warnings))
     return facts
-
-
-class SampleError(Exception):
-    """A sample cannot be written; the message says why."""
-
-
-def write_sample(release: Path, folder: Path, parts: int) -> dict[str, int]:
-    """Write one of so many parts of a release's orders into a new folder; return the number of rows of each table.
-
-    An order is drawn by a hash of its id, so the same orders are drawn from each release. Other tables, totals by day
-    among them, are copied in full. Raise SampleError if the folder exists.
-    """
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise SampleError(f"{folder} exists: name a new folder") from None
-    rows = {}
-    with duckdb.connect(":memory:") as con:
-        con.execute("set timezone = 'UTC'")
-        con.execute("set preserve_insertion_order = false")
-        con.execute(f"attach {literal(release / DATABASE)} as whole (read_only)")
-        con.execute(f"attach {literal(folder / DATABASE)} as sample {DRAFT}")
-        for schema in ("meta", "ref", *catalogue.SCHEMAS):
-            con.execute(f"create schema sample.{schema}")
-        found = con.execute(
-            "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'whole' order by 1"
-        ).fetchall()
-        for (name,) in found:
-            rows[name] = _copy(con, folder, name, parts)
-        con.execute("checkpoint sample")
-        con.execute("detach sample")
-    with duckdb.connect(str(folder / DATABASE)) as con:
-        create_macros(con)
-    return rows
-
-
-def _copy(con: duckdb.DuckDBPyConnection, folder: Path, name: str, parts: int) -> int:
-    """Copy a table, only rows of the orders drawn where it is about orders; return how many rows it has."""
-    tables = {table.name: table for table in catalogue.released()}
-    is_of_orders = name in tables and tables[name].scope in {"order", "comparison"}
-    drawn = f"where hash(order_id) % {parts} = 0" if is_of_orders else ""
-    con.execute(f"create table sample.{name} as from whole.{name} {drawn}")
-    _comment(con, name)
-    parquet = folder / "parquet" / f"{name.replace('.', '/')}.parquet"
-    parquet.parent.mkdir(parents=True, exist_ok=True)
-    con.execute(f"copy sample.{name} to {literal(parquet)} ({_FORMAT})")
-    return count_of(con.execute(f"select count(*) from sample.{name}"))
-
-
-def _comment(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Copy the comments of a table and its columns."""
-    schema, _, table = name.partition(".")
-    of_table = "where database_name = 'whole' and schema_name = ? and table_name = ?"
-    ((said,),) = con.execute(f"select comment from duckdb_tables() {of_table}", [schema, table]).fetchall()
-    columns = f"select column_name, coalesce(comment, '') from duckdb_columns() {of_table}"
-    comment(con, f"sample.{name}", said or "", con.execute(columns, [schema, table]).fetchall())
