@@ -216,6 +216,8 @@ def _take(world: World, step: Step) -> None:
             with contextlib.suppress(FinanceError):
                 publish(world.settings)
                 restating.post(world.settings, step["period"])
+        case "publish":
+            publish(world.settings)
         case "kill":
             _kill(world, step["place"])
         case "alter":  # a planted fault: the warehouse file, behind the build's back

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from pipelines.warehouse.own import check_models, new_model, run_tests
-from tests.own.conftest import SHIPPED, write
+from pipelines.record import current_release
+from pipelines.warehouse.own import check_models, new_model, remade, run_tests
+from pipelines.warehouse.release.manifest import read_manifest
+from tests.histories import history, run
+from tests.own.conftest import MODELS, SHIPPED, write
 from tests.privacy.conftest import BOB, person
 
 if TYPE_CHECKING:
@@ -109,3 +112,22 @@ def test_increments_equal_rebuilds(own: World) -> None:
         assert rows == {name: sorted(map(repr, own.rows(f"from {name}"))) for name in tables}
         path.unlink()
         own.publish()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 3])
+def test_own_tables_of_histories_equal_rebuilds(seed: int, tmp_path: Path) -> None:
+    """After a history that is published after each build, rows are those that verifying makes at once."""
+    (tmp_path / "models").mkdir()
+    for name in ("weekly", "daily", "by_order"):
+        (tmp_path / "models" / f"{name}.sql").write_text(MODELS[name], encoding="utf-8")
+    steps = [each for step in history(seed) for each in (step, {"do": "publish"})[: 1 + (step["do"] == "build")]]
+    world, increments = run([*steps, {"do": "publish"}], tmp_path)
+    assert increments > 0
+    release = current_release(world.data / "published")
+    manifest = read_manifest(release) if release else None
+    assert release
+    assert manifest
+    assert {each.name: each.problem for each in manifest.own} == {"own.by_order": "", "own.daily": "", "own.weekly": ""}
+    assert [each.rows > 0 for each in manifest.own] == [True, True, True]
+    assert dict(remade(world.settings, release, manifest.own)) == {each.name: True for each in manifest.own}

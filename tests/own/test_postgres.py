@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import getpass
 import os
+import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +54,8 @@ def server() -> Iterator[str]:
         subprocess.run([*as_user, *command], check=True, capture_output=True, cwd="/", timeout=120)
 
     run(str(BIN / "initdb"), "-D", f"{folder}/data", "-A", "trust", "--no-sync", "-U", user)
+    rules = folder / "data" / "pg_hba.conf"
+    rules.write_text("local all keeper scram-sha-256\n" + rules.read_text("utf-8"), encoding="utf-8")
     options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
     run(str(BIN / "pg_ctl"), "-D", f"{folder}/data", "-o", options, "-l", f"{folder}/log", "-w", "start")
     try:
@@ -159,6 +166,68 @@ def test_killed_copy_leaves_the_old_release(own: World, url: str, at: int) -> No
     assert rows(url, "select count(*) from mart.orders") == orders
     copy_release(own.settings, url)
     assert_same(own, url)
+
+
+@pytest.mark.parametrize("whose", ["copy", "server"])
+def test_kill_amid_the_rows_of_a_table_leaves_the_old_release(own: World, url: str, whose: str) -> None:
+    """`kill -9` of the command, or of the server's process, while COPY has written some rows of a table."""
+    own.publish()
+    copy_release(own.settings, url)
+    before = rows(url, "select release_id from ordermart.release")
+    write(own, "many", "-- One row per number.\nselect range as n, repeat('x', 200) as t from range(600000)")
+    own.publish()
+    code = "import sys; sys.argv[0] = 'ordermart'; from pipelines.cli import main; main()"
+    command = [sys.executable, "-c", code, "--config", str(own.file), "copy", "--to", url]
+    with subprocess.Popen(command, env=os.environ | own.environ, stderr=subprocess.PIPE) as process:
+        copying = "select pid from pg_stat_progress_copy where tuples_processed > 1000"
+        with psycopg.connect(url, autocommit=True) as con:
+            while not (found := con.execute(copying).fetchall()):
+                assert process.poll() is None, process.communicate()
+        os.kill(process.pid if whose == "copy" else found[0][0], signal.SIGKILL)
+        said = process.communicate(timeout=60)[1].decode()
+    if whose == "server":
+        assert (process.returncode, "PostgreSQL has the release that it had" in said) == (1, True), said
+    wait_for(url)
+    assert rows(url, "select release_id from ordermart.release") == before
+    assert rows(url, "select to_regclass('own.many')") == [(None,)]
+    copy_release(own.settings, url)
+    assert rows(url, "select count(*) from own.many") == [(600_000,)]
+
+
+def wait_for(url: str) -> None:
+    """Wait until a server that lost a process takes connections again."""
+    for _ in range(600):
+        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
+            return
+        time.sleep(0.1)
+    pytest.fail("the server does not come back")
+
+
+def test_password_is_of_the_environment_or_of_a_file(
+    first: World, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A role that needs one is refused without and with another; PGPASSWORD is taken, and the file of PGPASSFILE."""
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute("create role keeper login superuser password 'kept'")
+    keepers = re.sub(r"user=\w+", "user=keeper", url)
+    try:
+        for password in ("", "other"):
+            monkeypatch.setenv("PGPASSWORD", password)
+            with pytest.raises(CopyError, match="has the release that it had"):
+                copy_release(first.settings, keepers)
+        monkeypatch.setenv("PGPASSWORD", "kept")
+        assert copy_release(first.settings, keepers).rows > 0
+        monkeypatch.delenv("PGPASSWORD")
+        file = tmp_path / "pgpass"
+        file.write_text("*:*:*:keeper:kept\n", encoding="utf-8")
+        file.chmod(0o600)
+        monkeypatch.setenv("PGPASSFILE", str(file))
+        assert copy_release(first.settings, keepers).rows == 0
+    finally:
+        with psycopg.connect(url, autocommit=True) as con:
+            con.execute("reassign owned by keeper to current_user")
+            con.execute("drop owned by keeper")
+            con.execute("drop role keeper")
 
 
 def test_password_is_no_argument_and_a_foreign_table_stays(first: World, url: str) -> None:
