@@ -384,7 +384,7 @@ def check(*, settings: Settings) -> None:
     """
     from pipelines.warehouse.own import check_models
 
-    _show(check_models(settings), "right")
+    _show(check_models(settings), "right", "There is no model: `ordermart models new NAME` writes one.")
 
 
 @models.command("test", short_help="Run models on the rows of their .test.txt files.")
@@ -395,19 +395,15 @@ def run_tests(*, settings: Settings) -> None:
     """
     from pipelines.warehouse.own import run_tests as tried
 
-    _show(tried(settings), "as expected")
+    _show(tried(settings), "as expected", "There is no NAME.test.txt beside a model: docs/MODELS.md has one.")
 
 
-def _show(found: list[Tried], good: str) -> None:
-    say(_lines(found, good))
-    leave(is_open=any(each.wrong for each in found))
-
-
-def _lines(found: list[Tried], good: str) -> Iterator[str]:
-    from pipelines.literals import one_line as plain
+def _show(found: list[Tried], good: str, nothing: str) -> None:
+    from pipelines.literals import one_line
 
     for each in found:
-        yield f"{each.name}: {plain(each.wrong) if each.wrong else good}"
-        yield from (f"  {plain(line)}" for line in each.said)
+        lines = (f"{each.name}: {each.wrong or good}", *(f"  {line}" for line in each.said))
+        say(map(one_line, lines))
     if not found:
-        yield "There is none: `ordermart models new NAME` writes one."
+        say([nothing])
+    leave(is_open=any(each.wrong for each in found))

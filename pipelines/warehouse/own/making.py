@@ -364,7 +364,8 @@ def check_models(settings: Settings) -> list[Tried]:
     for name in sorted(tables.keys() | made.wrong.keys()):
         said = []
         if table := tables.get(name):
-            said.append(f"{table.rows:,} rows of the last days")
+            looked = sum(check.table == name for model in models.models for check in model.checks)
+            said.append(f"{table.rows:,} rows of the last days, {looked} of its checks looked at them")
             said += [f"check {check} warns of {count:,} rows" for check, count in table.warnings.items()]
             said.append(", ".join(f"{c.name} {c.type}" for c in table.columns))
         found.append(Tried(name, made.wrong.get(name, ""), tuple(said)))

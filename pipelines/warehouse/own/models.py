@@ -124,11 +124,6 @@ class Model:
     checks: tuple[Check, ...] = ()
 
     @property
-    def stem(self) -> str:
-        """Its name without the schema, which is its file's."""
-        return self.name.partition(".")[2]
-
-    @property
     def key(self) -> tuple[str, ...]:
         """The columns of its key; () if it has none."""
         return () if self.head.facts.get("key") == "none" else self.head.names("key")
@@ -285,7 +280,7 @@ def new_model(settings: Settings, name: str) -> Path:
     shipped = resource("docs") / "models"
     copies = {folder / file.relative_to(shipped): file for file in shipped.glob(f"checks/{name}__*.sql")}
     begun = shipped / path.name
-    copies[path] = begun if begun.exists() else catalogue.SQL / "own" / "new.sql"
+    copies[path] = begun if begun.exists() else shipped / "daily_totals.sql"
     for copy, file in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(file.read_text("utf-8"), encoding="utf-8")
