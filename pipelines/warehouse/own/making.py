@@ -64,14 +64,16 @@ class OwnTable(msgspec.Struct, frozen=True):
     reads: tuple[str, ...]
     rows: int
     version: str
-    made_at: str
+    made_at: dt.datetime
     warnings: dict[str, int] = {}
     problem: str = ""
 
     @property
     def description(self) -> str:
         """The words on it, and if its rows are old, since when and why."""
-        return f"Rows of {self.made_at[:19]}Z: {self.problem}\n\n{self.about}" if self.problem else self.about
+        return (
+            f"Rows of {self.made_at:%Y-%m-%dT%H:%M:%S}Z: {self.problem}\n\n{self.about}" if self.problem else self.about
+        )
 
     def table(self) -> catalogue.Table:
         """Return it as a table of the catalogue."""
@@ -178,9 +180,9 @@ def _short(message: str) -> str:
 
 
 def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, _Record], set[str]]:
-    """Return the records of the tables that are kept, by name; drop those of other names.
+    """Return the records of the tables that are kept, by name; those of other names are dropped.
 
-    After an erasure drop those, too, whose rows may lead to a person, and return them. They are in no block of the file
+    So are, after an erasure, those whose rows may lead to a person, which are named. They are in no block of the file
     then, since another one takes its place.
     """
     draft = file.with_name("own_tables.duckdb.tmp")
@@ -195,22 +197,18 @@ def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, _R
         except (duckdb.Error, TypeError, ValueError):  # of another version or damaged: all are made again
             file.unlink()
             return {}, set()
-        for name in [name for name in records if names is not None and name not in names]:
-            con.execute(f"drop table old.{name}")
-            del records[name]
-        if all(each.erased == erased for each in records.values()):
-            return records, set()
+        lost = {name for name, record in records.items() if record.is_personal and record.erased != erased}
+        kept = {name: records[name] for name in records if name not in lost and (names is None or name in names)}
+        if kept == records and all(record.erased == erased for record in kept.values()):
+            return kept, set()
         con.execute(f"attach {literal(draft)} as new")
         con.execute(f"create schema new.{OWN}")
-        lost = {name for name, record in records.items() if record.is_personal}
-        for name in lost:
-            del records[name]
-        for name, record in records.items():
+        for name, record in kept.items():
             record.erased = erased
             con.execute(f"create table new.{name} as from old.{name}")
             con.execute(_comment(f"new.{name}", record))
     draft.replace(file)
-    return records, lost
+    return kept, lost
 
 
 def _comment(table: str, record: _Record) -> str:
@@ -241,7 +239,7 @@ def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: 
     before = f"(from {own} as t where {gone})" if adds else f"(from {own})"
     changes = not is_same or bool(_one(ask, differ(before, "(from fresh)")))
     version = secrets.token_hex(8) if changes or not known else known.table.version
-    rows, made_at = _one(ask, f"select count(*) from ({all_rows})"), utc_now().isoformat()
+    rows, made_at = _one(ask, f"select count(*) from ({all_rows})"), utc_now()
     reads = model.reads.tables
     table = OwnTable(model.name, model.head.about, model.key, columns, reads, rows, version, made_at, warnings)
     record = _Record(table, model.sha256, inputs, erased, model.is_personal)

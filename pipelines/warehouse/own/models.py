@@ -168,29 +168,27 @@ def read_models(settings: Settings) -> Models:
     folder = models_folder(settings)
     if not folder.is_dir():
         return Models(missing=str(folder), digest=f"{folder} is missing")
-    texts, wrong = {}, {}
-    for path in sorted([*folder.glob("*.sql"), *folder.glob("checks/*.sql"), *folder.glob("examples/*.sql")]):
-        try:
-            texts[str(path.relative_to(folder))] = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            wrong[f"{OWN}.{path.stem}"] = f"{path.name} cannot be read: {type(error).__name__}"
-    digest = hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()
+    digest = hashlib.sha256()
     found: dict[str, Model] = {}
     examples: list[Example] = []
-    for file, text in sorted(texts.items(), key=lambda each: "/" in each[0]):  # models before their checks
-        folder_name, _, stem = file.removesuffix(".sql").rpartition("/")
-        name = f"{folder_name}/{stem}" if folder_name else f"{OWN}.{stem}"
+    wrong: dict[str, str] = {}
+    for path in (each for sort in ("", "checks/", "examples/") for each in sorted(folder.glob(f"{sort}*.sql"))):
+        name = f"{OWN}.{path.stem}" if path.parent == folder else f"{path.parent.name}/{path.stem}"
         try:
-            if folder_name == "checks":
-                _add_check(found, stem, text)
-            elif folder_name == "examples":
-                examples.append(example_of(stem, text))
+            text = path.read_text(encoding="utf-8")
+            digest.update(repr((name, text)).encode())
+            if name.startswith("checks/"):
+                _add_check(found, path.stem, text)
+            elif name.startswith("examples/"):
+                examples.append(example_of(path.stem, text))
                 _allowed(examples[-1].sql)
             else:
                 found[name] = read_model(name, text)
         except CatalogueError as error:
             wrong[name] = str(error)
-    return Models(tuple(_in_order(found, wrong)), tuple(examples), wrong, digest)
+        except (OSError, UnicodeDecodeError) as error:
+            wrong[name] = f"{path.name} cannot be read: {type(error).__name__}"
+    return Models(tuple(_in_order(found, wrong)), tuple(examples), wrong, digest.hexdigest())
 
 
 def read_model(table: str, text: str) -> Model:

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import duckdb
@@ -178,9 +178,9 @@ class _Copying:
             return
         if columns != definition[0]:
             schema, _, name = table.name.partition(".")
-            if not columns and self._all("select 1 where to_regclass(%s) is not null", table.name):
+            if not columns and self._pg.execute("select 1 where to_regclass(%s) is not null", [table.name]).fetchone():
                 raise CopyError(f"PostgreSQL has a table {table.name} that is not a copy: rename it")
-            rights = self._all(_GRANTS, schema, name)
+            rights = self._pg.execute(_GRANTS, [schema, name]).fetchall()
             self._drop(table.name)
             self._pg.execute(f"create schema if not exists {schema}")
             self._pg.execute(f"comment on schema {schema} is {literal(ABOUT[schema])}")
@@ -197,7 +197,8 @@ class _Copying:
     def _fill(self, table: Table) -> None:
         """Replace the parts of a table whose file is another one, and drop those that it has no more."""
         files = {file.month: file for file in self._manifest.files if file.table == table.name}
-        there = dict(self._all("select month, sha256 from ordermart.parts where table_name = %s", table.name))
+        query = "select month, sha256 from ordermart.parts where table_name = %s"
+        there: dict[str, str] = dict(self._pg.execute(query, [table.name]).fetchall())
         partition = partition_of(table)
         for month in sorted(there.keys() | files.keys()):
             file = files.get(month)
@@ -246,9 +247,6 @@ class _Copying:
         self._pg.execute(f"drop table if exists {name}")
         self._pg.execute("delete from ordermart.parts where table_name = %s", [name])
         self._pg.execute("delete from ordermart.tables where table_name = %s", [name])
-
-    def _all(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        return list(self._pg.execute(query, values))
 
 
 _GRANTS = """

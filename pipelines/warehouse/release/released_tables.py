@@ -8,7 +8,6 @@ touched since the last release is that release's file, by a hard link.
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -255,10 +254,9 @@ def write_own(
         con.execute(f"create table {table.name} as from state.{table.name}")
         comment(con, table.name, table.description, ((each.name, each.description) for each in table.columns))
         same = before.get((table.name, table.version))
-        if same and last and linked(last / same.path, release / same.path):
-            files.append(same)
-            continue
-        files.append(write_file(con, release, table.name, table=table.name, changed_in=table.version))
+        is_there = same and last and linked(last / same.path, release / same.path)
+        fresh = {"table": table.name, "changed_in": table.version}
+        files.append(same if same and is_there else write_file(con, release, table.name, **fresh))
     con.execute("commit")
     con.execute("detach state")
     return files
@@ -276,6 +274,5 @@ def of_own(made: Made, models: Models) -> Facts:
     for name in sorted(names.keys() | made.wrong.keys()):
         own = names.get(name)
         warnings = [f"{check}: {count}" for check, count in sorted(own.warnings.items())] if own else []
-        made_at = dt.datetime.fromisoformat(own.made_at) if own else None
-        facts[MODELS.name].append(row_of(MODELS, name, made_at, made.wrong.get(name), warnings))
+        facts[MODELS.name].append(row_of(MODELS, name, own and own.made_at, made.wrong.get(name), warnings))
     return facts
