@@ -345,9 +345,9 @@ def mcp(
     """Serve the current release, read-only, to an assistant that speaks the Model Context Protocol.
 
     The assistant starts this command and talks to it over standard input and output. Its tools read the dictionary,
-    example queries, coverage, open questions and single orders, and run selects within the limits. The vault is never
-    opened. Needs the extra: pip install 'ordermart[mcp]'. Exit codes: 0 the client has closed; 2 invalid settings or
-    usage, or the extra is missing.
+    example queries, open questions and single orders, and run selects within the limits. The vault is never opened.
+    Needs the extra: pip install 'ordermart[mcp]'. Exit codes: 0 the client has closed; 2 invalid settings or usage, or
+    the extra is missing.
     """
     from pipelines.report.mcp_server import Limits, MissingPackageError, server
 

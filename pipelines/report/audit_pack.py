@@ -42,23 +42,12 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 VERIFIER = Path(__file__).with_name("verify_audit_pack.py")
-# Table → its purpose in the pack; tables with a business date only for the period's days.
-TABLES = {
-    "mart.closed_days": "closed, posted, unposted and current amounts",
-    "mart.period_books": "what each period has in its books: closed, posted and reversed",
-    "mart.restatements": "changes to closed days, with their causes",
-    "mart.daily_reconciliations": "price residuals and breaks by day",
-    "mart.order_reconciliation": "prices and residuals of each order",
-    "audit.breaks": "residuals that are not zero, and who accepted them why",
-    "audit.formula_evidence": "how well each formula fits the orders",
-    "audit.formula_populations": "which formula holds for which orders, and its support",
-    "audit.status_evidence": "what is known of each status value",
-    "audit.control_totals": "stated and actual totals",
-    "audit.coverage": "ids announced, held and not found",
-    "audit.quarantine": "quarantined documents, with reasons",
-    "audit.loads": "loads",
-    "audit.findings": "violations of warning checks",
-}
+# Tables with a business date are written for the period's days only.
+TABLES = (
+    "mart.closed_days mart.period_books mart.restatements mart.daily_reconciliations mart.order_reconciliation "
+    "audit.breaks audit.formula_evidence audit.formula_populations audit.status_evidence audit.control_totals "
+    "audit.coverage audit.quarantine audit.loads audit.findings"
+).split()
 _DAYS = ("business_date", "closed_business_date")
 _FORMULA = r"^[=+@\t\r-]"
 _NUMBER = r"^[+-]?[0-9]+([.][0-9]+)?$"  # harmless, and amounts that a column holds as text stay amounts

@@ -40,17 +40,6 @@ if TYPE_CHECKING:
 
 _CHANGED = 8  # tables that a build names
 _SHOWN = 20  # rejected documents in a terminal; audit.quarantine has all
-TRY = (
-    """select store_id, store_name, sale_class, currency, sum(order_count) as order_count,
-    sum(total_price) as total_price
-    from mart.daily_store_sales group by store_id, store_name, sale_class, currency
-    qualify row_number() over (partition by currency order by sum(total_price) desc) <= 5
-    order by currency, total_price desc""",
-    """select product_id, max(ordered_name) as name, sum(unit_count) as unit_count
-    from mart.product_mix where sale_class in ('counted', 'unmapped') group by all order by unit_count desc limit 5""",
-    """select check_name, count(*) as violations, min(entity_id) as example_id
-    from audit.findings group by all order by violations desc""",
-)
 _LISTED = 10  # of each in a terminal
 _TOTALS = 4
 _NEW = """
@@ -136,12 +125,8 @@ def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) 
         warned = findings[0] if findings else 0
     failing = len(run.failing)
     yield f"Checks: {run.checks - failing} passed, {failing} with warnings ({warned:,} rows in audit.findings)"
-    if not is_verbose:
-        return
-    yield "Try next in `duckdb -readonly FILE`, or in Python duckdb.connect(FILE, read_only=True).sql(QUERY); FILE is"
-    yield f"  {file}"
-    for query in TRY:
-        yield f"  {query};"
+    if is_verbose:
+        yield f"Example queries: `duckdb -readonly {file} 'from meta.examples'`"
 
 
 def _unnamed(db: duckdb.DuckDBPyConnection, sales: Sales) -> Iterator[str]:

@@ -16,7 +16,6 @@ import pytest
 
 from pipelines.definitions import wiring
 from pipelines.ingest.lock import run_lock
-from pipelines.report.outcomes import TRY
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.catalogue.tables import tables
@@ -210,13 +209,13 @@ def test_dagster_shows_what_a_command_did(published: Place) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_summary_proposes_answers(published: Place) -> None:
-    """Each query that a run proposes runs on its release and has an answer; docs/TABLES.md begins with the same."""
-    for query in TRY:
-        assert published.all(query), query
+def test_queries_to_start_with_have_answers(published: Place) -> None:
+    """Each query with which docs/TABLES.md begins runs on a release and has an answer."""
     tables = (ROOT / "docs" / "TABLES.md").read_text(encoding="utf-8")
-    block = tables.partition("```sql\n")[2].partition("```")[0]
-    assert [each.split() for each in block.split(";") if each.strip()] == [query.split() for query in TRY]
+    queries = [each for each in tables.partition("```sql\n")[2].partition("```")[0].split(";") if each.strip()]
+    assert len(queries) == 3
+    for query in queries:
+        assert published.all(query), query
 
 
 @pytest.mark.slow

@@ -62,8 +62,7 @@ def test_mcp_client_over_stdio_reads_the_release(world: World, canaries: tuple[s
                 "two": await call("query", sql="select 1; select 2"),
                 "receipt": await call("explain_order", order_id=13),
                 "no order": await call("explain_order", order_id=99),
-                "coverage": await call("coverage", store_id=3, first_date="2026-11-01", last_date="2026-11-01"),
-                "no date": await call("coverage", first_date="yesterday"),
+                "coverage": await call("query", sql="from audit.coverage where store_id = 3 order by business_date"),
                 "questions": await call("open_questions"),
             }
 
@@ -83,8 +82,7 @@ def test_mcp_client_over_stdio_reads_the_release(world: World, canaries: tuple[s
     assert "found: SELECT, SELECT" in found["two"]
     assert "27.51" in found["receipt"]["result"]
     assert "order 99 is not in the current release" in found["no order"]
-    assert len(found["coverage"]["rows"]) == 1
-    assert "'yesterday' is not a date" in found["no date"]
+    assert found["coverage"]["rows"]
     assert "not shown by the interface" in found["questions"]["result"]
     assert not Marks(*canaries).in_bytes("".join(texts).encode())
 

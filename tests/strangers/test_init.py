@@ -71,7 +71,9 @@ def test_second_init_has_nothing_to_correct(tmp_path: Path) -> None:
         environ["ORDERMART_PARTNER__CLIENT_SECRET_FILE"] = str(tmp_path / "shop-client-secret")
         night = ordermart(("--config", str(tmp_path / "shop.toml"), "run", "-v"), environ, timeout=120)
         assert night.returncode == 0, night.stdout + night.stderr
-        assert all(part in night.stdout for part in ("known orders", "Rows (", "Try next", "core:"))  # notes, too
+        assert all(
+            part in night.stdout for part in ("known orders", "Rows (", "Example queries", "core:")
+        )  # notes, too
 
 
 @pytest.mark.slow
