@@ -115,18 +115,11 @@ def build(
     settings: Settings,
     full: Annotated[bool, typer.Option(help="Rebuild every table from the landing zone.")] = False,
     profile: Annotated[bool, typer.Option(help="Print the time and memory of each table.")] = False,
-    engine: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Where a full build runs: local or ray; default: [engine] name."),
-    ] = "",
-    address: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Head of the Ray cluster; default: [engine] address.")
-    ] = "",
     locked: Locked,
 ) -> None:
     """Build the tables and publish a release from the landing zone, without requests to the service.
 
-    A full build can spread over a Ray cluster, see docs/SCALE.md; increments, landing and publishing are always local.
+    A full build can spread over a Ray cluster by [engine], see docs/SCALE.md; all else is always local.
 
     Exit codes: 0 published, or nothing changed; 1 blocked by a check, the previous release stays current; 2 invalid
     settings; 4 another run holds the lock.
@@ -139,7 +132,6 @@ def build(
     from pipelines.warehouse.release.release import publish
     from pipelines.warehouse.rows.profile import profiled
 
-    settings = _on_engine(settings, engine, address)
     with locked("ordermart build") as progress:
         say(migrate(settings.data_dir))
         tell_of_dead_runs(settings)
@@ -150,16 +142,6 @@ def build(
     say(built(result, release))
     if measured:
         say(costs(measured))
-
-
-def _on_engine(settings: Settings, name: str, address: str) -> Settings:
-    """Return the settings with the engine that the command names."""
-    from msgspec.structs import replace
-
-    if name not in {"", "local", "ray"}:
-        raise usage_error(f"--engine: {name!r} is not an engine; use local or ray")
-    given = {key: value for key, value in (("name", name), ("address", address)) if value}
-    return replace(settings, engine=replace(settings.engine, **given))
 
 
 @app.command(short_help="Run nights on the embedded sandbox and show the results.")

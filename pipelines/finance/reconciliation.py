@@ -222,7 +222,11 @@ def accept_breaks(
     with released(settings) as release:
         of_class = {"account_class": account_class or None}
         found = _found(release, keys, is_open=not account_class)
-        breaks = [{"key": row["break_key"], **of_class, **_record_of(row)} for row in found]
+        breaks = [
+            {"key": row["break_key"], **of_class}
+            | {name: _plain(row[name]) for name in (_OF_SETTLEMENT if row["break_kind"] else _RECORDED)}
+            for row in found
+        ]
         body = {"breaks": breaks, "reason": reason, "release": release.manifest.id, **user.body}
         return release.ledger.append(ACCEPTED, body)
 
@@ -235,10 +239,6 @@ def assign_breaks(settings: Settings, keys: Sequence[int | str], assignee: str, 
 def comment_on_breaks(settings: Settings, keys: Sequence[int | str], text: str, user: User) -> Entry:
     """Record a comment on breaks; raise FinanceError where there is none."""
     return _record(settings, COMMENTED, keys, {"comment": text}, user)
-
-
-def _record_of(row: Record) -> Record:
-    return {name: _plain(row[name]) for name in (_OF_SETTLEMENT if row["break_kind"] else _RECORDED)}
 
 
 def _record(settings: Settings, act: str, keys: Sequence[int | str], said: dict[str, str], user: User) -> Entry:

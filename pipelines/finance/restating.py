@@ -178,13 +178,9 @@ def _hashes(body: dict[str, Any]) -> dict[str, str]:
     return {
         "business_day_hash": _hash([body["settings"]["business_day"][key] for key in _DAY]),
         "sales_hash": _hash(body["settings"]["sales"]),
-        "rules_hash": _hash([_only_rule(rule) for rule in body["rules"]]),
+        # without what can change while a rule stays the same
+        "rules_hash": _hash([{**rule, "conditions": None} | dict.fromkeys(_LOOSE) for rule in body["rules"]]),
     }
-
-
-def _only_rule(rule: dict[str, Any]) -> dict[str, Any]:
-    """Return a rule without what can change while it stays the same."""
-    return {key: value for key, value in rule.items() if key != "conditions"} | dict.fromkeys(_LOOSE)
 
 
 def _known_to(entry: Entry) -> dt.datetime:

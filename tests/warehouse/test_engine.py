@@ -63,14 +63,14 @@ def test_memory_of_a_task_is_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("name", "said"),
     [
-        (["--engine", "spark"], "ordermart: --engine: 'spark' is not an engine; use local or ray\n"),
-        (["--engine", "ray"], 'ordermart: [engine] name: "ray" needs the extra ray, on every node: '),
+        ("spark", "ordermart: [engine] name: must be one of local, ray "),
+        ("ray", 'ordermart: [engine] name: "ray" needs the extra ray, on every node: '),
     ],
 )
 def test_the_command_ends_with_2(
-    arguments: list[str],
+    name: str,
     said: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -79,7 +79,8 @@ def test_the_command_ends_with_2(
     """Without Ray, or with an engine that there is not, `ordermart build` ends before it touches anything."""
     config = tmp_path / "ordermart.toml"
     config.write_text("", encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["ordermart", "build", "--config", str(config), *arguments])
+    monkeypatch.setenv("ORDERMART_ENGINE__NAME", name)
+    monkeypatch.setattr(sys, "argv", ["ordermart", "build", "--config", str(config)])
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(SystemExit) as ended:
         main()

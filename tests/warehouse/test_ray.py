@@ -55,8 +55,8 @@ def build(cluster: Cluster, folder: Path, **environ: str) -> subprocess.Complete
     """Build everything on the cluster."""
     config = str(folder / "ordermart.toml")
     small = {"ORDERMART_WAREHOUSE__BUCKETS": "2", "ORDERMART_ENGINE__TASK_MEMORY": "300MB"}
-    command = ("build", "--full", "--engine", "ray", "--address", ADDRESS, "--config", config)
-    return cluster.ordermart(*command, **SETTINGS | small | environ)
+    engine = {"ORDERMART_ENGINE__NAME": "ray", "ORDERMART_ENGINE__ADDRESS": ADDRESS}
+    return cluster.ordermart("build", "--full", "--config", config, **SETTINGS | small | engine | environ)
 
 
 def require_same(folder: Path) -> None:
