@@ -227,7 +227,7 @@ _CHECKPOINT = "pragma wal_checkpoint(passive)"
 
 
 class LogKeeper:
-    """A thread that checkpoints once a second. That does not shorten a log that is never idle: see `shorten`."""
+    """A thread that checkpoints once a second. That does not shorten a log that is never idle: then it `is_long`."""
 
     def __init__(self, path: Path) -> None:
         self.is_long = False
@@ -243,11 +243,6 @@ class LogKeeper:
         """Stop the thread."""
         self._ended.set()
         self._thread.join()
-
-    def shorten(self, connection: sqlite3.Connection) -> None:
-        """Checkpoint on the writer's thread between two commits: little is left to copy, and the log restarts."""
-        connection.execute(_CHECKPOINT)
-        self.is_long = False
 
     def _run(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):
@@ -298,6 +293,7 @@ class Committer:
         self._failed = failed or (lambda _: None)
         self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()
         self._connection: Inbox | None = None
+        self._inode = 0
         self._thread = threading.Thread(target=self._run, name="committer")
         self._log = LogKeeper(path)
 
@@ -347,8 +343,9 @@ class Committer:
             refs, removed = self._encrypted(group)
             connection = self._open()
             self._write(connection, group, refs, removed)
-            if self._log.is_long:
-                self._log.shorten(connection)
+            if self._log.is_long:  # between two commits little is left to copy, and the log restarts
+                connection.execute(_CHECKPOINT)
+                self._log.is_long = False
         except Exception as error:  # noqa: BLE001 -- nothing is acknowledged, and the next group is attempted
             self._close()
             self._failed(
@@ -384,8 +381,10 @@ class Committer:
 
     def _open(self) -> Inbox:
         """Return the connection; open a new one after an error, or if the file was removed."""
-        if self._connection is not None and self._is_there():
-            return self._connection
+        if self._connection is not None:
+            with suppress(FileNotFoundError):
+                if self._path.stat().st_ino == self._inode:
+                    return self._connection
         self._close()
         self._connection = connect(self._path, busy_seconds=_LOCKED_SECONDS)
         self._inode = self._path.stat().st_ino
@@ -393,12 +392,6 @@ class Committer:
         with transaction(self._connection):
             self._why = reason_bit(self._connection, "webhook")
         return self._connection
-
-    def _is_there(self) -> bool:
-        try:
-            return self._path.stat().st_ino == self._inode
-        except FileNotFoundError:
-            return False
 
     def _close(self) -> None:
         if self._connection is not None:

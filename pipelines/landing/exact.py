@@ -78,7 +78,9 @@ def read(body: bytes, *, max_bytes: int, max_depth: int, id_maps: Collection[str
         raise InvalidDocumentError("not_json", "") from None
     if doubled:
         at, key = doubled[0]
-        raise InvalidDocumentError("duplicate_key", _pointer((_place_of(tree, at), key), id_maps))
+        # The tree may lack the place: a double within the first of two doubles is gone.
+        place = next((place for place, value in _nodes(tree) if value is at), None)
+        raise InvalidDocumentError("duplicate_key", _pointer((place, key), id_maps))
     if _SURROGATE.search(text):
         _check_surrogates(tree, id_maps)
     return tree
@@ -171,11 +173,6 @@ def _pointer(place: _Place, id_maps: Collection[str]) -> str:
         is_id = isinstance(token, int) or (pointer in id_maps and ID_KEY.fullmatch(token))
         pointer += f"/{token if is_id else shown(str(token))}"
     return pointer
-
-
-def _place_of(tree: Any, wanted: dict[str, Any]) -> _Place:
-    # The tree may lack the place: a double within the first of two doubles is gone.
-    return next((place for place, value in _nodes(tree) if value is wanted), None)
 
 
 def _check_surrogates(tree: Any, id_maps: Collection[str]) -> None:

@@ -48,7 +48,7 @@ where (excluded.observed_at, excluded.is_live, excluded.load_id, excluded.seq)
 _UNKNOWN_TIME = -(2**63)
 _ASKED_AT_ONCE = 500
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND = dt.timedelta(microseconds=1)
+MICROSECOND = dt.timedelta(microseconds=1)
 
 
 # A place in the order of all observations of an id: microseconds since 1970 (of unknown time: before everything),
@@ -65,7 +65,7 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
 
 def rank(observed_at: dt.datetime | None, source: str, load_id: str, seq: int) -> Rank:
     """Return the place of an observation; one without a time comes before all others."""
-    at = _UNKNOWN_TIME if observed_at is None else (observed_at - _EPOCH) // _MICROSECOND
+    at = _UNKNOWN_TIME if observed_at is None else (observed_at - _EPOCH) // MICROSECOND
     return at, source == "live", load_id, seq
 
 
@@ -109,7 +109,7 @@ class Index:
     def last_live(self) -> dt.datetime | None:
         """The latest time at which the service answered, of all loads."""
         (last,) = self._db.execute("select max(last_live) from clock").fetchone()
-        return None if last is None else _EPOCH + last * _MICROSECOND
+        return None if last is None else _EPOCH + last * MICROSECOND
 
     def commit(self, load_id: str, last_live: dt.datetime | None) -> None:
         """Make additions permanent, as the content of a load's raw files; `last_live` is its latest answer."""
@@ -125,7 +125,7 @@ class Index:
         latest = max(filter(None, (last_live, self.last_live)), default=None)
         if latest is not None:
             self._db.execute("delete from clock")
-            self._db.execute("insert into clock values (?)", ((latest - _EPOCH) // _MICROSECOND,))
+            self._db.execute("insert into clock values (?)", ((latest - _EPOCH) // MICROSECOND,))
 
     def _catch_up(self, data_dir: Path, kind: str) -> None:
         self._db.execute("begin immediate")
@@ -175,19 +175,6 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 _FORMAT = "%Y%m%dT%H%M%S%f"
-
-
-class Clock:
-    """The clock of a load: that of the machine, unless it is behind what was landed before."""
-
-    def __init__(self, now: dt.datetime, last_live: dt.datetime | None, last_load_id: str) -> None:
-        self._last_live = last_live
-        last_load = time_of_load(last_load_id)
-        self.started_at = max(filter(None, (now, last_live, last_load and last_load + _MICROSECOND)))
-
-    def in_order(self, at: dt.datetime) -> dt.datetime:
-        """Return a time at which the service answered; that of the last answer before it, where the clock is behind."""
-        return at if self._last_live is None else max(at, self._last_live)
 
 
 def load_id_at(started_at: dt.datetime) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pipelines.clock import utc_now
 from pipelines.inventory import note_files
 from pipelines.landing.exact import EXACT, InvalidDocumentError
-from pipelines.landing.index import Clock, Index, Seen, load_id_at, rank
+from pipelines.landing.index import MICROSECOND, Index, Seen, load_id_at, rank, time_of_load
 from pipelines.landing.raw_folder import LandingError, Lock, pair, raw_files, sweep
 from pipelines.landing.raw_rows import (
     FAILED,
@@ -102,8 +102,10 @@ class Load:
         except BaseException:
             self._lock.release()
             raise
-        clock = Clock(self._now(), self._index.last_live, self._index.last_load_id)
-        self.in_order, self._started_at, self.load_id = clock.in_order, clock.started_at, load_id_at(clock.started_at)
+        self._landed_live, before = self._index.last_live, time_of_load(self._index.last_load_id)
+        # The machine's clock may be behind what was landed before.
+        self._started_at = max(filter(None, (self._now(), self._landed_live, before and before + MICROSECOND)))
+        self.load_id = load_id_at(self._started_at)
         self._last_live: dt.datetime | None = None
 
     def __enter__(self) -> Self:
@@ -111,6 +113,10 @@ class Load:
 
     def __exit__(self, *_: object) -> None:
         self.abort()
+
+    def in_order(self, at: dt.datetime) -> dt.datetime:
+        """Return a time at which the service answered; that of the last answer before it, where the clock is behind."""
+        return at if self._landed_live is None else max(at, self._landed_live)
 
     def validate(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -27,13 +26,11 @@ if TYPE_CHECKING:
 EMPTY = b"{}"
 
 
-def digest(document: bytes) -> bytes:
-    """Return the SHA-256 of a canonical document, by which it is known."""
-    return hashlib.sha256(document).digest()
-
-
 class ValidatedDocument(msgspec.Struct, gc=False):
-    """An accepted document: canonical bytes without personal data, values to encrypt, and counts and sums."""
+    """An accepted document: canonical bytes without personal data, values to encrypt, and counts and sums.
+
+    It is known by `sha256`, that of its bytes.
+    """
 
     id: int
     document: bytes

@@ -5,6 +5,7 @@ What comes of it is a new load with the time and source of the first observation
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from pipelines.landing.exact import InvalidDocumentError, parsed, plain, shown
 from pipelines.landing.index import rank
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import naming_damage, raw_files
-from pipelines.landing.raw_rows import ValidatedDocument, digest
+from pipelines.landing.raw_rows import ValidatedDocument
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, SUMS, Field, ObjectField, Shape
 from pipelines.landing.unknown_fields import Sorted, attributes, pointer_order, trie, within
 from pipelines.landing.validate import Validator
@@ -201,7 +202,7 @@ def _as_today(
     return ValidatedDocument(
         id=row["id"],
         document=document,
-        sha256=digest(document),
+        sha256=hashlib.sha256(document).digest(),
         content=rest,
         phone=encrypted.get("/user_phone"),
         email=encrypted.get("/user_email"),

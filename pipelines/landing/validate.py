@@ -7,6 +7,7 @@ before a build is slow for all.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter, defaultdict
 from decimal import Decimal
@@ -28,7 +29,7 @@ from pipelines.landing.exact import (
     shown,
 )
 from pipelines.landing.fast_orders import DEPTH, FastOrders
-from pipelines.landing.raw_rows import EMPTY, ValidatedDocument, digest
+from pipelines.landing.raw_rows import EMPTY, ValidatedDocument
 from pipelines.landing.shape import (
     COUNTS,
     ID_POINTERS,
@@ -118,7 +119,7 @@ class Validator:
         return ValidatedDocument(
             id=id_,
             document=document,
-            sha256=digest(document),
+            sha256=hashlib.sha256(document).digest(),
             content=msgspec.json.encode(plain(encrypted)) if encrypted else EMPTY,
             phone=encrypted.get("/user_phone") if self._kind == "orders" else None,
             email=encrypted.get("/user_email") if self._kind == "orders" else None,

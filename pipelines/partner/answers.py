@@ -107,15 +107,6 @@ class RequestError:
         return self.service or self.overload or self.body is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The outcome of a request, the number of its attempts, and the results of all but the last."""
-
-    outcome: Answer | RequestError
-    attempts: int
-    earlier: tuple[Attempt, ...] = ()
-
-
 def unusable(answer: Answer, code: str, reason: str, **more: Any) -> RequestError:
     """Return a complete answer as an error of its url: what it has is no usable document."""
     size = len(answer.body)

@@ -21,7 +21,6 @@ from pipelines.partner.answers import (
     Behaviour,
     Fetched,
     RequestError,
-    Result,
     RunTooLong,
     ServiceDown,
     unusable,
@@ -102,10 +101,9 @@ class PartnerClient:
         """
         path: str = getattr(self._partner, ENTITIES[kind]).path
         url = self._partner.base_url.rstrip("/") + _ID.sub(str(int(id_)), path)
-        result = await self._repeat(kind, url, limit=self._max_bytes)
-        end = result.outcome
+        end, earlier = await self._repeat(kind, url, limit=self._max_bytes)
         asked: dict[str, Any] = {"kind": kind, "id": id_, "fetched_at": self._clock.now(), "ms": end.ms}
-        asked |= {"attempts": result.attempts, "earlier": result.earlier, "status": end.status}
+        asked |= {"attempts": len(earlier) + 1, "earlier": earlier, "status": end.status}
         if isinstance(end, RequestError):
             return Fetched(**asked, code=end.code, reason=end.reason, bytes=end.bytes)
         body = self._record(end.body) if kind == "stores" else end.body
@@ -126,10 +124,10 @@ class PartnerClient:
         return body if found is None else bytes(found)
 
     async def _page(self, url: str) -> Answer | RequestError:
-        return (await self._repeat("store list", url, limit=_PAGE_BYTES)).outcome
+        return (await self._repeat("store list", url, limit=_PAGE_BYTES))[0]
 
-    async def _repeat(self, group: str, url: str, *, limit: int) -> Result:
-        """Return the answer for `url`, or the last error if a retry cannot help.
+    async def _repeat(self, group: str, url: str, *, limit: int) -> tuple[Answer | RequestError, tuple[Attempt, ...]]:
+        """Return the answer for `url`, or the last error if a retry cannot help, and all attempts but the last.
 
         The url that was answered last in the same `group` serves as a probe, to tell a failing service from a failing
         `url`. Raise RunStopped if nothing more can be requested.
@@ -155,11 +153,11 @@ class PartnerClient:
                 if outcome.status != _UNAUTHORIZED:
                     self._tokens.accepted(token)
                     self._known.urls[group] = url
-                    return Result(outcome, attempts, earlier)
+                    return outcome, earlier
                 if await self._known.is_refused_alone(token, rejected_at, url, limit):
                     if rejected_at is not None:
                         alone = "the service answers 401 for this id alone, and accepts the same token for others"
-                        return Result(unusable(outcome, "unauthorized", alone, transient=False), attempts, earlier)
+                        return unusable(outcome, "unauthorized", alone, transient=False), earlier
                 else:
                     self._tokens.rejected(token, rejected_at)
                 earlier = (*earlier, Attempt(_UNAUTHORIZED, "unauthorized", round(outcome.ms), 0))
@@ -171,11 +169,11 @@ class PartnerClient:
                 outcome.body == broken or (group in self._fields and (is_over or bodies >= _BODIES))
             ):
                 # The same twice, or often enough: the service has this, and validation decides on it.
-                return Result(Answer(status=200, body=outcome.body, ms=outcome.ms), attempts, earlier)
+                return Answer(status=200, body=outcome.body, ms=outcome.ms), earlier
             broken = None if outcome.is_of_many else outcome.body
             pause = self._pause(outcome, attempts)
             if is_over or not self._budget.take() or not await self._may_wait(group, url, outcome, pause, limit):
-                return Result(outcome, attempts, earlier)
+                return outcome, earlier
             earlier = (*earlier, Attempt(outcome.status, outcome.code, round(outcome.ms), outcome.bytes))
             await self._clock.sleep(pause)
 

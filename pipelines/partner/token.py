@@ -47,16 +47,9 @@ class Tokens:
     """Returns the current token; of all tasks that wait for a new one, one requests it."""
 
     def __init__(
-        self,
-        partner: Partner,
-        clock: Clock,
-        ask: Callable[[], Awaitable[bytes]],
-        behaviour: Behaviour | None = None,
+        self, partner: Partner, clock: Clock, ask: Callable[[], Awaitable[bytes]], behaviour: Behaviour
     ) -> None:
-        self._behaviour = behaviour or Behaviour()
-        self._partner = partner
-        self._clock = clock
-        self._ask = ask
+        self._partner, self._clock, self._ask, self._behaviour = partner, clock, ask, behaviour
         self._token: Token | None = None
         self._lock = asyncio.Lock()
         self._refused_in_a_row = 0
@@ -81,7 +74,9 @@ class Tokens:
 
     async def _obtain(self) -> Token:
         if self._partner.authenticate.encoding == "none":
-            return _static_token(self._partner, self._clock)
+            _require_credentials(self._partner)  # the client secret is the token of a service without a login
+            scheme, secret = self._partner.authenticate.scheme, self._partner.client_secret.reveal()
+            return Token(Secret(f"{scheme} {secret}" if scheme else secret), self._clock.monotonic())
         began = self._clock.monotonic()
         token = read_token(self._partner, await self._ask(), self._clock, began)
         if token is None:
@@ -172,13 +167,6 @@ def _require_credentials(partner: Partner) -> None:
         raise PartnerMisconfigured(
             f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
         )
-
-
-def _static_token(partner: Partner, clock: Clock) -> Token:
-    """Return the client secret as the token, for a service without a login."""
-    _require_credentials(partner)
-    scheme, secret = partner.authenticate.scheme, partner.client_secret.reveal()
-    return Token(Secret(f"{scheme} {secret}" if scheme else secret), clock.monotonic())
 
 
 def _usable(secret: Secret) -> bool:

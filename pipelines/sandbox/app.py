@@ -46,15 +46,13 @@ _ID_DIGITS = 19
 
 
 class Service:
-    """A world at a moment: the documents as they are then, with encoded orders cached. `shape` makes its webhooks."""
+    """A world at a moment: the documents as they are then, with encoded orders cached."""
 
-    def __init__(
-        self, world: World, credentials: tuple[str, str] = ("sandbox", "sandbox"), shape: Shape | None = None
-    ) -> None:
+    def __init__(self, world: World, credentials: tuple[str, str] = ("sandbox", "sandbox")) -> None:
         self.world = world
         self.tokens = Tokens()
         self.now = world.end
-        self.sender = Sender(world.config.seed, shape or _webhook)
+        self.sender = Sender(world.config.seed)
         self.credentials = credentials
         self._settled: dict[int, tuple[int, bytes]] = {
             order_id: (settled, body) for order_id, settled, body in world.orders()
@@ -212,11 +210,12 @@ def _webhook(topic: str, id_: int, event: str, sent: str) -> tuple[dict[str, str
 
 
 class Sender:
-    """Sends `webhooks` in the background, and counts what became of them."""
+    """Sends `webhooks` in the background, in their `shape`, and counts what became of them."""
 
-    def __init__(self, seed: int, shape: Shape) -> None:
+    shape: Shape = staticmethod(_webhook)
+
+    def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._shape = shape
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = 0
         self.replace(Webhooks())
@@ -258,7 +257,7 @@ class Sender:
         """Send a webhook until it is acknowledged; return whether it was."""
         event = f"evt_{each.topic.replace('.', '_')}_{each.id}_{each.moment}"
         sent = dt.datetime.fromtimestamp(each.moment, dt.UTC)
-        headers, body = self._shape(each.topic, each.id, event, sent.isoformat().replace("+00:00", "Z"))
+        headers, body = self.shape(each.topic, each.id, event, sent.isoformat().replace("+00:00", "Z"))
         for no in range(_TRIES):
             await asyncio.sleep(0.25 * no)
             try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import http.client
 import json
 import os
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from pipelines.resources import CHECKOUT
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator, Mapping
 
 _READY = "ready on "
@@ -103,11 +103,6 @@ class Sandbox:
     def set_clock(self, now: dt.datetime) -> int:
         """Set the world's clock; return how many webhooks this sends."""
         return int(self.control("POST", "clock", {"now": now.isoformat()})["webhooks"])
-
-    def clock(self) -> dict[str, dt.datetime]:
-        """Return the world's time (now), and when its days begin and end (start, end)."""
-        shown = self.control("GET", "clock")
-        return {name: dt.datetime.fromisoformat(shown[name]) for name in ("now", "start", "end")}
 
     def control(self, method: str, name: str, body: object = None) -> Any:
         """Ask its control API."""

@@ -268,17 +268,15 @@ class _Founder:
         name = cuisine.names[self.number // len(CUISINES) % len(cuisine.names)]
         first_product = 10_000 + 100 * self.number
         sections = self._products(cuisine, first_product)
-        main = self._menu(0, "All day", [*sections.items(), ("Popular", self._popular(sections))], Decimal(0))
+        every = [dish for dishes in sections.values() for dish in dishes]
+        popular = self.rng.shuffled(every)[: max(2, len(every) // 6)]
+        main = self._menu(0, "All day", [*sections.items(), ("Popular", popular)], Decimal(0))
         menus = [main]
         if self.number == 0 or self.rng.often(0.6):
             few = {title: dishes[: 1 + len(dishes) // 2] for title, dishes in sections.items()}
             menus.append(self._menu(1, "Lunch", list(few.items()), Decimal("-1.10")))
         rounds = self.number // (len(CUISINES) * len(cuisine.names))
         return f"{name} {rounds + 1}" if rounds else name, tuple(menus)
-
-    def _popular(self, sections: dict[str, list[tuple[Product, Decimal]]]) -> list[tuple[Product, Decimal]]:
-        every = [dish for dishes in sections.values() for dish in dishes]
-        return self.rng.shuffled(every)[: max(2, len(every) // 6)]
 
     def _products(self, cuisine: Cuisine, first: int) -> dict[str, list[tuple[Product, Decimal]]]:
         sections: dict[str, list[tuple[Product, Decimal]]] = {}

@@ -37,7 +37,8 @@ def serve(
     spoken, troubles = DIALECTS[dialect](), msgspec.convert(trouble or {}, Trouble)
 
     def application(world: World) -> ASGIApp:
-        service = Service(world, shape=spoken.hint)
+        service = Service(world)
+        service.sender.shape = spoken.hint or service.sender.shape
         service.tokens = tokens = JsonWebTokens(token_life_seconds)
         faults = Faults(make_app(service), config.seed, tokens)
         faults.set(troubles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from typing import Any
 
@@ -14,6 +15,11 @@ class StandIn(Sandbox):
     def command(self) -> list[str]:
         """Return the module that serves, and its flags as JSON."""
         return ["tests.service", json.dumps(self.flags, default=str)]
+
+    def clock(self) -> dict[str, dt.datetime]:
+        """Return the world's time (now), and when its days begin and end (start, end)."""
+        shown = self.control("GET", "clock")
+        return {name: dt.datetime.fromisoformat(shown[name]) for name in ("now", "start", "end")}
 
     def served(self) -> Any:
         """Return its requests, responses and injected faults (see Record.shown)."""
