@@ -276,8 +276,7 @@ def _add_own(
     """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""
     made = make_own(settings, models, draft / DATABASE, parts, erasures_state(settings.data_dir))
     with duckdb.connect(str(draft / DATABASE)) as released:
-        before = previous.folder if previous else None
-        files += write_own(released, settings, made, draft, before, previous.files if previous else ())
+        files += write_own(released, settings, made, draft, previous)
         facts = of_own(made, models)
         if previous and about[0][1][0]["previous_release_id"]:
             after = previous._replace(folder=draft, files=files, own=made.tables)
@@ -321,7 +320,8 @@ def _beside(work: Callable[[], object]) -> Iterator[None]:
 def _switch(published: Path, draft: Path, release_id: str) -> None:
     """Make a draft a release, and `current` name it, in one rename each."""
     open_to_readers(draft)
-    _sync_tree(draft)
+    for each in (*draft.rglob("*"), draft):
+        sync(each)
     draft.rename(published / "releases" / release_id)
     sync(published / "releases")
     link = published / f"{UNFINISHED}current"
@@ -339,11 +339,6 @@ def _now_after(releases: Path) -> dt.datetime:
             last = dt.datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
             return max(now, last + dt.timedelta(microseconds=1))
     return now
-
-
-def _sync_tree(folder: Path) -> None:
-    for each in (*folder.rglob("*"), folder):
-        sync(each)
 
 
 _HIDDEN = r"""

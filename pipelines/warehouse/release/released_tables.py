@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.inputs.sources import Reference
     from pipelines.warehouse.own.making import Made
     from pipelines.warehouse.own.models import Models
+    from pipelines.warehouse.release.release_diff import Side
 
 
 _MONTHS = "touched.months_of_orders"
@@ -232,12 +233,7 @@ Facts = dict[str, list[dict[str, Any]]]
 
 
 def write_own(
-    con: duckdb.DuckDBPyConnection,
-    settings: Settings,
-    made: Made,
-    release: Path,
-    last: Path | None,
-    known: Sequence[File],
+    con: duckdb.DuckDBPyConnection, settings: Settings, made: Made, release: Path, previous: Side | None
 ) -> list[File]:
     """Create schema own in the release's own file, opened itself, and its Parquet; return the files.
 
@@ -245,7 +241,7 @@ def write_own(
     """
     if not made.tables:
         return []
-    before = {(file.table, file.changed_in): file for file in known}
+    before = {(file.table, file.changed_in): file for file in previous.files} if previous else {}
     con.execute(f"attach {literal(state_file(settings.data_dir))} as state (read_only)")
     con.execute("begin")
     con.execute("create schema own")
@@ -254,7 +250,7 @@ def write_own(
         con.execute(f"create table {table.name} as from state.{table.name}")
         comment(con, table.name, table.description, ((each.name, each.description) for each in table.columns))
         same = before.get((table.name, table.version))
-        is_there = same and last and linked(last / same.path, release / same.path)
+        is_there = same and previous and linked(previous.folder / same.path, release / same.path)
         fresh = {"table": table.name, "changed_in": table.version}
         files.append(same if same and is_there else write_file(con, release, table.name, **fresh))
     con.execute("commit")
