@@ -13,10 +13,6 @@ columns: for them, one flag a column is kept for each row that differs.
 Where a menu's price changes, an interval ends and another begins: two rows of the table differ, but what held before
 that moment holds still. So rows are laid over each other, old against new, and only orders created in the stretches of
 time in which the two differ are affected.
-
-Orders are compared when they share some columns (customer, store, number of lines) and are close in time; the table's
-contract names both. Affected are the orders that changed, those close to one of them before or after the change, those
-close to these, and so on: the chain is complete, and no order outside it is close to one inside.
 """
 
 from __future__ import annotations
@@ -32,10 +28,7 @@ from pipelines.warehouse.rows import views
 from pipelines.warehouse.rows.fresh_rows import differ
 
 if TYPE_CHECKING:
-    import duckdb
-
     from pipelines.warehouse.catalogue.tables import Check, Table
-    from pipelines.warehouse.contracts import ComparisonScope
     from pipelines.warehouse.rows.views import Staged
 
 
@@ -117,61 +110,6 @@ def _both(staged: Staged, name: str) -> tuple[str, str]:
     return f'(from fresh."{name}")', f"(from warehouse.{name} where {views.of_fresh_keys(staged, name)})"
 
 
-def compared_orders(staged: Staged, item: Table | Check) -> str | None:
-    """Return the relation of orders that a table or check of scope comparison is about; None: all of them."""
-    read = [name for name in item.depends_on if reads_change(staged, name, item)]
-    sets = [staged.sets[name] for name in read if staged.catalogue[name].scope in views.ORDERS]
-    if staged.sources.intersection(item.depends_on) or len(sets) < len(read) or None in sets:
-        return None
-    relation = f'touched."{item.name}"'
-    nothing = "select cast(null as bigint) as order_id limit 0"
-    changed = " union ".join(f"select order_id from {keys}" for keys in sets) or nothing
-    staged.con.execute(f"create or replace table {relation} as {changed}")
-    scope = staged.catalogue[item.name].compares if item.name in staged.catalogue else None
-    if scope and sets:
-        base = _base(staged, item, scope)
-        sides = [f"warehouse.{base}"] + ([f'fresh."{base}"'] if base in staged.sets else [])
-        _add_chain(staged.con, relation, scope, sides)
-    return relation
-
-
-def _add_chain(con: duckdb.DuckDBPyConnection, relation: str, scope: ComparisonScope, sides: list[str]) -> None:
-    """Add to a relation of orders those that are close to one of them, link by link; `sides` are old and new rows."""
-    columns = ", ".join(f"t.{column}" for column in (*scope.columns, scope.clock))
-    are_in = f"{views.between(con, relation, 't.order_id', 'order_id')} and t.order_id in (from {relation})"
-    ends = " union ".join(f"select t.order_id, {columns} from {side} as t where {are_in}" for side in sides)
-    con.execute(f"create or replace table touched.chain_ends as {ends}")
-    same = " and ".join(f"t.{column} = e.{column}" for column in scope.columns)
-    within = f"(select {scope.minutes} * interval 1 minute from raw.settings)"
-    while True:
-        con.execute(f"""
-            create or replace table touched.chain_links as
-            select t.order_id, {columns} from {sides[0]} as t
-            where t.{scope.clock} >= (select min({scope.clock}) from touched.chain_ends) - {within}
-                and t.{scope.clock} <= (select max({scope.clock}) from touched.chain_ends) + {within}
-                and exists (
-                    select 1 from touched.chain_ends as e
-                    where {same}
-                        and t.{scope.clock} <= e.{scope.clock} + {within}
-                        and t.{scope.clock} >= e.{scope.clock} - {within}
-                )
-                and t.order_id not in (from {relation})
-        """)
-        found = con.execute(f"insert into {relation} select order_id from touched.chain_links").fetchone()
-        if not found or not found[0]:
-            return
-        con.execute("create or replace table touched.chain_ends as from touched.chain_links")
-
-
-def _base(staged: Staged, item: Table | Check, scope: ComparisonScope) -> str:
-    """Return the table that has the columns by which orders are compared."""
-    wanted = {*scope.columns, scope.clock}
-    for name in item.depends_on:
-        if name in staged.catalogue and wanted <= {column.name for column in staged.catalogue[name].columns}:
-            return name
-    raise ValueError(f"{item.name} reads no table with {', '.join(sorted(wanted))}, by which its contract compares")
-
-
 KINDS = {entity: kind for kind, entity in ENTITIES.items()}
 CHECKS = "raw.order_checks"
 
@@ -180,8 +118,6 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
     """Return the relation of keys that `item` is about in this increment; None: of no key, but everything."""
     if item.scope in KINDS:
         return _entities(staged, item)
-    if item.scope == "comparison":
-        return compared_orders(staged, item)
     if item.scope == "day":
         return _days(staged, item)
     if item.scope == "customer":
@@ -317,12 +253,18 @@ def _days(staged: Staged, item: Table | Check) -> str:
 
 def _customers(staged: Staged, item: Table | Check) -> str:
     """Return the customers, old and new, of the orders whose rows changed in the columns that are read."""
+    orders = _tables_read(staged, item, "order")
+    keyed = [each.name for each in orders if any(column.name == SCOPE_KEYS["customer"] for column in each.columns)]
     selects = ["select null::varchar as customer_key limit 0"]
     for name in item.depends_on:
         if reads_change(staged, name, item):
             where = _is_changed(staged, name, item)
-            selects += [f"select customer_key from {side} where {where}" for side in _sides(staged, name)]
-    return _keep(staged, item, " union ".join(f"({each})" for each in selects))
+            selects += [f"select customer_key from {side} where {where}" for of in keyed for side in _sides(staged, of)]
+    keys = _keep(staged, item, " union ".join(f"({each})" for each in selects))
+    if len(keyed) < len(orders):
+        rows = views.projected_rows_sql(staged, keyed[0], f"t.customer_key in (from {keys})")
+        staged.con.execute(f'create or replace table touched."orders of {item.name}" as select order_id from ({rows})')
+    return keys
 
 
 def _is_changed(staged: Staged, name: str, item: Table | Check) -> str:

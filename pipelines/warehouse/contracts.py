@@ -17,7 +17,7 @@ The head is the comment that a file starts with. Only its first paragraph, the g
     -- order_count >= 1
 
 Then follow texts, which start with `A step: read … instead.` where no release holds the table; the facts, of which
-`span: from, until`, `compares: columns by clock within minutes` and `template:` are rare; the joins that readers may
+`span: from, until` and `template:` are rare; the joins that readers may
 rely on, `join table (columns): so that`, or that multiply rows, `join multiplies table …`; the checks that each row's
 columns are in another table, or in no other row, `in table (columns), severity name: claim` and `unique (columns), …`:
 nulls that the key does not have are left out; and one line for each column of which the glossary does not say
@@ -44,14 +44,13 @@ if TYPE_CHECKING:
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
-    "comparison": "order_id",
     "customer": "customer_key",
     **{ENTITIES[kind]: f"{ENTITIES[kind]}_id" for kind in WHOLE_KINDS},
     "day": "business_date",
     "load": "load_id",
 }
 SCOPES = (*SCOPE_KEYS, "check", "all")
-"""What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, customers,
+"""What part of a table an increment recomputes: the rows of the affected orders (customers,
 menus, stores, business days, loads, checks), or all of them."""
 
 
@@ -100,19 +99,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class ComparisonScope:
-    """Which orders are compared with each other: those that share `columns` and lie close in time by `clock`.
-
-    All are columns of one table that is read; an order without one of them is compared with none. `minutes` is the
-    column of raw.settings that says how close.
-    """
-
-    columns: tuple[str, ...]
-    clock: str
-    minutes: str
-
-
-@dataclass(frozen=True)
 class Join:
     """A left join: every row of `left` with what `right` says of it. It `keeps` rows one for one, or adds rows."""
 
@@ -129,7 +115,7 @@ class Contract:
 
     `key` names the columns of its key, () if it has none. `span` names the columns from which on and until when a row
     holds: who reads it for an order looks at the rows that held when the order was created; null is without end.
-    `compares` is for a table of scope comparison. `is_released` is false for a step: a table that other tables are made
+    `is_released` is false for a step: a table that other tables are made
     from, and that no release holds.
     """
 
@@ -137,7 +123,6 @@ class Contract:
     key: tuple[str, ...]
     scope: str
     span: tuple[str, ...]
-    compares: ComparisonScope | None
     is_released: bool
     columns: tuple[Column, ...]
 
@@ -153,10 +138,9 @@ _COLUMN = re.compile(
 CLAIM = re.compile(
     r"(?:in (?P<other>[\w.]+)|unique) \((?P<columns>[\w, ]+)\), (?P<severity>blocking|warning) (?P<name>\w+)"
 )
-_NAMED = "key|scope|span|compares|template|gathered from(?: [\\w.]+)?|join(?: multiplies)? [^:]+|(?:in|unique) [^:]+"
+_NAMED = "key|scope|span|template|gathered from(?: [\\w.]+)?|join(?: multiplies)? [^:]+|(?:in|unique) [^:]+"
 _FACT = re.compile(f"({_NAMED}): (.+)")
 _JOIN = re.compile(r"join( multiplies)? ([\w.]+) \(([\w, ]+)\)")
-_COMPARES = re.compile(r"(.+) by (\w+) within (\w+)")
 
 
 @dataclass(frozen=True)
@@ -241,13 +225,11 @@ def contract_of(head: Head, names: Sequence[str]) -> Contract:
     scope = head.facts.get("scope", "all")
     if scope not in SCOPES:
         raise CatalogueError(f"scope {scope} is none of {', '.join(SCOPES)}")
-    compares = _COMPARES.fullmatch(head.facts.get("compares", ""))
     return Contract(
         description=head.about,
         key=key,
         scope=scope,
         span=head.names("span"),
-        compares=ComparisonScope(tuple(compares[1].split(", ")), compares[2], compares[3]) if compares else None,
         is_released="\nA step: read " not in head.about,
         columns=tuple(_column(name, said.get(name)) for name in names),
     )

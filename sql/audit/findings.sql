@@ -6,6 +6,7 @@
 --
 -- key: none
 -- scope: check
+-- template: raw
 --
 -- check_name VARCHAR: The claim that does not hold: its file in sql/checks/ without .sql.
 -- table_name VARCHAR: The table that the claim is about.
@@ -13,11 +14,3 @@
 -- location VARCHAR null: Where in that entity, such as 'line 2, modifier 1'.
 -- residual null: By how much an amount is off; null where no amount is.
 -- detail VARCHAR null: Codes and ids that help to find the cause.
-select
-    check_name,
-    table_name,
-    entity_id,
-    location,
-    residual,
-    detail,
-from raw.findings

@@ -6,11 +6,11 @@
 -- are not compared.
 --
 -- key: order_id
--- scope: comparison
--- compares: customer_key, store_id, line_count by created_at within finance_duplicate_minutes
+-- scope: customer
 --
 -- order_id: The later order, as the service numbers it.
 -- original_order_id BIGINT: The earlier order that it repeats; the last of several.
+-- customer_key not null
 -- store_id not null: The store of both.
 -- business_date: The business day of the later order; see mart.orders.
 -- sale_class: The later order's sale class; see mart.orders.
@@ -83,6 +83,7 @@ contents as (
 select
     later.order_id,
     earlier.order_id as original_order_id,
+    later.customer_key,
     -- where
     later.store_id,
     later.business_date,

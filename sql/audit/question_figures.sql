@@ -1,27 +1,34 @@
--- One row per open question, sentence about it, place that the sentence names, and words.
+-- One row per open question, place, and what the data say of it there, in words.
 --
 -- A step: read audit.questions instead.
 --
 -- Source: audit.service_behaviour, audit.field_profile, audit.vocabulary, audit.status_transitions, core.store_menus,
 -- audit.formula_populations.
--- Caveats: what a figure counts follows from the code: pipelines/warehouse/inputs/sources.py.
 --
--- key: question, code, place, word, next_word
+-- key: none
 --
--- code VARCHAR: Which sentence says it.
--- place VARCHAR null: What the figures are about: a field, or an operation of the service.
--- word VARCHAR null: A value or types that are found there.
--- next_word VARCHAR null: A value that was seen to follow it.
--- figure BIGINT null: The first figure of the sentence.
--- other BIGINT null: The second.
--- whole BIGINT null: The third: mostly of how many.
--- metric DOUBLE null: A measured value.
--- least DOUBLE null: The least that was measured.
--- greatest DOUBLE null: The greatest that was measured.
+-- place VARCHAR null: What the words are about: a field, or an operation of the service.
+-- said VARCHAR: What is found there, in words.
+-- figure BIGINT null: By which several of one place are put in order, most first.
+-- lacking BIGINT null: By which places are put in order, most first.
 -- agree BIGINT null: How many cases support what is assumed.
 -- against BIGINT null: How many cases contradict it.
 -- example_ids: Up to three ids of documents in point.
-with figures as (
+with populations as (
+    select
+        rule_target || '_formula' as question,
+        case verdict
+            when 'none' then 'refuted'
+            when 'agreed' then 'supported'
+            when 'not_tested' then 'not tested'
+            else cast(verdict as varchar)
+        end as verdict,
+        scope,
+        order_count as n,
+    from audit.formula_populations
+),
+
+figures as (
     -- what the client and the receiver counted of the service
     select
         aspect = 'status' and name = '200' and operation in ('orders', 'stores')
@@ -46,14 +53,13 @@ with figures as (
             if(has_document, 'base_address', null),
             if(has_document, 'token_header', null),
         ], lambda each: each is not null)) as question,
-        'service'
-        || if(metric_value is null, '', '.metric')
-        || if(min_value is null, '', '.range') as code,
         concat_ws(' ', operation, aspect, name) as place,
-        occurrence_count as figure,
-        metric_value as metric,
-        min_value as least,
-        max_value as greatest,
+        concat_ws(
+            ', ',
+            format('{:,} times', occurrence_count),
+            format('{:.6g}', metric_value),
+            format('from {:.6g} to {:.6g}', min_value, max_value)
+        ) as said,
         if(aspect = 'status' and name like '2%', occurrence_count, null) as agree,
     from audit.service_behaviour
 
@@ -61,37 +67,48 @@ with figures as (
 
     -- how often fields are there, and what they hold
     select
-        null_document_count + absent_document_count as lacking,
+        null_document_count + absent_document_count as lacking_count,
         kind = 'orders' and parse_filename(path) in (
             'dispatch_note', 'instructions', 'confirmation_code', 'tracking_url'
         ) as is_free_text,
         unnest(list_filter([
-            if(is_documented and lacking > 0, 'nulls', null),
+            if(is_documented and lacking_count > 0, 'nulls', null),
             if(is_documented, null, 'new_fields'),
             if(kind = 'stores', 'store_' || if(is_documented, 'record', 'personal'), null),
             if(list_contains(types, 'number') and max_decimals >= 0, 'decimals', null),
             if(is_free_text, 'free_texts', null),
             if(path = if(kind = 'menus', '/menu/id', '/id'), 'ids', null),
         ], lambda each: each is not null)) as question,
-        'fields.' || question as code,
         case
             when question = 'ids' then kind
             when starts_with(question, 'store_') then path
             else kind || ' ' || path
         end as place,
-        array_to_string(types, '|') as word,
+        array_to_string(types, '|') as named_types,
+        coalesce(present_count, 0) as present,
+        coalesce(parent_count, 0) as parents,
         case question
-            when 'nulls' then null_document_count
-            when 'decimals' then max_decimals
-            when 'free_texts' then present_count - empty_count
-            else present_count
-        end as figure,
-        cast(if(question = 'ids', min_value, absent_document_count) as bigint) as other,
-        cast(case question
-            when 'ids' then max_value
-            when 'nulls' then document_count
-            else parent_count
-        end as bigint) as whole,
+            when 'nulls' then format(
+                'null in {:,}, absent from {:,} of {:,}',
+                null_document_count,
+                absent_document_count,
+                document_count
+            )
+            when 'new_fields' then format('{} in {:,} documents', named_types, present)
+            when 'store_record'
+                then format('{} in {:,} of {:,} records', named_types, present, parents)
+            when 'store_personal' then format('kept encrypted in {:,} records', present)
+            when 'decimals' then format('up to {} decimals', max_decimals)
+            when 'free_texts' then format(
+                'not empty in {:,} of {:,} places', present - coalesce(empty_count, 0), parents
+            )
+            when 'ids' then format(
+                '{} to {}',
+                coalesce(cast(min_value as bigint), 0),
+                coalesce(cast(max_value as bigint), 0)
+            )
+        end as said,
+        if(question = 'nulls', lacking_count, null) as lacking,
         if(question = 'ids', present_count, null) as agree,
         if(question = 'new_fields', present_count, null) as against,
         coalesce(null_example_id, absent_example_id, example_id) as seen_id,
@@ -101,11 +118,12 @@ with figures as (
     union all by name
 
     select
-        kind || ' ' || path as place,
-        unnest(['values', 'final_statuses']) as question,
-        'values.' || question as code,
-        value as word,
+        unnest(
+            ['values'] || if(kind = 'orders' and path = '/status', ['final_statuses'], [])
+        ) as question,
+        if(question = 'values', kind || ' ' || path, 'orders stand at') as place,
         document_count as figure,
+        format('{} ({})', value, document_count) as said,
         if(question = 'final_statuses', [example_id], null) as example_ids,
     from audit.vocabulary
 
@@ -113,11 +131,14 @@ with figures as (
 
     select
         'final_statuses' as question,
-        'values.followed' as code,
-        'then' as place,
-        previous_status as word,
-        status as next_word,
+        'seen to follow each other' as place,
         occurrence_count as figure,
+        format(
+            '{} to {} ({:,})',
+            coalesce(previous_status, 'none'),
+            coalesce(status, 'none'),
+            occurrence_count
+        ) as said,
     from audit.status_transitions
     where entity_type = 'order'
 
@@ -125,43 +146,33 @@ with figures as (
 
     -- which rule its orders support, counted and by scope
     select
-        rule_target || '_formula' as question,
-        'populations' as code,
-        case verdict
-            when 'none' then 'refuted'
-            when 'agreed' then 'supported'
-            when 'not_tested' then 'not tested'
-            else cast(verdict as varchar)
-        end as word,
-        cast(sum(order_count) as bigint) as figure,
-        cast(sum(figure) over (partition by question) as bigint) as whole,
-    from audit.formula_populations
-    group by question, word
+        question,
+        sum(n) as figure,
+        format('{} for {:,} of {:,}', verdict, figure, sum(sum(n)) over (partition by question))
+            as said,
+    from populations
+    group by question, verdict
 
     union all by name
 
     select
-        rule_target || '_formula' as question,
-        'populations.scope' as code,
-        case verdict
-            when 'none' then 'refuted'
-            when 'agreed' then 'supported'
-            when 'not_tested' then 'not tested'
-            else cast(verdict as varchar)
-        end as place,
-        scope as word,
-        cast(sum(order_count) as bigint) as figure,
-    from audit.formula_populations
-    group by question, place, word
+        question,
+        verdict as place,
+        sum(n) as figure,
+        format('{} ({:,})', scope, figure) as said,
+    from populations
+    group by question, verdict, scope
 
     union all by name
 
     select
         'store_menus' as question,
-        'stores.menus' as code,
-        count(*) as figure,
-        max(menus) as other,
-        sum(menus) as whole,
+        format(
+            '{:,} stores name {:,} menus between them, one store up to {:,}.',
+            count(*),
+            sum(menus),
+            max(menus)
+        ) as said,
         count(*) as agree,
         list(store_id) filter (where menus > 1) as example_ids,
     from (select store_id, count(*) as menus, from core.store_menus group by store_id)
@@ -170,20 +181,13 @@ with figures as (
 
 select
     question,
-    code,
     place,
-    word,
-    next_word,
-    -- figures of the sentence
-    figure,
-    other,
-    cast(whole as bigint) as whole,
-    metric,
-    least,
-    greatest,
+    said,
+    -- order
+    cast(figure as bigint) as figure,
+    lacking,
     -- for and against the assumption
     agree,
     against,
     list_sort(list_distinct(coalesce(example_ids, [])))[:3] as example_ids,
 from figures
-where question <> 'final_statuses' or place in ('orders /status', 'then')

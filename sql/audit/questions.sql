@@ -23,8 +23,23 @@
 with of_orders as (
     select
         question,
-        coalesce(sum(order_count) filter (where is_against), 0) as against,
-        coalesce(sum(order_count) filter (where not is_against), 0) as agree,
+        cast(coalesce(sum(order_count) filter (where is_against), 0) as bigint) as against,
+        cast(coalesce(sum(order_count) filter (where not is_against), 0) as bigint) as agree,
+        format(
+            case question
+                when 'sales' then '{:,} orders have a status that no list in [sales] names; {:,} have one that is named.'
+                when 'currency' then '{:,} orders are of stores without a currency; {:,} of stores with one.'
+                when 'timezone' then '{:,} orders are of stores without a timezone that exists; {:,} of stores with one.'
+                when 'deleted' then '{:,} orders that were seen are not found any more; {:,} still are.'
+                when 'business_day' then '{:,} orders were asked for on another local day than they were created; {:,} for the same.'
+                when 'total_formula' then '{:,} totals differ from what their parts make, or have no rule in force; {:,} are equal to it.'
+                when 'subtotal_formula' then '{:,} subtotals differ from what their lines make, or have no rule in force; {:,} are equal to it.'
+                when 'nulls' then '{:,} orders lack an amount; {:,} have all.'
+                when 'decimals' then '{:,} orders have an amount of more than two decimals; {:,} have none.'
+            end,
+            against,
+            agree
+        ) as sentence,
         count(distinct currency) filter (where is_against) = 1
         and bool_and(currency is not null) filter (where is_against) as has_one_currency,
         if(has_one_currency, sum(total_price) filter (where is_against), null)
@@ -36,26 +51,25 @@ with of_orders as (
     group by question
 ),
 
--- figures, by the code of the sentence that says them
-facts as (
+-- what is found at each place
+lines as (
     select
-        question,
-        'orders.' || question as code,
-        against as figure,
-        agree as other,
-        agree, against,
-    from of_orders
-
-    union all by name
-
+        question, place, lacking,
+        concat_ws(': ', place, string_agg(said, ', ' order by figure desc, said)) as sentence,
+        sum(agree) as agree,
+        sum(against) as against,
+        flatten(list(example_ids)) as example_ids,
     from audit.question_figures
+    group by question, place, lacking
 
     union all by name
 
     select
         'product_ids' as question,
-        'findings.products' as code,
-        count(distinct location) as figure,
+        format(
+            'Product ids that name different products in different menus: {:,}.',
+            count(distinct location)
+        ) as sentence,
         count(*) as against,
         list(distinct entity_id) as example_ids,
     from audit.findings
@@ -63,48 +77,12 @@ facts as (
     having count(*) > 0
 ),
 
--- a line for each place, of all that is found there
-lines as (
-    select
-        question, code, place,
-        sum(figure + other) filter (where code = 'fields.nulls') as lacking,
-        format(
-            any_value(line), -- one per code
-            coalesce(place, ''),
-            string_agg(
-                format(
-                    part,
-                    coalesce(word, 'none'),
-                    coalesce(next_word, 'none'),
-                    coalesce(figure, 0),
-                    coalesce(other, 0),
-                    coalesce(whole, 0),
-                    coalesce(metric, 0),
-                    coalesce(least, 0),
-                    coalesce(greatest, 0)
-                ),
-                ', ' order by figure desc, word, next_word
-            )
-        ) as sentence,
-        sum(agree) as agree,
-        sum(against) as against,
-        flatten(list(example_ids)) as example_ids,
-    from facts
-    inner join raw.question_sentences using (code)
-    group by question, code, place
-),
-
 told as (
     select
         question,
-        concat_ws(
-            ' ',
-            any_value(sentence) filter (where starts_with(code, 'orders.')),
-            string_agg(sentence, '; ' order by lacking desc, place, code)
-                filter (where not starts_with(code, 'orders.'))
-        ) as evidence,
-        cast(sum(agree) as bigint) as agree,
-        cast(sum(against) as bigint) as against,
+        string_agg(sentence, '; ' order by lacking desc, place) as evidence,
+        sum(agree) as agree,
+        sum(against) as against,
         flatten(list(example_ids)) as example_ids,
     from lines
     group by question
@@ -113,10 +91,13 @@ told as (
 answered as (
     select
         asked.no, asked.question, asked.section, asked.undocumented, asked.assumption,
-        asked.partner_question, told.evidence,
-        coalesce(told.agree, 0) as supporting_count,
-        coalesce(told.against, 0) as contradicting_count,
-        cast(coalesce(of_orders.against, 0) as bigint) as affected_order_count,
+        asked.partner_question,
+        nullif(concat_ws(' ', of_orders.sentence, told.evidence), '') as evidence,
+        coalesce(of_orders.against, 0) as affected_order_count,
+        cast(coalesce(of_orders.agree, 0) + coalesce(told.agree, 0) as bigint)
+            as supporting_count,
+        cast(affected_order_count + coalesce(told.against, 0) as bigint)
+            as contradicting_count,
         of_orders.affected_amount, of_orders.currency,
         list_sort(list_distinct(coalesce(of_orders.example_ids, told.example_ids, [])))
             as example_ids,

@@ -1,5 +1,6 @@
 -- No order repeats one of the same customer, store and lines within minutes.
 -- severity: warning
+-- scope: all
 select
     order_id as entity_id,
     'created_at' as location,

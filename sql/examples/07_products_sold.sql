@@ -10,5 +10,5 @@ from mart.product_mix
 where sale_class = 'counted'
     and business_date > (select max(business_date) - 28 from mart.product_mix)
 group by product_id, currency
-order by unit_count desc nulls last, product_id
+order by unit_count desc nulls last, product_id, currency
 limit 20

@@ -1,12 +1,4 @@
 -- What did a product cost, and when was that observed?
-select
-    menu_id,
-    product_id,
-    channel,
-    price,
-    delivery_price,
-    observed_from,
-    observed_to,
 from core.menu_price_versions
 order by menu_id, product_id, group_no, price_no, version_no
 limit 100

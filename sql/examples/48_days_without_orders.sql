@@ -1,12 +1,4 @@
 -- Which days before a store's last order had none, and are they over and complete?
-select
-    store_id,
-    business_date,
-    weekday,
-    is_day_over,
-    is_closed,
-    stale_count,
-    completeness,
 from mart.calendar
 where order_count = 0
 order by business_date desc, store_id

@@ -2,8 +2,8 @@
 --
 -- Source: mart.order_lines; blocking checks tie lines, units and amounts to it and to mart.orders.
 -- Caveats: amounts follow the rule in force, before order-level discounts: see mart.order_lines. order_count counts an
--- order once per product, so it does not add up over products; nor do shares and ranks over days. Join menu names
--- through mart.products, never core.products, which has a row per menu.
+-- order once per product, so it does not add up over products. Join menu names through mart.products, never
+-- core.products, which has a row per menu.
 --
 -- key: store_id, business_date, sale_class, product_id
 -- scope: day
@@ -15,10 +15,6 @@
 -- order_count: Number of orders with the product; do not add over products.
 -- line_count >= 1
 -- unvalued_line_count BIGINT >= 0: Number of lines without an amount; if above 0, line_amount is incomplete.
--- unit_share DOUBLE null: Its unit_count by that of the store's day and sale class, 0 to 1 unless quantities are negative; null unless those come to more than zero.
--- unit_rank BIGINT null >= 1: Its rank there by unit_count, 1 for most; equal ones share a rank. Null without units.
--- sales_share DOUBLE null: Its line_amount by that of the store's day and sale class, of lines with an amount, 0 to 1 unless amounts are negative; null if they come to nothing.
--- sales_rank BIGINT null >= 1: Its rank there by line_amount, 1 for most; equal ones share a rank. Null without an amount.
 with sold as (
     select
         store_id, business_date, sale_class, product_id,
@@ -72,15 +68,6 @@ select
     sold.currency,
     sold.line_amount,
     sold.line_count - sold.valued_line_count as unvalued_line_count,
-    -- mix; a total that is not above zero has no shares
-    sold.unit_count
-    / if(sum(sold.unit_count) over mix > 0, sum(sold.unit_count) over mix, null)
-        as unit_share,
-    if(sold.unit_count is null, null, rank() over units) as unit_rank,
-    sold.line_amount
-    / if(sum(sold.line_amount) over mix > 0, sum(sold.line_amount) over mix, null)
-        as sales_share,
-    if(sold.line_amount is null, null, rank() over amounts) as sales_rank,
 from sold
 left join names
     on sold.store_id is not distinct from names.store_id
@@ -88,13 +75,3 @@ left join names
     and sold.sale_class = names.sale_class
     and sold.product_id is not distinct from names.product_id
     and sold.currency is not distinct from names.currency
-window
-    mix as (partition by sold.store_id, sold.business_date, sold.sale_class),
-    units as (
-        partition by sold.store_id, sold.business_date, sold.sale_class
-        order by sold.unit_count desc nulls last
-    ),
-    amounts as (
-        partition by sold.store_id, sold.business_date, sold.sale_class
-        order by sold.line_amount desc nulls last
-    )

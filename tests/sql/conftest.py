@@ -14,7 +14,6 @@ from pipelines.warehouse.catalogue import examples
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
-from pipelines.warehouse.inputs.sources import sentences
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed
 from pipelines.warehouse.rows.session import create_functions
 
@@ -121,9 +120,6 @@ def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) 
         con.execute(f"create or replace table {name} ({spelled})")
         if name == "raw.zone_offsets" and name not in given:
             con.from_arrow(zones.zone_offsets()).insert_into(name)
-            continue
-        if name == "raw.question_sentences":
-            con.executemany(f"insert into {name} values (?, ?, ?)", sentences())
             continue
         rows = given.get(name, [{}] if name == "raw.settings" else [])
         for row in rows:

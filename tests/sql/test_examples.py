@@ -100,7 +100,7 @@ def test_top_products_are_of_each_stores_last_day_that_is_over(run_example: Run)
         for store, date, over, orders in days
     ]
     mix = [
-        {"store_id": store, "business_date": date, "sale_class": "counted", "product_id": 5, "unit_rank": 1}
+        {"store_id": store, "business_date": date, "sale_class": "counted", "product_id": 5, "unit_count": 1}
         for store, date, _, orders in [*days, (2, "2026-10-02", True, 1)]
         if orders
     ]

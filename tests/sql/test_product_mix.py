@@ -128,35 +128,3 @@ def test_amounts_of_lines(run_table: Run) -> None:
         (Decimal(10) ** 14, 1, "EUR"),
         (None, 1, "EUR"),
     ]
-
-
-@pytest.mark.duckdb2
-def test_shares_and_ranks_are_of_a_stores_day_and_class(run_table: Run) -> None:
-    """Shares of a day add up to 1 and equal products share a rank; an unknown one has neither."""
-    rows = mix(
-        run_table,
-        line(1, 1, 5, 3, line_amount="3", store_name="North"),
-        line(1, 2, 6, 3, line_amount="9", store_name="North"),
-        line(1, 3, 7, 2, store_name="North"),
-        line(1, 4, None, None, store_name="North"),
-        line(2, 1, 5, 1, line_amount="1", sale_class="deleted"),
-        line(3, 1, 5, 0, line_amount="0", business_date=None, store_id=None),
-    )
-    columns = ("store_name", "unit_share", "unit_rank", "sales_share", "sales_rank")
-    assert [tuple(row[name] for name in columns) for row in rows] == [
-        ("North", 0.375, 1, 0.25, 2),
-        ("North", 0.375, 1, 0.75, 1),
-        ("North", 0.25, 3, None, None),
-        ("North", None, None, None, None),
-        (None, 1.0, 1, 1.0, 1),
-        (None, None, 1, None, 1),
-    ]
-
-
-@pytest.mark.parametrize(("returned", "shares"), [(-1, [1.5, -0.5]), (-3, [None, None]), (-4, [None, None])])
-def test_negative_quantities_have_shares_of_what_is_left(
-    run_table: Run, returned: int, shares: list[float | None]
-) -> None:
-    """Of three sold and some returned: without anything left there is nothing to have a share of."""
-    rows = mix(run_table, line(1, 1, 5, 3), line(1, 2, 6, returned))
-    assert [row["unit_share"] for row in rows] == shares

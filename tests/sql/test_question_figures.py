@@ -1,11 +1,8 @@
-"""audit.question_figures: the data's answers to the open questions, in codes and figures."""
+"""audit.question_figures: the data's answers to the open questions, in words and figures."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from pipelines.warehouse import catalogue
-from pipelines.warehouse.inputs.sources import SENTENCES
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
@@ -15,44 +12,56 @@ def test_an_answer_of_the_service_is_of_several_questions(run_table: Run) -> Non
     """A document that was fetched supports the base address and the header; a 401 is about the token, too."""
     met = {"operation": "orders", "aspect": "status", "occurrence_count": 4}
     rows = run_table("audit.question_figures", {"audit.service_behaviour": [met | {"name": n} for n in ("200", "401")]})
-    assert [(row["question"], row["place"], row["figure"], row["agree"]) for row in rows] == [
-        ("base_address", "orders status 200", 4, 4),
-        ("errors", "orders status 200", 4, 4),
-        ("errors", "orders status 401", 4, None),
-        ("token_header", "orders status 200", 4, 4),
-        ("token_refused", "orders status 401", 4, None),
-    ]
+    assert {(row["question"], row["place"], row["said"], row["agree"]) for row in rows} == {
+        ("base_address", "orders status 200", "4 times", 4),
+        ("errors", "orders status 200", "4 times", 4),
+        ("errors", "orders status 401", "4 times", None),
+        ("token_header", "orders status 200", "4 times", 4),
+        ("token_refused", "orders status 401", "4 times", None),
+    }
 
 
-def test_every_figure_has_a_sentence(run_table: Run) -> None:
-    """Whatever audit.question_figures finds is said by a sentence of its code, and no sentence is left over."""
-    counted = {"operation": "orders", "aspect": "status", "name": "200", "occurrence_count": 1}
-    field = {"null_document_count": 1, "absent_document_count": 0, "document_count": 2, "is_documented": True}
-    field |= {"types": ["number"], "max_decimals": 2, "min_value": 1, "max_value": 2, "present_count": 1}
-    figures = run_table(
+def test_what_is_measured_is_said(run_table: Run) -> None:
+    """A measured value stands behind its count, and so does the range where there is one."""
+    counted = {"operation": "orders", "aspect": "retry_after", "occurrence_count": 1200}
+    rows = run_table(
         "audit.question_figures",
         {
             "audit.service_behaviour": [
-                counted | {"name": str(n), "metric_value": metric, "min_value": least}
-                for n, (metric, least) in enumerate([(None, None), (1.0, None), (None, 1.0), (1.0, 1.0)])
-            ],
-            "audit.field_profile": [
-                field | {"kind": "orders", "path": "/id"},
-                field | {"kind": "orders", "path": "/dispatch_note"},
-                field | {"kind": "stores", "path": "/name"},
-                field | {"kind": "stores", "path": "/phone", "is_documented": False},
-            ],
-            "audit.vocabulary": [{"kind": "orders", "path": "/status", "value": "done", "document_count": 1}],
-            "audit.status_transitions": [{"entity_type": "order", "status": "done", "occurrence_count": 1}],
-            "core.store_menus": [{"store_id": 1, "menu_id": 1}],
-            "audit.formula_populations": [
-                {"rule_target": "total", "verdict": "none", "scope": "all", "order_count": 2}
-            ],
+                counted | {"name": str(n), "metric_value": metric, "min_value": least, "max_value": least}
+                for n, (metric, least) in enumerate([(None, None), (0.5, None), (None, 2.0), (1.25, 3.0)])
+            ]
         },
     )
-    (questions,) = (c.words for c in catalogue.table("audit.daily_question_cases").columns if c.name == "question")
-    of_questions = {f"orders.{question}" for question in questions} | {"findings.products"}
-    assert {row["code"] for row in figures} | of_questions == {each.code for each in SENTENCES}
+    assert {(row["place"], row["said"]) for row in rows} == {
+        ("orders retry_after 0", "1,200 times"),
+        ("orders retry_after 1", "1,200 times, 0.5"),
+        ("orders retry_after 2", "1,200 times, from 2 to 2"),
+        ("orders retry_after 3", "1,200 times, 1.25, from 3 to 3"),
+    }
+
+
+def test_what_fields_hold_is_said(run_table: Run) -> None:
+    """Ids have a range, amounts decimals, free texts how many are there; what is not known counts as none."""
+    field = {"null_document_count": 0, "absent_document_count": 0, "document_count": 2, "is_documented": True}
+    field |= {"kind": "orders", "types": ["number"], "present_count": 5, "parent_count": 9}
+    rows = run_table(
+        "audit.question_figures",
+        {
+            "audit.field_profile": [
+                field | {"path": "/id", "min_value": 1, "max_value": 2000},
+                field | {"path": "/tip", "max_decimals": 2},
+                field | {"path": "/dispatch_note", "types": ["string"], "empty_count": 2},
+                field | {"path": "/x", "is_documented": False, "types": ["null", "string"], "present_count": None},
+            ]
+        },
+    )
+    assert {(row["question"], row["place"], row["said"]) for row in rows} == {
+        ("ids", "orders", "1 to 2000"),
+        ("decimals", "orders /tip", "up to 2 decimals"),
+        ("free_texts", "orders /dispatch_note", "not empty in 3 of 9 places"),
+        ("new_fields", "orders /x", "null|string in 0 documents"),
+    }
 
 
 def test_populations_are_counted_by_verdict_and_named_by_scope(run_table: Run) -> None:
@@ -68,10 +77,10 @@ def test_populations_are_counted_by_verdict_and_named_by_scope(run_table: Run) -
             ]
         },
     )
-    assert {(row["code"], row["place"], row["word"], row["figure"], row["whole"]) for row in figures} == {
-        ("populations", None, "supported", 500, 1500),
-        ("populations", None, "refuted", 1000, 1500),
-        ("populations.scope", "supported", "platform kiosk", 500, None),
-        ("populations.scope", "refuted", "platform ios", 600, None),
-        ("populations.scope", "refuted", "platform web", 400, None),
+    assert {(row["place"], row["said"], row["figure"]) for row in figures} == {
+        (None, "supported for 500 of 1,500", 500),
+        (None, "refuted for 1,000 of 1,500", 1000),
+        ("supported", "platform kiosk (500)", 500),
+        ("refuted", "platform ios (600)", 600),
+        ("refuted", "platform web (400)", 400),
     }

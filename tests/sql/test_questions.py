@@ -86,7 +86,7 @@ def test_cases_decide_the_rank_of_questions_with_as_many_orders(run_table: Run) 
                     case | {"question": question, "currency": "EUR", "is_against": False, "order_count": agree},
                 )
             ],
-            "audit.question_figures": [{"question": "deleted", "code": "orders.sales", "against": 1}],
+            "audit.question_figures": [{"question": "deleted", "said": "once", "against": 1}],
         },
     )
     assert [row["question"] for row in sorted(rows, key=lambda row: row["rank"])] == [
@@ -170,7 +170,7 @@ def test_stores_and_statuses_are_reported(answers: Answers) -> None:
     assert told["store_menus"]["evidence"] == "2 stores name 3 menus between them, one store up to 2."
     assert told["store_menus"]["example_ids"] == [7]
     assert told["final_statuses"]["evidence"] == (
-        "Orders stand at done (3); seen to follow each other: new to done (2)"
+        "orders stand at: done (3); seen to follow each other: new to done (2)"
     )
 
 

@@ -42,6 +42,7 @@ def references_a_menu(entity: str) -> str:
 def completed(name: str, text: str, head: Head) -> str:
     """Return the select of a table whose head names a template; that of another is its file.
 
+    `template: raw` has none: it takes the columns that the head lists out of the table's namesake in schema raw.
     `template: name` puts the file's select in place of `$select`, and its key but for the last column in place of
     `$place`; `template: name with column` tells records at one place apart. `template: name of table` has none: `$of`
     is the select of that table of menus, over every version instead of the last. A place in a menu is the rest of the
@@ -50,6 +51,8 @@ def completed(name: str, text: str, head: Head) -> str:
     template, _, of = head.facts.get("template", "").partition(" of ")
     if not template:
         return text
+    if template == "raw":
+        return f"{text}select {', '.join(said.name for said in head.said)} from raw.{name.partition('.')[2]}"
     if not of:
         template, _, record = template.partition(" with ")
         place, named = ", ".join(head.names("key")[:-1]), f"record as {record}," if record else ""

@@ -151,7 +151,7 @@ def listed(
     name: str, description: str, key: tuple[str, ...], columns: Iterable[Column], reads: tuple[str, ...] = ()
 ) -> Table:
     """Return a table that no file of sql/ makes, as readers of a release see it."""
-    contract = Contract(description, key, "all", (), None, is_released=True, columns=tuple(columns))
+    contract = Contract(description, key, "all", (), is_released=True, columns=tuple(columns))
     return Table(**vars(contract), name=name, sql="", reads=Reads(reads, frozenset(), frozenset()))
 
 

@@ -17,7 +17,6 @@
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/answers.py` |
 | raw.assumptions | the interface's open questions, and the settings' assumptions: a source |
-| raw.question_sentences | in which words audit.questions tells the data's answers: a source, `sources.py` |
 | raw.product_categories | product_id and category of the file of [reference] products: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
@@ -307,7 +306,6 @@ RAW: dict[str, dict[str, str]] = {
         "no BIGINT, question VARCHAR, section VARCHAR, undocumented VARCHAR, assumption VARCHAR, "
         "partner_question VARCHAR"
     ),
-    "raw.question_sentences": columns_of("code VARCHAR, part VARCHAR, line VARCHAR"),
     "raw.zone_offsets": columns_of("timezone VARCHAR, from_us BIGINT, offset_us BIGINT"),
     "raw.formula_settings": columns_of(f"setting_no BIGINT, rule_target VARCHAR, rule VARCHAR, {_SCOPE}") | _CONDITIONS,
     "raw.formula_components": columns_of(f"{_COMPONENT}, {_SCOPE}") | _CONDITIONS,

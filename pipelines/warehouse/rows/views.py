@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pipelines.warehouse.catalogue.tables import Check, Table
 
-ORDERS = ("order", "comparison")  # whose rows are about an order each
-ENTITIES = (*ORDERS, *(kinds.ENTITIES[kind] for kind in kinds.WHOLE_KINDS))
+ENTITIES = ("order", *(kinds.ENTITIES[kind] for kind in kinds.WHOLE_KINDS))
+ORDERS_OF = 'touched."orders of '  # and the name of a table by day or customer: the orders of its keys
 UNDATED = "business_date"  # the key that is null for orders without that time
 
 
@@ -53,7 +53,7 @@ def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
     """Make the views that `item` reads; `keys` is the relation of the keys it is about, None for everything."""
     for name in item.depends_on:
         if name.startswith("raw."):
-            orders = f'touched."orders of {item.name}"' if item.scope == "day" and keys is not None else keys
+            orders = f'{ORDERS_OF}{item.name}"' if item.scope == "day" and keys is not None else keys
             _show_raw(staged, name, keys if staged.full else orders)
         elif name == item.name:
             _create_view(staged, name, _as_it_was(staged, name, keys))
@@ -102,10 +102,10 @@ def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> s
     where = _restriction(staged, item, name, keys)
     if keys is None or staged.full or table.scope not in ENTITIES:
         return projected_rows_sql(staged, name, where, item)
-    if table.scope == item.scope or {table.scope, item.scope} <= {*ORDERS}:
+    if table.scope == item.scope:
         return _of_keys(staged, item, name, keys, key)
     if item.scope == "day" and "business_date" not in where:
-        return _of_keys(staged, item, name, f'touched."orders of {item.name}"', key)
+        return _of_keys(staged, item, name, f'{ORDERS_OF}{item.name}"', key)
     return projected_rows_sql(staged, name, where, item)
 
 
@@ -239,10 +239,11 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
         return f"{days}{_in(staged, name, keys)}"
     if table.scope != "order" or item.scope not in {"customer", "day"}:
         return "true"
-    if item.scope == "day" and any(column.name == "business_date" for column in table.columns):
+    has_key = any(column.name == SCOPE_KEYS[item.scope] for column in table.columns)
+    if item.scope == "day" and has_key:
         same = "k.business_date is not distinct from t.business_date"
         return f"{days_between(staged.con, keys)} and exists (select 1 from {keys} as k where {same})"
-    of, key = (keys, "customer_key") if item.scope == "customer" else (f'touched."orders of {item.name}"', "order_id")
+    of, key = (keys, "customer_key") if has_key else (f'{ORDERS_OF}{item.name}"', "order_id")
     return f"exists (select 1 from {of} as k where k.{key} = t.{key})"
 
 
