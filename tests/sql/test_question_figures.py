@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
@@ -43,8 +43,8 @@ def test_what_is_measured_is_said(run_table: Run) -> None:
 
 def test_what_fields_hold_is_said(run_table: Run) -> None:
     """Ids have a range, amounts decimals, free texts how many are there; what is not known counts as none."""
-    field = {"null_document_count": 0, "absent_document_count": 0, "document_count": 2, "is_documented": True}
-    field |= {"kind": "orders", "types": ["number"], "present_count": 5, "parent_count": 9}
+    field: dict[str, Any] = {"null_document_count": 0, "absent_document_count": 0, "document_count": 2}
+    field |= {"is_documented": True, "kind": "orders", "types": ["number"], "present_count": 5, "parent_count": 9}
     rows = run_table(
         "audit.question_figures",
         {

@@ -63,7 +63,7 @@ def test_orders_money_and_age(run_table: Run) -> None:
 
 def test_what_became_of_them(run_table: Run) -> None:
     """Changes that were seen are counted, the most frequent first; a status that no order has any more stays."""
-    seen = [
+    seen: list[dict[str, Any]] = [
         {"entity_type": "order", "previous_status": "new", "status": "done", "occurrence_count": 2},
         {"entity_type": "order", "previous_status": "new", "status": None, "occurrence_count": 3},
         {"entity_type": "delivery", "previous_status": "new", "status": "lost", "occurrence_count": 9},
