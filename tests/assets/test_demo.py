@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
+import shlex
+from collections import defaultdict
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -166,3 +171,50 @@ def test_other_commands_and_the_next_night(ordermart: Ordermart, played: Path) -
     assert later.returncode == 0, later.stdout + later.stderr
     with duckdb.connect(str(file), read_only=True) as db:
         assert db.execute(count).fetchone() > before
+
+
+def test_the_commands_of_the_books_work_in_their_order(ordermart: Ordermart, played: Path, folder: Path) -> None:
+    """Those of docs/BOOKS.md as they stand, with its mapping and its accounts; only KEY is named by the user.
+
+    Statements of the iOS app name all of its orders but one, and one of nobody. Each entry balances; later ones reverse
+    and correct.
+    """
+    guide = (forked.ROOT / "docs" / "BOOKS.md").read_text("utf-8")
+    mapping, accounts = sorted(re.findall(r"```toml\n(.*?)```", guide, re.DOTALL), key=lambda text: "[[tax]]" in text)
+    (folder / "dashline.toml").write_text(mapping.replace('["dashline"]', '["ios"]'), "utf-8")
+    (folder / "accounts.toml").write_text(accounts, "utf-8")
+    file = played / "published" / "current" / "ordermart.duckdb"
+    with duckdb.connect(str(file), read_only=True) as db:
+        orders = db.execute(
+            "select order_id, store_id, strftime(business_date, '%m/%d/%Y'), currency, total_price from mart.orders "
+            "where platform = 'ios' and sale_class = 'counted' and total_price > 0 and business_date < '2026-10-21' "
+            "order by all"
+        ).fetchall()
+    head = (
+        "payout_id,type,client_order_id,merchant_store_id,transaction_date,currency,order_subtotal,commission,net_total"
+    )
+    rows = [*orders[1:], (1, orders[0][1], "10/10/2026", orders[0][3], Decimal("5.00"))]
+    lines = [head, *(f"PO-000001,DELIVERY,{','.join(map(str, row))},0,{row[-1]}" for row in rows)]
+    (folder / "october.csv").write_text("\n".join(lines), "utf-8")
+    (folder / "corrected.csv").write_text("\n".join(lines[:-2] + lines[-1:]), "utf-8")
+    paid = sum(row[-1] for row in rows)
+    (folder / "bank.csv").write_text(f"Booking date,Amount,Remittance\n2026-10-22,{paid},PO-000001\n", "utf-8")
+    environ = os.environ | {"ORDERMART_CONFIG": str(played / "demo.toml")}
+    said = ""
+    for block in re.findall(r"```\n(.*?)```", guide, re.DOTALL)[:2]:
+        for line in block.splitlines():
+            command, *words = shlex.split(line, comments=True)
+            if "KEY" in words:
+                found = re.findall(r"STOPPED .*, order (\d+):|^  (\S+:\S+): \w+, ", said, re.MULTILINE)
+                words[words.index("KEY") : words.index("KEY") + 1] = {"".join(keys) for keys in found}
+            done = forked.ordermart(tuple(words), environ, timeout=300, folder=folder)
+            is_open = words[:2] == ["settlements", "list"] or words == ["journal", "--check"]
+            assert (command, done.returncode) == ("ordermart", 3 * is_open), (line, done.stdout + done.stderr)
+            said += done.stdout
+    entries: dict[str, Decimal] = defaultdict(Decimal)
+    for name in ("journal-2026-10-csv-1.csv", "journal-2026-10-csv-2.csv"):
+        for row in csv.DictReader((folder / "journals" / name).read_text("utf-8").splitlines()):
+            entries[row["entry_no"]] += Decimal(row["debit"] or 0) - Decimal(row["credit"] or 0)
+    assert set(entries.values()) == {0}
+    for kind in ("-sales-", "-settlement-", "-bank-", "-writeoff-", "-reversal"):
+        assert any(kind in number for number in entries), kind
