@@ -86,6 +86,15 @@ def make_release(folder: Path, orders: int) -> Any:
             if name in {"core.orders", "mart.orders", "mart.order_reconciliation", "audit.order_rules"}:
                 chosen = ", ".join(each.name for each in columns if each.name in known)
                 con.execute(f"insert into {name} by name select {chosen} from made")
+    write_current(settings, release)
+    return settings
+
+
+def write_current(settings: Any, release: Path) -> None:
+    """Make a folder with a database the current release, without reference files of the user's."""
+    with duckdb.connect(str(release / "ordermart.duckdb")) as con:
+        con.execute("create schema ref")
+        con.execute("create table ref.stores (store_id bigint, region varchar, opened_on date, closed_on date)")
     manifest = Manifest(
         id="made",
         published_at="",
@@ -99,7 +108,6 @@ def make_release(folder: Path, orders: int) -> Any:
     )
     write_manifest(release, manifest)
     (release.parents[1] / "current").symlink_to("releases/made")
-    return settings
 
 
 def best(do: Callable[[dt.date], object], days: list[dt.date]) -> float:

@@ -34,9 +34,8 @@ select
         as break_content,
 from closed
 left join core.orders as known
-    on closed.order_id = known.order_id
+    on if(closed.total_parts is null, closed.order_id, null) = known.order_id
     and closed.payload_sha256 = known._payload_sha256
-    and closed.total_parts is null
 left join mart.orders as orders on known.order_id = orders.order_id
 left join temp.order_total_parts as parts on known.order_id = parts.order_id
 where closed.sale_class = 'counted'
