@@ -29,7 +29,7 @@ with lines as (
     from mart.settlement_lines as lines
     inner join mart.settlement_matches as matches using (match_id)
     left join mart.orders as orders
-        on matches.order_id = orders.order_id and matches.match_state = 'matched'
+        on if(matches.match_state = 'matched', matches.order_id, null) = orders.order_id
 ),
 
 settlements as (
