@@ -1,4 +1,4 @@
-"""Measure 100,000 rows of a statement: imported, matched with as many orders, checked, exported as a journal. CPU seconds.
+"""Measure 100,000 rows of a statement: imported, matched with orders, checked, exported as a journal. CPU seconds.
 
 python benchmarks/settlements.py
 """
