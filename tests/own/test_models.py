@@ -45,6 +45,19 @@ def test_own_table_is_in_the_release_like_any_other(first: World) -> None:
 
 
 @pytest.mark.slow
+def test_release_says_where_to_start(first: World) -> None:
+    """A browser of the file finds a view that names each schema that has tables, mart first; so do meta and ref."""
+    schemas = [row[0] for row in first.rows("select schema_name from start_here")]
+    assert schemas[0] == "mart"
+    with_tables = "select distinct schema_name from duckdb_tables()"
+    assert set(schemas) >= {row[0] for row in first.rows(with_tables)}
+    said = first.rows("select comment from duckdb_views() where view_name = 'start_here'")
+    assert "start with mart" in said[0][0]
+    listed = "select schema_name || '.' || table_name from duckdb_tables() except select table_name from meta.tables"
+    assert first.rows(listed) == []
+
+
+@pytest.mark.slow
 def test_only_what_changed_is_made_again(own: World) -> None:
     """A changed model, and what reads it; a release without other orders links the files of the rest."""
 
