@@ -177,20 +177,20 @@ def _last_backup_file(data_dir: Path) -> Path:
 
 _MOST, _WEEK = 3, dt.timedelta(days=7)  # messages for a cause
 _LAST = " It came and went before: for a week, further changes are shown by `ordermart status` alone."
-# Alarms that are over, by cause; {what} stands for the part of the cause after its colon.
-_OVER = {
-    "run_failed": "the failed run",
-    "outage": "the outage of the partner service",
-    "incomplete": "{what} that were not up to date",
-    "settings": "settings that looked wrong",
-    "damaged": "damaged files",
-    "new_failures": "quarantined or failed ids",
-    "no_good_night": "nights without a good one",
-    "disk": "too little free disk space",
-    "silence": "no document received",
-    "verification": "verified parts that differed",
-    "rule_changed": "the changed formula rules",
-    "models": "the own tables",
+# Causes, the most urgent first: what is over in the end, {what} being the part after the colon; the command to run.
+CAUSES = {
+    "run_failed": ("the failed run", "ordermart doctor"),
+    "outage": ("the outage of the partner service", "ordermart doctor"),
+    "damaged": ("damaged files", "ordermart inventory"),
+    "verification": ("verified parts that differed", "ordermart build --full"),
+    "settings": ("settings that looked wrong", "ordermart doctor"),
+    "incomplete": ("{what} that were not up to date", "ordermart run"),
+    "disk": ("too little free disk space", "ordermart status"),
+    "silence": ("no document received", "ordermart doctor"),
+    "no_good_night": ("nights without a good one", "ordermart doctor"),
+    "rule_changed": ("the changed formula rules", "ordermart questions"),
+    "models": ("the own tables", "ordermart models check"),
+    "new_failures": ("quarantined or failed ids", ""),  # the headline counts them
 }
 NO_GOOD_NIGHT = "no_good_night"
 
@@ -286,8 +286,8 @@ def _message(alarm: Standing) -> str:
     if not alarm.is_over:
         return alarm.text
     cause, _, what = alarm.cause.partition(":")
-    over = _OVER.get(cause, cause.replace("_", " ")).format(what=what)
-    return f"Over: {over}, since {alarm.since:%Y-%m-%d %H:%M} UTC."
+    over, _ = CAUSES.get(cause, (cause.replace("_", " "), ""))
+    return f"Over: {over.format(what=what)}, since {alarm.since:%Y-%m-%d %H:%M} UTC."
 
 
 def _file(data_dir: Path) -> Path:

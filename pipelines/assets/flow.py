@@ -281,6 +281,8 @@ def key_of(name: str) -> dg.AssetKey:
 
 
 def _spec(table: Table) -> dg.AssetSpec:
+    kinds = sorted({kind for name in table.depends_on for kind in LANDED_KINDS.get(name, ())})
+    others = [name for name in table.depends_on if not name.startswith("raw.") and name != table.name]
     columns = [
         dg.TableColumn(
             column.name,
@@ -292,7 +294,7 @@ def _spec(table: Table) -> dg.AssetSpec:
     ]
     return dg.AssetSpec(
         key_of(table.name),
-        deps=_deps(table),
+        deps=[*map(key_of, others), *(dg.AssetKey(["raw", kind]) for kind in kinds)],
         group_name=table.name.split(".")[0],
         description=table.description,
         owners=[OWNER],
@@ -314,13 +316,6 @@ def _of_model(model: Model, models: Iterable[str]) -> dg.AssetSpec:
         kinds={"duckdb", "sql"},
         skippable=True,
     )
-
-
-def _deps(table: Table) -> list[dg.AssetKey]:
-    """Return the other tables that its SQL reads, and the raw assets behind the inputs that it reads."""
-    kinds = sorted({kind for name in table.depends_on for kind in LANDED_KINDS.get(name, ())})
-    others = [name for name in table.depends_on if not name.startswith("raw.") and name != table.name]
-    return [*(key_of(name) for name in others), *(dg.AssetKey(["raw", kind]) for kind in kinds)]
 
 
 _EVERY_SECONDS = 60

@@ -349,14 +349,11 @@ def mcp(
     Needs the extra: pip install 'ordermart[mcp]'. Exit codes: 0 the client has closed; 2 invalid settings or usage, or
     the extra is missing.
     """
-    from pipelines.report.mcp_server import Limits, MissingPackageError, server
+    from pipelines.report.mcp_server import Limits, server
 
     protocol = getattr(sys.stdout, "terminal", sys.stdout)  # JSON, which escapes control characters by itself
-    try:
-        with contextlib.redirect_stdout(protocol):
-            server(settings, Limits(timeout_seconds, memory_mib, max_rows)).run("stdio")  # until the client closes
-    except MissingPackageError as error:
-        raise usage_error(str(error)) from None
+    with contextlib.redirect_stdout(protocol):
+        server(settings, Limits(timeout_seconds, memory_mib, max_rows)).run("stdio")  # until the client closes
 
 
 @models.command("new", short_help="Write a model to begin with.")

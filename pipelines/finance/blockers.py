@@ -67,7 +67,12 @@ def find_blockers(
         return Verdict({"open days": 0})
     ends = _ends(settings, released, days, store_id)
     con.register("day_ends", ends)
-    con.register("closed_store_days", _closed_store_days(released, closes, period))
+    trading = con.execute(
+        "select distinct business_date, store_id from mart.daily_store_sales where business_date between ? and ?",
+        [period.first_day, period.last_day],
+    ).fetchall()
+    closed = rows_of((each for each in trading if closes.of(*each)), business_date=pa.date32(), store_id=pa.int64())
+    con.register("closed_store_days", closed)
     con.execute(
         f"""
         create or replace temp view orders_to_close as
@@ -107,15 +112,6 @@ def find_blockers(
         *find_book_blockers(settings, released, closes, period, store_id),
     ]
     return Verdict(looked_at, blockers, [lost] if is_lost else [])
-
-
-def _closed_store_days(released: Released, closes: Closes, period: Period) -> pa.Table:
-    """Return the store-days of a period that have orders and are closed."""
-    found = released.con.execute(
-        "select distinct business_date, store_id from mart.daily_store_sales where business_date between ? and ?",
-        [period.first_day, period.last_day],
-    ).fetchall()
-    return rows_of((each for each in found if closes.of(*each)), business_date=pa.date32(), store_id=pa.int64())
 
 
 def _ends(settings: Settings, released: Released, days: Sequence[dt.date], store_id: int | None) -> pa.Table:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.exporting import numbers_of
-from pipelines.finance.released import NOT_STATED, measured, money, records, released
+from pipelines.finance.released import NOT_STATED, FinanceError, measured, money, records, released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.charges import PRICES
@@ -186,16 +186,12 @@ NO_AMOUNT = {
 }
 
 
-class UnknownOrderError(Exception):
-    """The current release lacks the order; the message says what else is known of it."""
-
-
 def explain_order(settings: Settings, order_id: int, limits: ReadLimits | None = None) -> list[str]:
-    """Return an order's receipt; raise UnknownOrderError, or FinanceError without a release or beyond a limit."""
+    """Return an order's receipt; raise FinanceError without a release or the order, or beyond a limit."""
     with released(settings, limits) as release:
         lines = receipt(release.con, order_id)
         if not lines:
-            raise UnknownOrderError(" ".join(_unknown(release.con, settings, order_id)))
+            raise FinanceError(" ".join(_unknown(release.con, settings, order_id)))
         if numbers := numbers_of(release, order_id):
             lines += ["", "Exported in the journal's entries", *(f"  {number}" for number in numbers)]
     return lines

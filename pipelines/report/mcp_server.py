@@ -18,8 +18,9 @@ from pipelines.finance.released import FinanceError, ReadLimits
 from pipelines.literals import literal
 from pipelines.read import NoReleaseError
 from pipelines.record import current_release
-from pipelines.report.explain import UnknownOrderError, explain_order
+from pipelines.report.explain import explain_order
 from pipelines.report.interface import questions
+from pipelines.settings import SettingsError
 from pipelines.warehouse.limited import QueryError, limited
 from pipelines.warehouse.release.manifest import DATABASE
 
@@ -66,10 +67,6 @@ order by example_no"""
 MIB = 2**20
 
 
-class MissingPackageError(Exception):
-    """The package mcp is not installed; the message says how to install it."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """What one query may use."""
@@ -80,12 +77,12 @@ class Limits:
 
 
 def server(settings: Settings, limits: Limits) -> MCPServer[Any]:
-    """Return the server with its tools; raise MissingPackageError without the package mcp."""
+    """Return the server with its tools; raise SettingsError without the package mcp."""
     try:
         from mcp.server import MCPServer  # noqa: PLC0415 -- an extra
         from mcp.types import ToolAnnotations  # noqa: PLC0415
     except ImportError:
-        raise MissingPackageError("the package mcp is not installed: pip install 'ordermart[mcp]'") from None
+        raise SettingsError("the package mcp is not installed: pip install 'ordermart[mcp]'") from None
     version = importlib.metadata.version("ordermart")
     made: MCPServer[Any] = MCPServer("ordermart", instructions=INSTRUCTIONS, version=version, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -192,7 +189,7 @@ def _with_tool_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         try:
             return tool(*args, **kwargs)
-        except (FinanceError, NoReleaseError, QueryError, UnknownOrderError) as error:
+        except (FinanceError, NoReleaseError, QueryError) as error:
             raise ToolError(str(error)) from None
 
     return called

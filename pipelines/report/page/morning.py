@@ -16,6 +16,7 @@ from pipelines.durable import write_whole
 from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
+from pipelines.notify import CAUSES
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
 from pipelines.report.page import render
 from pipelines.report.page.facts import largest_breaks, reconciled_facts, released_facts
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipelines.finance.reconciliation import Reconciliation
     from pipelines.record import Run
     from pipelines.settings import Settings
 
@@ -37,20 +37,7 @@ _READABLE = 0o644
 _BREAKS, _ROWS = 6, 8
 SHOWN = 30
 _COLOURS = {"good": "blue", "incomplete": "orange", "failed": "red", "stopped": "red", "killed": "red"}
-# Causes of alarms, the most urgent first, with the command to run next.
-_COMMANDS = {
-    "run_failed": "ordermart doctor",
-    "outage": "ordermart doctor",
-    "damaged": "ordermart inventory",
-    "verification": "ordermart build --full",
-    "settings": "ordermart doctor",
-    "incomplete": "ordermart run",
-    "disk": "ordermart status",
-    "silence": "ordermart doctor",
-    "no_good_night": "ordermart doctor",
-    "rule_changed": "ordermart questions",
-    "models": "ordermart models check",
-}
+_COMMANDS = {cause: command for cause, (_, command) in CAUSES.items() if command}
 _FAILED = ("run_failed", "outage")
 
 
@@ -74,7 +61,9 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
             with released(settings) as opened:
                 reconciled = reconciliation(opened, Selection())
                 settled = settled_facts(opened, now.date())
-                books = _books(reconciled, settled.get("break_count", 0))
+                first = next((each["order_id"] for each in largest_breaks(reconciled, 1)), None)
+                counts = reconciled.variances(), reconciled.indeterminate_count()
+                books = Books(*counts, first, settled.get("break_count", 0))
                 facts = released_facts(opened) | reconciled_facts(reconciled, _BREAKS, _ROWS) | {"settled": settled}
                 unread = ""
         except (duckdb.Error, FinanceError) as error:
@@ -98,12 +87,6 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
     for written in (file, *copies):
         write_whole(written, page.encode())
         written.chmod(_READABLE)  # as releases are; what else a run writes is its owner's alone
-
-
-def _books(reconciled: Reconciliation, settlements: int) -> Books:
-    largest = largest_breaks(reconciled, 1)
-    first = largest[0]["order_id"] if largest else None
-    return Books(reconciled.variances(), reconciled.indeterminate_count(), first, settlements)
 
 
 def _run(run: Run) -> dict[str, Any]:
