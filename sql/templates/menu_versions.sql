@@ -54,10 +54,10 @@ runs as (
 
 select
     runs.menu_id,
-    unnest(runs.place),
+    $places,
     runs.version_no,
     -- what was seen
-    unnest(runs.content),
+    $contents,
     -- when
     coalesce(firsts.first_seen_at, t.observed_from) as observed_from,
     if(nexts.menu_id is null, null, lasts.last_seen_at) as observed_to,

@@ -46,7 +46,7 @@ def completed(name: str, text: str, head: Head) -> str:
     `template: name` puts the file's select in place of `$select`, and its key but for the last column in place of
     `$place`; `template: name with column` tells records at one place apart. `template: name of table` has none: `$of`
     is the select of that table of menus, over every version instead of the last. A place in a menu is the rest of the
-    key, and what is said of it are the columns up to the times.
+    key, and what is said of it are the other columns that the head names, but for lineage.
     """
     template, _, of = head.facts.get("template", "").partition(" of ")
     if not template:
@@ -61,9 +61,16 @@ def completed(name: str, text: str, head: Head) -> str:
     last = read_sql(resource("sql") / schema / f"{table}.sql")
     each = last.replace("raw.latest_menus", "raw.menu_versions").replace("_load_id", "version_no")
     keys = [key for key in head.names("key") if key not in ("menu_id", "version_no")]
-    columns = [said.name for said in head.said]
-    contents = columns[columns.index("version_no") + 1 : columns.index("observed_from")]
-    return filled(template, table=name, of=each, place=_struct(keys), content=_struct(contents))
+    contents = [said.name for said in head.said if said.name not in (*keys, "_load_id")]
+    return filled(
+        template,
+        table=name,
+        of=each,
+        place=_struct(keys),
+        content=_struct(contents),
+        places=_fields("place", keys),
+        contents=_fields("content", contents),
+    )
 
 
 def filled(template: str, **values: str) -> str:
@@ -74,6 +81,10 @@ def filled(template: str, **values: str) -> str:
 
 def _struct(columns: list[str]) -> str:
     return "{" + ", ".join(f"'{column}': t.{column}" for column in columns) + "}"
+
+
+def _fields(struct: str, columns: list[str]) -> str:
+    return ", ".join(f"runs.{struct}.{column} as {column}" for column in columns)
 
 
 @dataclass(frozen=True)
