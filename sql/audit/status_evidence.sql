@@ -19,8 +19,9 @@
 with orders as (
     select
         status, currency,
-        any_value(sale_class) as sale_class,
+        any_value(any_value(sale_class)) over of_status as sale_class, -- a status has one
         cast(sum(order_count) as bigint) as order_count,
+        sum(sum(order_count)) over of_status as status_order_count,
         cast(sum(deleted_count) as bigint) as deleted_count,
         cast(sum(zero_total_count) as bigint) as zero_total_count,
         cast(sum(missing_total_count) as bigint) as missing_total_count,
@@ -31,6 +32,7 @@ with orders as (
         cast(sum(week_old_count) as bigint) as week_old_count,
     from audit.daily_statuses
     group by status, currency
+    window of_status as (partition by status)
 ),
 
 ages as (
@@ -66,15 +68,6 @@ transitions as (
     group by previous_status
 ),
 
-classes as (
-    select
-        status,
-        any_value(sale_class) as sale_class, -- a status has one
-        sum(order_count) as order_count,
-    from orders
-    group by status
-),
-
 -- statuses that orders have, and those that they only had: no class and no ages
 met as (
     select
@@ -90,7 +83,7 @@ select
     met.met_status as status,
     met.currency,
     -- its class in [sales]
-    classes.sale_class,
+    met.sale_class,
     -- orders as last observed; no row means no order
     coalesce(met.order_count, 0) as order_count,
     coalesce(met.deleted_count, 0) as deleted_count,
@@ -109,11 +102,10 @@ select
     -- an order with this status either moved on or still has it
     coalesce(
         met.transitioned_count
-        / (met.transitioned_count + coalesce(classes.order_count, 0)),
+        / (met.transitioned_count + coalesce(met.status_order_count, 0)),
         0
     ) as transition_rate,
     met.next_statuses,
 from met
-left join classes on met.met_status is not distinct from classes.status
 left join medians on met.met_status is not distinct from medians.status
     and met.currency is not distinct from medians.currency

@@ -1,14 +1,4 @@
 -- Which lines of the last 28 days were sold at none of the menu's prices?
-select
-    order_id,
-    line_no,
-    modifier_no,
-    product_id,
-    price,
-    menu_price,
-    menu_delivery_price,
-    price_variance,
-    currency,
 from mart.price_variances
 where price_match = 'neither'
     and business_date > (select max(business_date) - 28 from mart.orders)

@@ -1,8 +1,4 @@
 -- What did the orders look like at a time?
-select
-    order_id,
-    status,
-    total_price,
 from orders_as_of(timestamptz '2026-11-20 10:00:00Z')
 order by order_id
 limit 20

@@ -158,7 +158,8 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                         applied = apply_changes(con, raw, new, now, sources, show)
                         return _result(con, applied, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
-                    session.use_all_threads(con, settings)
+                    if not settings.warehouse.threads:
+                        con.execute("reset threads")
         documents = [each.path for files in raw.values() for each in files.documents]
         stored_warehouse.require_room(settings.data_dir, stored_warehouse.needed_bytes(file, documents, full=True))
         checks = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))

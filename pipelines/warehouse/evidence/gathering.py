@@ -41,7 +41,8 @@ class Gathered:
 
 def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     """Judge both rule targets from all orders, and fill the relations of FORMULA_EVIDENCE."""
-    asked = verdicts.read_asked(con)
+    limits = "select formula_min_distinguishing_orders, formula_max_violation_rate from raw.settings"
+    asked = verdicts.Asked(*con.execute(limits).fetchall()[0])
     found = [gather_target(con, target, asked) for target in TARGETS]
     fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, asked)))
     fill(con, "raw.formula_divisions", (row for each in found for row in _divisions(each)))
@@ -61,7 +62,8 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.A
     """)
     texts = con.execute("select holds, fits from texts order by pattern_no").fetchall()
     forms = verdicts.read_forms(con, target)
-    patterns = verdicts.read_patterns(forms, texts)
+    fits = verdicts.ones([text[1] for text in texts], len(forms.names)).astype(np.float32)
+    patterns = verdicts.Patterns(fits, verdicts.ones([text[0] for text in texts], len(forms.parts)))
     values = {dimension: _places(con, dimension) for dimension in DIMENSIONS}
     joins = "\n".join(f'left join places_{d} on orders."{d}" is not distinct from places_{d}.value' for d in DIMENSIONS)
     places = ", ".join(f"places_{d}.place as {d}" for d in DIMENSIONS)

@@ -147,13 +147,8 @@ def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
     )
 
 
-def read_patterns(forms: Forms, rows: list[tuple[str, str]]) -> Patterns:
-    """Return patterns from the texts `holds` and `fits` of the pattern tables, in their order."""
-    fits = _ones([row[1] for row in rows], len(forms.descriptions)).astype(np.float32)
-    return Patterns(fits, _ones([row[0] for row in rows], len(forms.parts)))
-
-
-def _ones(texts: list[str], width: int) -> Any:
+def ones(texts: list[str], width: int) -> Any:
+    """Return [text, place] whether there is a 1, of texts as long as each other."""
     return np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(len(texts), width) == ord("1")
 
 
@@ -172,14 +167,6 @@ class Asked:
 
     orders: int
     noise: float
-
-
-def read_asked(con: duckdb.DuckDBPyConnection) -> Asked:
-    """Return what raw.settings asks for."""
-    row = con.execute(
-        "select formula_min_distinguishing_orders, formula_max_violation_rate from raw.settings"
-    ).fetchone()
-    return Asked(*(row or (20, 0.05)))
 
 
 @dataclass

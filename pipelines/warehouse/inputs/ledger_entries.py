@@ -9,7 +9,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.ledger import Closes, Entry, ledger_of
+from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
 from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
@@ -241,13 +241,9 @@ def break_decisions(data_dir: Path) -> list[tuple[Any, ...]]:
     """Return the rows of raw.break_decisions: one per break of which anything was decided."""
     return [
         (
-            *(key, of.content, *_accepted(of.accepted), of.account_class, of.assignee, len(of.comments)),
-            of.accepted and of.accepted.no,
+            *(key, of.content),
+            *((by.body["reason"], by.who, by.body["as"], by.moment) if (by := of.accepted) else (None,) * 4),
+            *(of.account_class, of.assignee, len(of.comments), by and by.no),
         )
         for key, of in decisions(ledger_of(data_dir).entries()).items()
     ]
-
-
-def _accepted(entry: Entry | None) -> tuple[Any, ...]:
-    """Return why a break was accepted, by whom, under which name, and when."""
-    return (entry.body["reason"], entry.who, entry.body["as"], entry.moment) if entry else (None,) * 4

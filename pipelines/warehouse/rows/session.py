@@ -86,12 +86,6 @@ def use_few_threads(con: duckdb.DuckDBPyConnection, settings: Settings, file: Pa
         con.execute("set threads = 1")
 
 
-def use_all_threads(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
-    """Take as many threads again as settings say."""
-    if not settings.warehouse.threads:
-        con.execute("reset threads")
-
-
 def memory_bytes(con: duckdb.DuckDBPyConnection) -> int:
     """Return how many bytes DuckDB may use: it says so in words, such as 810.6 MiB."""
     row = con.execute("select current_setting('memory_limit')").fetchone()
