@@ -2,7 +2,7 @@
 --
 -- Source: audit.settlement_rows and mart.orders. The key is the reference whose orders have the same store, day and amount:
 -- that its values exist as ids shows nothing. `ordermart settlements keys` says it of every column of a file.
--- Caveats: short numbers are no ids. An amount is the same if it is the order's total_price.
+-- Caveats: columns that the mapping does not name are not kept, so they have no row. Short numbers are no ids. An amount is the same if it is the order's total_price.
 --
 -- key: entry_no, reference
 --

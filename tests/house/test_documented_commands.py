@@ -47,7 +47,8 @@ def ordermart_fault(command: Any, words: list[str], *, is_whole: bool) -> str:
         given, surplus, _ = command.make_parser(Context(command)).parse_args(list(words))
     except UsageError as error:
         return "" if "requires an argument" in error.message and not is_whole else error.message
-    needed = [each.name for each in command.params if each.required and not isinstance(given.get(each.name), str)]
+    stated = {name for name, value in given.items() if value and isinstance(value, str | list | tuple)}
+    needed = [each.name for each in command.params if each.required and each.name not in stated]
     if surplus or (needed and is_whole):
         return f"unexpected {surplus}" if surplus else f"lacks {needed}"
     return ""
