@@ -177,7 +177,7 @@ def _last_backup_file(data_dir: Path) -> Path:
 
 _MOST, _WEEK = 3, dt.timedelta(days=7)  # messages for a cause
 _LAST = " It came and went before: for a week, further changes are shown by `ordermart status` alone."
-# Causes, the most urgent first: what is over in the end, {what} being the part after the colon; the command to run.
+# Causes, the most urgent first: the end of an alarm, {what} being the part after the colon; the command to run.
 CAUSES = {
     "run_failed": ("the failed run", "ordermart doctor"),
     "outage": ("the outage of the partner service", "ordermart doctor"),

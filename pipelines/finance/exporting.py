@@ -26,7 +26,7 @@ from pipelines.finance.accounts import read_accounts
 from pipelines.finance.journal import ACT, AS_MATCHED, NO_STORE, Entry, Journal, Line, journal
 from pipelines.finance.journal_formats import Export, files_of
 from pipelines.finance.periods import one_day, period_holding, period_of
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, query
 from pipelines.finance.restating import recorded
 from pipelines.ledger import Closes
 from pipelines.ledger.decisions import ACCEPTED
@@ -61,23 +61,6 @@ EXPORTED = pa.schema(
 _SHOWN = 3
 _REVERSAL, _CHANGE = "-reversal", "-change"
 _PERIODS = ("posted_period", "reversed_period")
-_NUMBERS = """
-    select distinct number from exported inner join mart.orders as orders on order_id = $order_id
-    where exported.currency = orders.currency and (
-        contains(memo, ' of order ' || order_id || ',')
-        or contains(number, '-sales-') and sale_class = 'counted'
-            and exported.business_date = orders.business_date and exported.store_id is not distinct from orders.store_id
-        or contains(number, '-settlement-') and coalesce(exported.store_id, orders.store_id) = orders.store_id
-            and (source, exported.business_date) in (
-            select (entry_no, line_date) from mart.settlement_lines
-            where $order_id = order_id
-                or match_id in (select match_id from mart.order_settlements where order_id = $order_id)
-        )
-        or contains(number, '-writeoff-') and source in (select unnest($accepted))
-            and exported.business_date in (select since_date from audit.settlement_breaks where order_id = $order_id)
-            and coalesce(exported.store_id, orders.store_id) = orders.store_id
-    ) order by number
-"""
 
 
 @dataclass(frozen=True)
@@ -170,7 +153,7 @@ def numbers_of(release: Released, order_id: int) -> list[str]:
         if any(each.get("order_id") == order_id for each in entry.body["breaks"])
     ]
     values = {"order_id": order_id, "accepted": accepted}
-    return [number for (number,) in release.con.execute(_NUMBERS, values).fetchall()]
+    return [number for (number,) in release.con.execute(query("exported_numbers"), values).fetchall()]
 
 
 def places(texts: Iterable[str]) -> list[Place]:

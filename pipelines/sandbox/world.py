@@ -51,7 +51,7 @@ class Config:
     """What a world is made from.
 
     `until` is the last local day with orders, `faults` the share of orders, and of menus, with one planted fault.
-    `story`: what the story tells happens too, and orders add up by its rules.
+    `story`: the story happens too, and orders add up by its rules.
     """
 
     seed: int = 1

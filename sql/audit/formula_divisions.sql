@@ -7,7 +7,7 @@
 -- template: raw
 --
 -- rule_target
--- node_no BIGINT: What is divided.
+-- node_no BIGINT: The node divided.
 -- is_rest BOOLEAN: Whether the row is about all values that have no row.
 -- value null: The value as text, 1 or 0 for a part held or not; null for none, and for the rest.
 -- dimension VARCHAR: By what: a column of mart.orders, or a part of audit.formula_parts.
