@@ -33,8 +33,7 @@ from pipelines.settings.kinds import KINDS  # noqa: E402
 from pipelines.warehouse.building.buckets import stages  # noqa: E402
 from pipelines.warehouse.building.build import rebuild  # noqa: E402
 from pipelines.warehouse.inputs.sources import create_sources, states  # noqa: E402
-from pipelines.warehouse.rows.profile import DOCUMENTS, profiled  # noqa: E402
-from pipelines.warehouse.rows.session import Memory, fingerprint_of, session  # noqa: E402
+from pipelines.warehouse.rows.session import DOCUMENTS, Memory, fingerprint_of, profiled, session  # noqa: E402  # noqa: E402
 from tests.ray_cluster import ADDRESS, Cluster  # noqa: E402
 from tests.warehouse.test_spread import difference  # noqa: E402
 

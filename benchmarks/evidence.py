@@ -27,7 +27,7 @@ from raw_world import LEAST_MEMORY, make_raw  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
 from pipelines.warehouse.building.build import build  # noqa: E402 - the same
 from pipelines.warehouse.catalogue.tables import tables  # noqa: E402 - the same
-from pipelines.warehouse.rows.profile import DOCUMENTS, OBSERVATIONS, profiled  # noqa: E402 - the same
+from pipelines.warehouse.rows.session import DOCUMENTS, OBSERVATIONS, profiled  # noqa: E402 - the same
 
 Taken = tuple[float, float]  # seconds on the clock, on the processors
 SHOWN = 0.02  # of core's: what takes less is not listed

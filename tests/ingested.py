@@ -9,7 +9,7 @@ from pipelines.ingest import loop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.inbox import WorkList
+    from pipelines.inbox.worklist import WorkList
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
 

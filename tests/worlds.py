@@ -23,21 +23,14 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.evidence import (
-    AGREED,
-    COMPATIBLE,
-    NONE,
-    SUPPORTED,
-    UNDECIDED,
-    Asked,
-    create_candidates,
-    gather_target,
-)
+from pipelines.warehouse.evidence.candidates import create_candidates
+from pipelines.warehouse.evidence.gathering import gather_target
+from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, Asked
 from pipelines.warehouse.rows.fresh_rows import typed
 from pipelines.warehouse.rows.session import create_functions
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.evidence import Gathered
+    from pipelines.warehouse.evidence.gathering import Gathered
 
 WORLDS = 12
 UNIT = 10_000  # amounts are integers in ten-thousandths

@@ -130,7 +130,7 @@ def build(
     from pipelines.run.under_way import tell_of_dead_runs
     from pipelines.warehouse.release.manifest import make_room
     from pipelines.warehouse.release.release import publish
-    from pipelines.warehouse.rows.profile import profiled
+    from pipelines.warehouse.rows.session import profiled
 
     with locked("ordermart build") as progress:
         say(migrate(settings.data_dir))

@@ -118,9 +118,9 @@ def journal(
     codes: 0 written, or nothing stops it; 1 it differs from the books or from an earlier export; 2 invalid usage; 3 a
     store's day is stopped, with its order, and nothing is written; 4 another process holds the run lock.
     """
+    from pipelines.finance.accounts import FORMS
     from pipelines.finance.exporting import check as checked
     from pipelines.finance.exporting import export, places
-    from pipelines.finance.journal_formats import FORMS
     from pipelines.finance.periods import period_of
     from pipelines.report.finance_views import journal_lines
 

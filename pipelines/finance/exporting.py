@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.finance.accounts import read_accounts
+from pipelines.finance.accounts import Export, files_of, read_accounts
 from pipelines.finance.journal import ACT, AS_MATCHED, NO_STORE, Entry, Journal, Line, journal
-from pipelines.finance.journal_formats import Export, files_of
 from pipelines.finance.periods import one_day, period_holding, period_of
 from pipelines.finance.released import FinanceError, query
 from pipelines.finance.restating import recorded

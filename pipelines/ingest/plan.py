@@ -9,19 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
+from pipelines.inbox import planner
 from pipelines.inbox.deliveries import notified_ids
-from pipelines.inbox.planner import (
-    SAMPLE,
-    add_plan,
-    gap_ids,
-    gap_report,
-    keep_plan,
-    keep_results,
-    learn,
-    missed_changes,
-    plan,
-    plans,
-)
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing.raw_folder import read_rows
@@ -39,22 +28,22 @@ if TYPE_CHECKING:
 def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
     """Add the known orders that are due again, within [planner] request_budget; return sentences on the plan."""
     now = now or utc_now()
-    learned = learn(histories(settings.data_dir))
-    planned = plan(known_orders(settings.data_dir), now, settings.planner, learned=learned)
-    add_plan(work, planned)
+    learned = planner.learn(histories(settings.data_dir))
+    planned = planner.plan(known_orders(settings.data_dir), now, settings.planner, learned=learned)
+    planner.add_plan(work, planned)
     report = [planned.sentence()]
     if learned.orders:
         report.append(learned.sentence())
     gap: list[int] = []
     if settings.planner.gap_probe:
-        gap = gap_ids(
+        gap = planner.gap_ids(
             (known.id for known in known_orders(settings.data_dir)),
             never_found(settings.data_dir),
             settings.planner.gap_budget,
         )
         work.add("orders", gap, GAP_PROBE)
     if planned.due or planned.sample or gap:
-        keep_plan(inbox_path(settings.data_dir), planned, gap, now)
+        planner.keep_plan(inbox_path(settings.data_dir), planned, gap, now)
     return report
 
 
@@ -65,7 +54,7 @@ def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]
     last plan has been evaluated already.
     """
     path = inbox_path(settings.data_dir)
-    last = plans(path)[-1:]
+    last = planner.plans(path)[-1:]
     if not last or last[0].evaluated_at is not None:
         return []
     (kept,) = last
@@ -74,12 +63,12 @@ def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]
     sample = {id_: verdicts[id_] for id_ in kept.sample if id_ in verdicts}
     answered = [id_ for id_, verdict in sample.items() if verdict in ("accepted", "unchanged")]
     entries = {id_: work.entry("orders", id_) for id_ in answered if verdicts[id_] == "accepted"}
-    changed = sum(entry is None or entry.why == {SAMPLE} for entry in entries.values())
-    missed = missed_changes(len(answered), changed, kept.population)
+    changed = sum(entry is None or entry.why == {planner.SAMPLE} for entry in entries.values())
+    missed = planner.missed_changes(len(answered), changed, kept.population)
     found = {id_ for id_ in kept.gap if verdicts.get(id_) == "accepted"}
-    gaps = gap_report({id_ for id_ in kept.gap if id_ in verdicts}, found, notified_ids(path, "orders"))
+    gaps = planner.gap_report({id_ for id_ in kept.gap if id_ in verdicts}, found, notified_ids(path, "orders"))
     not_found = sum(verdict == "missing" for verdict in sample.values())
-    keep_results(path, kept.no, missed, not_found, gaps)
+    planner.keep_results(path, kept.no, missed, not_found, gaps)
     return ([missed.sentence()] if kept.sample else []) + ([gaps.sentence()] if kept.gap else [])
 
 

@@ -30,20 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines import notify
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import RunLockedError, run_lock
-from pipelines.notify import (
-    NO_GOOD_NIGHT,
-    Alarm,
-    NotifyError,
-    beat,
-    channels_of,
-    no_good_night,
-    read_json,
-    standing,
-    update_alarms,
-    write_json,
-)
 from pipelines.record import NIGHT, current_release, release_before, save
 from pipelines.report.text import counted
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
@@ -60,7 +49,7 @@ if TYPE_CHECKING:
     Rows = set[tuple[Any, ...]]
 
 _NEW = "new_failures"
-_ALWAYS = ("disk", NO_GOOD_NIGHT)
+_ALWAYS = ("disk", notify.NO_GOOD_NIGHT)
 _AFTER_ANSWERS = ("run_failed:webhooks", "outage:webhooks")
 _AFTER_NIGHT = ("run_failed", "outage", "incomplete", "damaged", "settings")
 _AFTER_SUCCESS = (_NEW, "silence", "verification", "rule_changed", "models")
@@ -78,7 +67,7 @@ def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> l
     Return what failed of it. A run for webhooks does not request everything: it ends no alarm about a night.
     """
     now = now or utc_now()
-    alarms = [*_of_run(settings.data_dir, run), *no_good_night(settings, now, run), *_alarms(settings, run, now)]
+    alarms = [*_of_run(settings.data_dir, run), *notify.no_good_night(settings, now, run), *_alarms(settings, run, now)]
     run.sentence = " ".join([_did(settings, run), *_said(settings.data_dir, run, alarms)])
     failures = []
     try:
@@ -92,38 +81,40 @@ def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> l
         *(_AFTER_SUCCESS if run.is_published else ()),
         *(_AFTER_NIGHT if run.is_published and is_night else ()),
     }
-    failures += update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now)
+    failures += notify.update_alarms(
+        settings.data_dir, alarms, notify.channels_of(settings), looked_at=looked_at, now=now
+    )
     if run.verdict == "good" and is_night:
         try:
-            beat(settings)
-        except NotifyError as error:
+            notify.beat(settings)
+        except notify.NotifyError as error:
             failures.append(f"The heartbeat could not be sent: {error}.")
     return failures
 
 
-def _of_run(data_dir: Path, run: Run) -> Iterator[Alarm]:
+def _of_run(data_dir: Path, run: Run) -> Iterator[notify.Alarm]:
     """Yield the alarms that follow from the record of a run alone: one for each cause, not for each of its effects."""
-    stands = {alarm.cause for alarm in standing(data_dir)}
+    stands = {alarm.cause for alarm in notify.standing(data_dir)}
     suffix = "" if run.kind == NIGHT else f":{run.kind}"
     if run.is_outage or not run.is_published:
         if suffix and stands & {"outage", "run_failed"}:
             return  # the night's alarm stands
         kinds = " and ".join(step.name for step in run.steps if step.is_outage)
         text = f"The partner service gave no usable answer for too long: {kinds} are not up to date"
-        outage = Alarm(f"outage{suffix}", f"{text}; `ordermart run` resumes the run.")
+        outage = notify.Alarm(f"outage{suffix}", f"{text}; `ordermart run` resumes the run.")
         yield outage if run.is_outage else _failure(run)
     if run.doubts:
-        yield Alarm("settings", f"Settings look wrong: {'; '.join(run.doubts)}.")
+        yield notify.Alarm("settings", f"Settings look wrong: {'; '.join(run.doubts)}.")
     if not run.is_published:
         return
     of_outage = {step.name for step in run.steps if step.is_outage}
     for kind, sentences in run.incomplete.items():
         if kind not in of_outage:
             why = "; ".join(sentence.rstrip(".") for sentence in sentences)
-            yield Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {why}.")
+            yield notify.Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {why}.")
     if run.damaged:
         files = counted(len(run.damaged), "file is", "files are")
-        yield Alarm("damaged", f"{files} damaged, such as {run.damaged[0]} See `ordermart inventory`.")
+        yield notify.Alarm("damaged", f"{files} damaged, such as {run.damaged[0]} See `ordermart inventory`.")
 
 
 def _did(settings: Settings, run: Run) -> str:
@@ -136,28 +127,28 @@ def _did(settings: Settings, run: Run) -> str:
     return "There was nothing to publish."
 
 
-def _said(data_dir: Path, run: Run, alarms: Sequence[Alarm]) -> list[str]:
+def _said(data_dir: Path, run: Run, alarms: Sequence[notify.Alarm]) -> list[str]:
     """Return what a run says of its alarms: ids that failed in earlier runs alone have one that stands, and no word."""
-    is_earlier = not run.newly_refused and any(alarm.cause == _NEW for alarm in standing(data_dir))
+    is_earlier = not run.newly_refused and any(alarm.cause == _NEW for alarm in notify.standing(data_dir))
     said = [alarm.text for alarm in alarms if alarm.cause != _NEW or not is_earlier]
     return said or ["No new alarms." if alarms else "No alarms."]
 
 
-def _failure(run: Run) -> Alarm:
+def _failure(run: Run) -> notify.Alarm:
     what, cause = ("night", "run_failed") if run.kind == NIGHT else ("run for webhooks", "run_failed:webhooks")
     if run.stopped_by:
-        return Alarm(cause, f"The last {what} {run.how}; what had landed is kept, and the next run resumes it.")
+        return notify.Alarm(cause, f"The last {what} {run.how}; what had landed is kept, and the next run resumes it.")
     errors = run.errors
     more = f" (and {counted(len(errors) - 1, 'error', 'errors')} more)" if len(errors) > 1 else ""
     why = f"{errors[0].rstrip('.')}{more}"
-    return Alarm(cause, f"The last {what} failed, and the previous release stays current: {why}.")
+    return notify.Alarm(cause, f"The last {what} failed, and the previous release stays current: {why}.")
 
 
-def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[Alarm]:
+def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.Alarm]:
     is_new = run.is_new
     free = shutil.disk_usage(settings.data_dir).free / _GB
     if free < settings.notify.min_free_gb:
-        yield Alarm(
+        yield notify.Alarm(
             "disk", f"{free:.1f} GB are free below [data] dir; [notify] min_free_gb is {settings.notify.min_free_gb}."
         )
     current = current_release(settings.data_dir / "published")
@@ -172,32 +163,32 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[Alarm]:
     if found := unresolved(settings, current.name, new, refused, now):
         ids = counted(sum(each.count for each in found), "id was", "ids were")
         where = " to ".join(sorted({found[0].release, found[-1].release}))
-        yield Alarm(
+        yield notify.Alarm(
             _NEW, f"{ids} newly quarantined or failed in release{'s' * (len(found) > 1)} {where}: see audit.quarantine."
         )
     yield from _of_release(settings, received, now)
     if wrong:
         names = ", ".join(sorted(str(row[0]) for row in wrong)[:5])
         what = counted(len(wrong), "own table or check is", "own tables or checks are")
-        yield Alarm("models", f"{what} not made: {names}. {_MODELS_SEE}")
+        yield notify.Alarm("models", f"{what} not made: {names}. {_MODELS_SEE}")
     if is_new and before and (changed := rules ^ rules_before):
-        yield Alarm(
+        yield notify.Alarm(
             "rule_changed",
             f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
         )
 
 
-def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.datetime) -> Iterator[Alarm]:
+def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.datetime) -> Iterator[notify.Alarm]:
     hours = settings.notify.silence_hours
     since = now - dt.timedelta(hours=hours)
     if hours and not _any_after(since, received) and _is_silent(settings.data_dir, since):
-        yield Alarm(
+        yield notify.Alarm(
             "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
         )
     latest = {(v.part, v.first_order_id, v.business_date): v for v in verifications(settings.data_dir)}
     wrong = [each for each in latest.values() if not each.is_proven]
     if wrong:
-        yield Alarm(
+        yield notify.Alarm(
             "verification",
             f"{len(wrong):,} verified parts differ from a rebuild, or were unreadable: see audit.verifications, "
             "`ordermart build --full`.",
@@ -250,7 +241,7 @@ def unresolved(settings: Settings, release: str, new: Rows, refused: Rows, now: 
     Rows begin with a kind and an id; `refused` are all that are quarantined or failed now.
     """
     file = settings.data_dir / "notify" / "new_failures.json"
-    kept = before = read_json(file, list[Unresolved]) or []
+    kept = before = notify.read_json(file, list[Unresolved]) or []
     if new:
         kept = [*(each for each in kept if each.release != release), Unresolved(release, now, len(new), _ids(new))]
     oldest = now - dt.timedelta(days=settings.vault.quarantine_retention_days)
@@ -263,7 +254,7 @@ def unresolved(settings: Settings, release: str, new: Rows, refused: Rows, now: 
     left = [each for each in found if each.ids]
     if left != before:
         with contextlib.suppress(OSError):  # the disk is full: the alarm is sent all the same
-            write_json(file, left)
+            notify.write_json(file, left)
     return [each for each in found if each.ids or (new and each.release == release)]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.release.release import Release
     from pipelines.warehouse.release.release_diff import Diff
     from pipelines.warehouse.rows.fresh_rows import BuildResult
-    from pipelines.warehouse.rows.profile import Profile
+    from pipelines.warehouse.rows.session import Profile
     from pipelines.warehouse.verify import Verification
 
 _CHANGED = 8  # tables that a build names

@@ -1,6 +1,6 @@
 """The only package that stores personal data: encrypted per customer, found by keyed hashes."""
 
-from pipelines.vault.bodies import Answer, Left, Refused, Spool, open_spool
+from pipelines.vault.bodies import Answer, Spool, open_spool
 from pipelines.vault.erasing import Customer, Destroyed, Erasing, key_sha256
 from pipelines.vault.keys import Keys, VaultError, new_key_file, new_keys, read_keys, rotate
 from pipelines.vault.vault import Encrypted, PersonalData, Vault, open_vault
@@ -12,9 +12,7 @@ __all__ = [
     "Encrypted",
     "Erasing",
     "Keys",
-    "Left",
     "PersonalData",
-    "Refused",
     "Spool",
     "Vault",
     "VaultError",

@@ -18,10 +18,7 @@ with closed as (
 )
 
 select
-    closed.order_id,
-    closed.store_id,
-    closed.business_date,
-    closed.currency,
+    closed.order_id, closed.store_id, closed.business_date, closed.currency,
     closed.close_entry_no,
     closed.$price,
     if(closed.total_parts is null, orders.platform, closed.platform) as platform,

@@ -7,13 +7,9 @@
 -- Reads the release, attached as the default database; the bank's credits and the decisions in `memory`.
 with lines as (
     select
-        lines.entry_no,
-        lines.settlement_no,
-        lines.match_id,
-        lines.line_date,
+        lines.entry_no, lines.settlement_no, lines.match_id, lines.line_date,
         coalesce(lines.store_id, orders.store_id) as store_id,
-        lines.currency,
-        lines.platform,
+        lines.currency, lines.platform,
         case
             when lines.component not in ('items', 'delivery', 'tip', 'promotion', 'gross')
                 then cast(lines.component as varchar)
@@ -24,8 +20,7 @@ with lines as (
             matches.match_state in ('matched', 'group', 'no_order'), class_if_settled, 'unmatched'
         ) as account_class,
         -lines.amount as amount,
-        lines.settled_currency,
-        lines.settled_amount,
+        lines.settled_currency, lines.settled_amount,
     from mart.settlement_lines as lines
     inner join mart.settlement_matches as matches using (match_id)
     left join mart.orders as orders
@@ -46,9 +41,7 @@ settlements as (
 
 claims as (
     select
-        settled.match_id,
-        orders.platform,
-        settled.settled_amount,
+        settled.match_id, orders.platform, settled.settled_amount,
         row_number() over (partition by settled.match_id order by settled.order_id) as place,
     from mart.order_settlements as settled
     inner join mart.orders as orders using (order_id)

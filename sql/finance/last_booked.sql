@@ -24,9 +24,7 @@ booked as (
 
 select
     booked.*,
-    entries.written_at,
-    entries.business_day_hash,
-    entries.sales_hash,
+    entries.written_at, entries.business_day_hash, entries.sales_hash,
     entries.rules_hash,
 from booked
 inner join memory.entries as entries using (entry_no)

@@ -55,8 +55,7 @@ control_totals as (
             as item,
         concat_ws(
             '; ',
-            tie_out_status,
-            unknown_reason,
+            tie_out_status, unknown_reason,
             'stated ' || control_order_count || ' orders',
             'actual ' || actual_order_count || ' orders',
             'sale classes ' || sale_classes

@@ -1,7 +1,6 @@
 -- Orders and lines of statements by state, for `ordermart settlements list`.
 select
-    platform,
-    currency,
+    platform, currency,
     'order: ' || settlement_state
     || if(settlement_state = 'open' and is_due, ', due', '') as state,
     count(*) as order_count,
@@ -11,8 +10,7 @@ from mart.order_settlements
 group by all
 union all
 select
-    platform,
-    currency,
+    platform, currency,
     'line: ' || match_state,
     sum(settlement_count),
     sum(their_amount),

@@ -78,20 +78,15 @@ store_changes as (
 )
 
 select
-    pending.order_id,
-    pending.close_entry_no,
+    pending.order_id, pending.close_entry_no,
     -- now
-    orders.store_id,
-    orders.business_date,
-    orders.sale_class,
-    orders.timezone,
+    orders.store_id, orders.business_date, orders.sale_class, orders.timezone,
     orders.is_deleted,
     known._payload_sha256 as payload_sha256,
     known._fetched_at as fetched_at,
     latest.known_at as changed_at,
     -- what has changed
-    amount_changes.has_changed,
-    amount_changes.is_of_lines_alone,
+    amount_changes.has_changed, amount_changes.is_of_lines_alone,
     moves.order_id is not null as is_between_closed_days,
     currencies.order_id is not null as is_between_currencies,
     store_changes.changed_at as store_changed_at,

@@ -61,8 +61,7 @@ completed as (
 )
 
 select
-    order_id,
-    total_rule,
+    order_id, total_rule,
     if(
         formula_total is null, null, list_transform(all_parts, lambda each: each.part)
     ) as total_parts,

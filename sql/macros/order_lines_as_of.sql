@@ -15,15 +15,8 @@ changed as (
 )
 
 select
-    lines.order_id,
-    lines.lines_version_no,
-    lines.line_no,
-    lines.line_id,
-    lines.product_id,
-    lines.quantity,
-    lines.name,
-    lines.price,
-    lines.has_instructions,
+    lines.order_id, lines.lines_version_no, lines.line_no, lines.line_id,
+    lines.product_id, lines.quantity, lines.name, lines.price, lines.has_instructions,
 from versions
 inner join core.order_line_versions as lines using (order_id, lines_version_no)
 
@@ -31,15 +24,8 @@ union all
 
 -- the lines of all other orders never changed
 select
-    lines.order_id,
-    versions.lines_version_no,
-    lines.line_no,
-    lines.line_id,
-    lines.product_id,
-    lines.quantity,
-    lines.name,
-    lines.price,
-    lines.has_instructions,
+    lines.order_id, versions.lines_version_no, lines.line_no, lines.line_id,
+    lines.product_id, lines.quantity, lines.name, lines.price, lines.has_instructions,
 from versions
 inner join core.order_lines as lines using (order_id)
 anti join changed using (order_id)

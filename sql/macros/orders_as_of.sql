@@ -1,14 +1,9 @@
 -- orders_as_of(ts): one row per order observed by then, as last observed.
 -- Unknown observation times, of archives, count as earliest.
 select
-    versions.order_id,
-    versions.version_no,
-    versions.lines_version_no,
-    versions.first_seen_at,
-    versions.last_seen_at,
-    versions.status,
-    versions.delivery_ids,
-    versions.delivery_statuses,
+    versions.order_id, versions.version_no, versions.lines_version_no,
+    versions.first_seen_at, versions.last_seen_at, versions.status,
+    versions.delivery_ids, versions.delivery_statuses,
     versions.$price,
     versions._load_id,
     versions._payload_sha256,

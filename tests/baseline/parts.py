@@ -19,7 +19,7 @@ from pipelines.listening import claimed
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse.building.build import build
-from pipelines.warehouse.evidence import Asked
+from pipelines.warehouse.evidence.verdicts import Asked
 from pipelines.warehouse.release.release import publish
 from tests import worlds
 from tests.baseline import shown

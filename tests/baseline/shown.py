@@ -8,19 +8,18 @@ import json
 import os
 import re
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import msgspec
 import typer.main
 
 from pipelines.cli import app
-from pipelines.resources import resource
 from pipelines.settings import Settings
 from tests import forked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.baseline.facts import Facts
 
@@ -60,7 +59,7 @@ ON_DEMO = (
 
 def settings() -> Facts:
     """Return type and default of each setting."""
-    defaults = tomllib.loads(resource("ordermart.toml").read_text(encoding="utf-8"))
+    defaults = tomllib.loads((Path(__file__).parents[2] / "ordermart.toml").read_text(encoding="utf-8"))
     return dict(_settings(Settings, "", defaults))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 
-from pipelines.warehouse.evidence import AGREED, DIMENSIONS, SUPPORTED, Asked, Population, Tree, find_populations
+from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, Tree, find_populations
+from pipelines.warehouse.evidence.verdicts import AGREED, SUPPORTED, Asked
 from tests.finance.test_verdicts import TIP, patterns
 
 ASKED = Asked(orders=20, noise=0.05)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from pipelines.warehouse.evidence import fewest_fits, lower_bound, orders_needed
+from pipelines.warehouse.evidence.verdicts import fewest_fits, lower_bound, orders_needed
 
 
 def counted(orders: int, noise: Fraction) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipelines.warehouse.evidence import divide_by_days, divide_by_values, shares_of
+from pipelines.warehouse.evidence.populations import divide_by_days, divide_by_values, shares_of
 
 SHARES = shares_of(0.05, is_closed=False)
 

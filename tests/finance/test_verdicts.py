@@ -7,24 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.warehouse.evidence import (
+from pipelines.warehouse.evidence.residuals import UNROUNDED, Rounding, judge_rounding
+from pipelines.warehouse.evidence.verdicts import (
     AGREED,
     COMPATIBLE,
     NONE,
     SUPPORTED,
     UNDECIDED,
-    UNROUNDED,
     Asked,
     Forms,
     Patterns,
-    Rounding,
-    deciding,
-    distinguishing,
     judge,
-    judge_rounding,
-    rival_of,
-    sentence,
 )
+from pipelines.warehouse.evidence.wording import deciding, distinguishing, rival_of, sentence
 
 ASKED = Asked(orders=20, noise=0.0)
 PARTS = ["tip", "other action"]

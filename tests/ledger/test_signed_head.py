@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import sqlite3
 from contextlib import closing
@@ -14,7 +15,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from pipelines.inventory import COPY, INVENTORY, Inventory, read_inventory, write_inventory, write_noted
 from pipelines.ledger import Ledger, LedgerError
-from pipelines.ledger.chain import _canonical, _hash
 from pipelines.ledger.signed_head import (
     WITNESSED,
     check_heads,
@@ -59,6 +59,10 @@ def written(settings: Settings, count: int = 3) -> Ledger:
     return Ledger(settings.data_dir / "ledger")
 
 
+def _canonical(fields: dict[str, Any]) -> bytes:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def forge(ledger: Ledger) -> None:
     """Change an amount of the first entry, and compute every hash of the chain again."""
     lines, previous = [], "0" * 64
@@ -68,7 +72,7 @@ def forge(ledger: Ledger) -> None:
         fields |= {"previous": previous}
         if fields["no"] == 1:
             fields["body"]["amount"] = "1010.00"
-        previous = fields["sha256"] = _hash(fields)
+        previous = fields["sha256"] = hashlib.sha256(_canonical(fields)).hexdigest()
         lines.append(_canonical(fields) + b"\n")
     (ledger.folder / "ledger.jsonl").write_bytes(b"".join(lines))
 

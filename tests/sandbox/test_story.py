@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from pipelines.sandbox import world as story
-from pipelines.sandbox.orders import FEE, TIP
 from pipelines.sandbox.world import Config, World
 
 SHAPE: dict[str, Any] = {"orders": 700, "stores": 3, "days": 56}
@@ -73,7 +72,7 @@ def test_an_order_of_the_closed_day_is_amended(world: World) -> None:
     (one,) = [each for each in world._placed.values() if each.amended]
     night = story.night(world.config.until, 2)
     assert world.created(one.order_id).date() == night.date() - dt.timedelta(days=1)
-    assert shown(world, one.order_id, 2)["tip"] != shown(world, one.order_id, 3)["tip"] == TIP
+    assert shown(world, one.order_id, 2)["tip"] != shown(world, one.order_id, 3)["tip"] == 7
 
 
 def test_an_order_is_under_way_in_the_third_night(world: World) -> None:
@@ -113,7 +112,7 @@ def test_two_rules_and_a_fee(world: World) -> None:
         order = shown(world, order_id)
         rest = order["total_price"] - order["subtotal_price"] - sum(order[name] for name in parts)
         rest += order["discount"] + order["loyalty_discount"]
-        expected = {"phone": FEE, "ios": -order["tip"]}.get(order["platform"], Decimal(0))
+        expected = {"phone": Decimal("0.99"), "ios": -order["tip"]}.get(order["platform"], Decimal(0))
         assert Decimal(rest) == expected
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import examples
-from pipelines.warehouse.evidence import create_candidates
+from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed

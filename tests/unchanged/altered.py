@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -18,7 +19,6 @@ from pipelines.finance.restating import create_entries
 from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
 from pipelines.record import current_release
-from pipelines.resources import resource
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.catalogue import create_macros, examples, macros
@@ -30,7 +30,6 @@ from tests.unchanged.hashed import Hashes, hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from duckdb import DuckDBPyConnection as Connection
 
@@ -202,7 +201,7 @@ def selects(con: Connection) -> Iterator[tuple[str, str]]:
                 f"macro {macro.name} {number}",
                 f"from {macro.name}({'null' if time is None else repr(time)}::timestamptz)",
             )
-    for path in sorted((resource("sql") / "finance").glob("*.sql")):
+    for path in sorted((Path(__file__).parents[2] / "sql" / "finance").glob("*.sql")):
         text = read_sql(path)
         for number in range(len(VALUES) if "$" in text else 1):
             yield f"finance {path.stem} {number}", text

@@ -14,7 +14,7 @@ from pipelines.landing.charges import read_sql
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.contracts import CatalogueError, Column, Contract, contract_of, glossary, head_of
-from pipelines.warehouse.evidence import create_candidates
+from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns

@@ -15,7 +15,7 @@ from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.partner.answers import Counted
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.rows.profile import profiled
+from pipelines.warehouse.rows.session import profiled
 from tests.warehouse.conftest import World, menu, order, store
 
 if TYPE_CHECKING:

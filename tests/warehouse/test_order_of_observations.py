@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.warehouse.catalogue.generated_selects import filled
+from pipelines.warehouse.catalogue import filled
 
 OBSERVATIONS = (
     "kind varchar, id bigint, observed_at timestamptz, source varchar, load_id varchar, seq bigint, verdict varchar, "

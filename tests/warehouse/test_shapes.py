@@ -11,7 +11,7 @@ from benchmarks.raw_world import SHAPES, make_raw
 from pipelines.report.outcomes import costs
 from pipelines.settings import load_settings
 from pipelines.warehouse.building.build import build
-from pipelines.warehouse.rows.profile import DOCUMENTS, profiled
+from pipelines.warehouse.rows.session import DOCUMENTS, profiled
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,8 +20,7 @@ from pipelines.warehouse.building.build import rebuild
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked
-from pipelines.warehouse.rows.profile import profiled
-from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
+from pipelines.warehouse.rows.session import Memory, fingerprint_of, profiled, session
 from tests.histories import history, run
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.rows.fresh_rows import BuildResult, CheckResult
-    from pipelines.warehouse.rows.profile import Profile
+    from pipelines.warehouse.rows.session import Profile
     from tests.warehouse.conftest import World
 
 BUCKETS = 2

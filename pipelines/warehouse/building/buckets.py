@@ -25,8 +25,17 @@ from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.history import RUNS, STATES, create_all_versions
 from pipelines.warehouse.inputs.landed import create_documents
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckResult, Making
-from pipelines.warehouse.rows.profile import DOCUMENTS, Profile, add_costs, measured, profiled
-from pipelines.warehouse.rows.session import closed_draft, code_fingerprint, in_memory, reopen_draft
+from pipelines.warehouse.rows.session import (
+    DOCUMENTS,
+    Profile,
+    add_costs,
+    closed_draft,
+    code_fingerprint,
+    in_memory,
+    measured,
+    profiled,
+    reopen_draft,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -38,7 +38,7 @@ from pipelines.warehouse.inputs import landed
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildResult, Making, TiesBroken, results_as_stored, tie_out
-from pipelines.warehouse.rows.profile import OBSERVATIONS, measured
+from pipelines.warehouse.rows.session import OBSERVATIONS, measured
 from pipelines.warehouse.storage import memory_limit, short
 
 if TYPE_CHECKING:

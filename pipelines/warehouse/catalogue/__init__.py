@@ -1,5 +1,6 @@
 """Find every table and check: its contract and select, what it reads, and the order in which tables can be built."""
 
+from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.catalogue.meta_tables import META, Example, create_macros, examples, macros, not_available
 from pipelines.warehouse.catalogue.reads import Reads, reads
 from pipelines.warehouse.catalogue.tables import (
@@ -34,6 +35,7 @@ __all__ = [
     "create_macros",
     "downstream_of_orders",
     "examples",
+    "filled",
     "joins",
     "macros",
     "not_available",

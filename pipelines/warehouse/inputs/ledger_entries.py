@@ -14,8 +14,7 @@ from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
 from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
 from pipelines.settings.contradictions import read_conditions
-from pipelines.settlements.bank import CREDITS
-from pipelines.settlements.importing import effective_banks, effective_statements
+from pipelines.settlements.importing import CREDITS, effective_banks, effective_statements
 from pipelines.settlements.lines import LINES
 from pipelines.warehouse.inputs.relations import RAW
 

@@ -49,7 +49,7 @@ import pyarrow as pa
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, STORE, SUMS, ArrayField, Field, MapField, Shape
 from pipelines.ledger.closed_days import CLOSED_ORDERS, RESTATEMENTS
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS, Kind
-from pipelines.settlements.bank import CREDITS
+from pipelines.settlements.importing import CREDITS
 from pipelines.settlements.lines import LINES
 from pipelines.warehouse.catalogue.generated_selects import HELD, held_fields
 

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import contract_check, key_check
-from pipelines.warehouse.evidence import gather_evidence
+from pipelines.warehouse.evidence.gathering import gather_evidence
 from pipelines.warehouse.inputs.relations import ARROW_TYPES, FORMULA_EVIDENCE
-from pipelines.warehouse.rows.profile import measured
+from pipelines.warehouse.rows.session import measured
 from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
 from pipelines.warehouse.storage import count_of
 
