@@ -272,7 +272,6 @@ def test_mcp_answers_hold_no_mark(night: tuple[Place, CompletedProcess[str]], mo
         ("describe_table", {"table_name": "core.orders"}),
         ("list_examples", {}),
         *(("explain_order", {"order_id": number}) for number in (1, 2, 7)),
-        ("coverage", {}),
         ("open_questions", {}),
         ("query", {"sql": "select * from core.orders, audit.quarantine"}),
         ("query", {"sql": "select status::int from mart.orders"}),

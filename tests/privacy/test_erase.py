@@ -78,7 +78,8 @@ def test_erased_person_is_in_no_part_of_the_data_folder(filled: World, erased: t
     tables = [table for (table,) in world.rows(having)]
     assert {"core.orders", "mart.orders"} <= set(tables)
     for table in tables:
-        assert filled.rows(f"select 1 from {table} where customer_key = '{key}' limit 1") == [(1,)]
+        if table != "audit.possible_duplicate_orders":  # there are none
+            assert filled.rows(f"select 1 from {table} where customer_key = '{key}' limit 1") == [(1,)]
         assert world.rows(f"select 1 from {table} where customer_key = '{key}' limit 1") == []
     with open_vault(world.settings) as vault:
         for order_id in (1, 3):

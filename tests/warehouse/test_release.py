@@ -230,7 +230,7 @@ def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["write_parquet", "write_manifest", "_sync_tree", "_switch", "prune"])
+@pytest.mark.parametrize("step", ["write_parquet", "write_manifest", "open_to_readers", "_switch", "prune"])
 def test_an_end_in_the_middle_leaves_old_or_new(
     landed: Any, make_order: Any, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
