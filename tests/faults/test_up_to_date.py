@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tests.rewriting import Change
 
+pytestmark = pytest.mark.slow
+
 STORES = "/v1/partner_developers/stores"
 
 
@@ -64,7 +66,6 @@ def ids_as_text(path: str, status: int, body: Any) -> tuple[int, Any]:
     return status, {**body, "id": str(body["id"])} if "/orders/" in path and status == 200 else body
 
 
-@pytest.mark.slow
 def test_orders_that_are_all_rejected_are_not_up_to_date_on_any_night(strange: Callable[[Change], Place]) -> None:
     """Ids sent as text: said in the night they come, in later nights that ask nothing, and no more once corrected."""
     is_corrected = False
@@ -103,7 +104,6 @@ def test_an_earlier_version_that_is_served_again_is_counted(strange: Callable[[C
     assert returned == [0, 0, 0, 1]
 
 
-@pytest.mark.slow
 def test_a_few_rejected_orders_leave_the_kind_up_to_date_also_when_asked_again(
     strange: Callable[[Change], Place],
 ) -> None:
@@ -166,7 +166,6 @@ def test_orders_of_unlisted_stores_make_the_list_doubtful(strange: Callable[[Cha
     assert len(place.verdicts("stores")) == 8
 
 
-@pytest.mark.slow
 def test_a_list_that_lost_stores_without_orders_is_said(strange: Callable[[Change], Place]) -> None:
     """The list has all stores for a night, then three of eight, and no order names one: stores fetched lately count."""
     have = [8]
@@ -195,7 +194,6 @@ def test_an_unknown_store_of_an_order_is_said(strange: Callable[[Change], Place]
     assert "1 stores that the list does not have; 1 of these are unknown to the service" in sentence
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "value", "kind", "sentence"),
     [

@@ -24,11 +24,12 @@ from tests.canaries import Marks
 if TYPE_CHECKING:
     from conftest import World
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 ENDLESS = "select count(*) from range(1000000000) as a, range(1000000000) as b where a.range + b.range < 0"
 
 
-@pytest.mark.slow
 def test_mcp_client_over_stdio_reads_the_release(world: World, canaries: tuple[str, ...]) -> None:
     """Every tool answers without the vault's keys: exact amounts as text, errors as sentences, no personal value."""
     from mcp import Client, StdioServerParameters  # noqa: PLC0415 -- takes a second, in each worker
@@ -180,7 +181,6 @@ def test_query_about_the_engine_is_refused(world: World, sql: str) -> None:
         Tools(world.settings, Limits(seconds=240)).query(sql)
 
 
-@pytest.mark.slow
 def test_limit_of_answers_counts_names(world: World) -> None:
     """A column name of 200 KB, and types and errors as long, are no way past the limit."""
     queries = Tools(world.settings, Limits(seconds=240))
@@ -193,7 +193,6 @@ def test_limit_of_answers_counts_names(world: World) -> None:
     assert len(str(error.value)) < 20_000
 
 
-@pytest.mark.slow
 def test_query_answer_is_limited_in_size(world: World) -> None:
     """Rows, characters of a value and of the answer are limited; the server's limit of rows wins."""
     queries = Tools(world.settings, Limits(seconds=240, max_rows=5))

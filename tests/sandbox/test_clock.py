@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+pytestmark = pytest.mark.slow
+
 ROOT = "/v1/partner_developers"
 FINAL = {"delivered", "picked_up", "cancelled", "rejected"}
 STATUSES = ["pending", "accepted", "preparing", "ready", "on_the_way", *sorted(FINAL)]  # of an unfaulted order

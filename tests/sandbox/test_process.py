@@ -15,6 +15,8 @@ import pytest
 from pipelines.listening import claimed
 from pipelines.sandbox.process import Sandbox, SandboxError
 
+pytestmark = pytest.mark.slow
+
 REPO = Path(__file__).resolve().parents[2]
 
 
@@ -73,7 +75,6 @@ def test_a_signal_ends_it_cleanly_and_fast(name: signal.Signals) -> None:
         assert process.stderr.read() == ""
 
 
-@pytest.mark.slow
 def test_a_signal_ends_it_while_the_world_is_made() -> None:
     """It can also be stopped before it is ready."""
     command = [sys.executable, "-m", "pipelines.sandbox", "--port=0", "--orders=1000000"]
@@ -85,7 +86,6 @@ def test_a_signal_ends_it_while_the_world_is_made() -> None:
         assert process.stderr.read() == ""
 
 
-@pytest.mark.slow
 def test_a_taken_port_is_an_error() -> None:
     """Two stand-ins do not share a port without a word."""
     with Sandbox(orders=1, stores=1) as running:
@@ -94,7 +94,6 @@ def test_a_taken_port_is_an_error() -> None:
             Sandbox(orders=1, stores=1, port=port).__enter__()
 
 
-@pytest.mark.slow
 def test_wrong_flags_are_one_sentence() -> None:
     """An impossible world is refused, saying why."""
     with pytest.raises(SandboxError, match="less than or equal to 1"):

@@ -14,6 +14,8 @@ from pipelines.settings import load_settings
 from tests.strangers.service import ATTEMPTS, CLIENT_ID, CLIENT_SECRET, TOKEN, Reply, Request, Stranger
 from tests.strangers.services import PAIR, Square, Stripe
 
+pytestmark = pytest.mark.slow
+
 
 class Plain(Stranger):
     """A service without tricks, of which each trap changes one thing."""

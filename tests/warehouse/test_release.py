@@ -19,6 +19,8 @@ from pipelines.warehouse.rows.fresh_rows import BuildBlocked, as_texts
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 ZONES = ("UTC", "America/Los_Angeles", "Asia/Kathmandu")
 
 
@@ -47,7 +49,6 @@ def shown(world_of: Any, makers: Any, tmp_path_factory: pytest.TempPathFactory) 
     return world
 
 
-@pytest.mark.slow
 def test_a_release_can_be_read_by_others(landed: Any) -> None:
     """Under a umask that hides everything, folders and files of a release are open to readers."""
     before = os.umask(0o077)
@@ -128,14 +129,12 @@ def stale(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_parquet_and_file_hold_the_same_rows(shown: Any) -> None:
     """Every table's Parquet has the rows of the DuckDB file, decimals and times to the digit, words as texts."""
     assert stale(current(shown)) == []
 
 
-@pytest.mark.slow
 def test_the_manifest_tells_every_file(shown: Any) -> None:
     """Counts of rows, a hash of every file, the code's and the settings' version: nothing more lies in the folder."""
     folder = current(shown)
@@ -152,7 +151,6 @@ def test_the_manifest_tells_every_file(shown: Any) -> None:
         assert (len(content), hashlib.sha256(content).hexdigest()) == (file.bytes, file.sha256), file.path
 
 
-@pytest.mark.slow
 def test_the_answers_do_not_depend_on_the_readers_clock(shown: Any) -> None:
     """Three session timezones read the same business days, local times and sums from a release."""
     folder = current(shown)
@@ -164,7 +162,6 @@ def test_the_answers_do_not_depend_on_the_readers_clock(shown: Any) -> None:
     assert (None,) in read(folder, "select business_date from mart.orders")
 
 
-@pytest.mark.slow
 def test_classes_add_up_to_everything_placed(shown: Any) -> None:
     """Orders and money of all sale classes together are those of core.orders, the null day included."""
     folder = current(shown)
@@ -173,7 +170,6 @@ def test_classes_add_up_to_everything_placed(shown: Any) -> None:
     assert read(folder, "select count(*), sum(total_price) from mart.orders") == placed
 
 
-@pytest.mark.slow
 def test_an_untouched_month_is_the_same_file(landed: Any, make_order: Any) -> None:
     """A night that changes an order of November rewrites November, and links October."""
     publish(landed.settings, landed.build())
@@ -195,7 +191,6 @@ def test_an_untouched_month_is_the_same_file(landed: Any, make_order: Any) -> No
     assert stale(current(landed)) == []
 
 
-@pytest.mark.slow
 def test_nothing_new_publishes_nothing(landed: Any) -> None:
     """Publishing the same state again leaves the release that stands; old ones beyond keep_releases go."""
     first = publish(landed.settings, landed.build())
@@ -203,7 +198,6 @@ def test_nothing_new_publishes_nothing(landed: Any) -> None:
     assert [each.name for each in (landed.data / "published" / "releases").iterdir()] == [first.id]
 
 
-@pytest.mark.slow
 def test_old_releases_go(landed: Any, make_order: Any) -> None:
     """As many releases stay as the setting says, and `current` is the last of them."""
     published = []
@@ -215,7 +209,6 @@ def test_old_releases_go(landed: Any, make_order: Any) -> None:
     assert current(landed).name == published[-1]
 
 
-@pytest.mark.slow
 def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> None:
     """The flat rows differ from the gate's counts: the build says where, and warehouse and release stand."""
     publish(landed.settings, landed.build())
@@ -229,7 +222,6 @@ def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> N
         assert current(landed) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", ["write_parquet", "write_manifest", "open_to_readers", "_switch", "prune"])
 def test_an_end_in_the_middle_leaves_old_or_new(
     landed: Any, make_order: Any, monkeypatch: pytest.MonkeyPatch, step: str
@@ -255,7 +247,6 @@ def _end(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.slow
 def test_a_release_is_on_disk_before_it_is_current(landed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file and folder of it is synced, all before the link to it: a power cut leaves a whole one."""
     synced: list[int] = []
