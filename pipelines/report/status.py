@@ -262,8 +262,9 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     if verified is None:
         yield "Last verification: none yet"
     else:
-        wrong, looked = verified["differing"], f"{verified['orders']:,} orders in {verified['tables']:,} tables"
-        proof = f"{wrong:,} PARTS DIFFER: see audit.verifications" if wrong else f"every row the same of {looked}"
+        wrong, orders = verified["differing"], f"{verified['orders']:,} orders" if verified["orders"] else "no order"
+        looked = f"{orders}, in {verified['tables']:,} tables"
+        proof = f"{wrong:,} PARTS DIFFER: see audit.verifications" if wrong else f"every row the same: {looked}"
         at = verified["verified_at"]
         yield f"Last verification: {at}, {proof}" if at else "Last verification: unknown, its log cannot be read"
     backup = state["last_backup"]

@@ -164,6 +164,10 @@ def test_status_shows_verification_backup_next_tick_and_reasons(tmp_path: Path) 
         looked = {"orders": 5, "tables": 3, "differing": int(differing > 0)}
         assert shown == {"verified_at": "2026-11-20T04:00:00Z", **looked}
         assert any("PARTS DIFFER" in line for line in status_lines(status(settings, NOW))) == (differing > 0)
+    append_verification(tmp_path, Verified(2, NOW + dt.timedelta(hours=1), "entities", 0, 15, 0, 1))
+    assert "Last verification: 2026-11-20T05:00:00Z, every row the same: no order, in 15 tables" in status_lines(
+        status(settings, NOW)
+    )
     (tmp_path / "notify").mkdir()
     (tmp_path / "notify" / "last_backup.json").write_text(
         json.dumps({"taken_at": NOW.isoformat(), "path": "/b/1", "bytes": 9})
