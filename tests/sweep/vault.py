@@ -276,7 +276,9 @@ def _own(disk: Disk, loss: str) -> bytes:
 def _first(world: World) -> dict[str, Any]:
     land(world)
     world.publish()
-    world.configure(f'erasure_log = "{world.place / "elsewhere" / "erasures.jsonl"}"\n[ledger]\nwitness = "witness"\n')
+    # The shim sees what is below the swept folder, not a sync of that folder itself: the witness is one level down.
+    log = world.place / "elsewhere" / "erasures.jsonl"
+    world.configure(f'erasure_log = "{log}"\n[ledger]\nwitness = "elsewhere/witness"\n')
     back_up(world.settings, world.backups)
     return {"modules": sorted(set(sys.modules) - {"__main__"})}
 
@@ -303,7 +305,7 @@ def _erase(world: World) -> None:
 def _lose_disk(world: World) -> None:
     """Erase Ann after the backup, and lose the data folder; the witness is of a ledger that the backup lacks."""
     _erase(world)
-    shutil.rmtree(world.place / "witness")
+    shutil.rmtree(world.place / "elsewhere" / "witness")
     shutil.rmtree(world.data)
     world.data.mkdir()
 
