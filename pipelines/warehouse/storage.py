@@ -43,9 +43,8 @@ def _compression(name: str, kind: str) -> str:
 def comment(con: duckdb.DuckDBPyConnection, relation: str, meaning: str, columns: Iterable[tuple[str, str]]) -> None:
     """Say in a database what a table (or a view, after that word) means, and its columns, given by name and meaning."""
     kind, _, name = relation.rpartition(" ")
-    con.execute(f"comment on {kind or 'table'} {name} is {literal(meaning)}")
-    for column, said in columns:
-        con.execute(f'comment on column {name}."{column}" is {literal(said)}')
+    said = [f'comment on column {name}."{column}" is {literal(words)}' for column, words in columns]
+    con.execute("; ".join([f"comment on {kind or 'table'} {name} is {literal(meaning)}", *said]))
 
 
 def count_of(done: duckdb.DuckDBPyConnection) -> int:

@@ -31,7 +31,7 @@ from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.building import stored_warehouse
 from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages, take_orders
-from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
+from pipelines.warehouse.catalogue.tables import CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs import landed
@@ -344,16 +344,17 @@ def _orders(con: duckdb.DuckDBPyConnection) -> int:
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:
     """Return a relation of every part of every table."""
-    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
     con.execute(
         f"create or replace table touched.created as select distinct {month_of('created_at')} as month "
         "from warehouse.core.orders"
     )
     months = {CREATED: "from touched.created", WHOLE: f"select '{WHOLE}' as month"}
-    for table in catalogue.tables():
-        partition = partition_of(table)
-        select = months_of_days(f"warehouse.{table.name}") if partition == BUSINESS else months[partition]
-        con.execute(f"insert into touched.parts select '{table.name}', month from ({select})")
+    selects = [
+        f"select '{table.name}' as table_name, month from ({parts})"
+        for table in catalogue.tables()
+        for parts in [months.get(partition_of(table)) or months_of_days(f"warehouse.{table.name}")]
+    ]
+    con.execute(f"create or replace table touched.parts as {' union all '.join(selects)}")
     return "touched.parts"
 
 
