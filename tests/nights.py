@@ -334,10 +334,10 @@ def play_good(nights: int) -> list[str]:
     return made.wrong
 
 
-def play_lasting(name: str) -> list[str]:
-    """Play three nights with one fault, each with two runs for webhooks, and three good ones; return untrue things."""
+def play_lasting(name: str, nights: int = 3) -> list[str]:
+    """Play nights with one fault, each with two runs for webhooks, and as many good ones; return untrue things."""
     with mornings() as made:
-        for _ in range(3):
+        for _ in range(nights):
             made.play(name)
             for hours in (7, 14):
                 made.due(name, hours)
@@ -345,7 +345,7 @@ def play_lasting(name: str) -> list[str]:
         made.wrong += [f"{name}: {what} is said to be over while it is not" for what in over]
         told = Counter(what for _, what, _ in made.messages)
         made.wrong += [f"{name}: {number} messages about {what}" for what, number in told.items() if number > 1]
-        for _ in range(3):
+        for _ in range(nights):
             made.play("")
         made.wrong += [f"{name}: nobody was told that {what} is over" for what in sorted(made.believed)]
     return made.wrong
