@@ -87,7 +87,7 @@ def _leave_another_log(path: Path) -> None:
     [
         _cut,
         pytest.param(_leave_another_log, marks=pytest.mark.slow),
-        pytest.param(_garble, marks=pytest.mark.slow),
+        pytest.param(_garble, marks=pytest.mark.long),
         pytest.param(_spoil_the_middle, marks=pytest.mark.slow),
     ],
 )

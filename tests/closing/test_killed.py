@@ -89,7 +89,7 @@ def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
         ("restating.record", 0),
         pytest.param("restating.circumstances", 0, marks=pytest.mark.long),
         ("ledger._write_rows", 0),
-        ("chain.put_in_place", 0),
+        pytest.param("chain.put_in_place", 0, marks=pytest.mark.long),
         pytest.param("chain._canonical", 0, marks=pytest.mark.long),
     ],
 )

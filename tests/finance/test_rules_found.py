@@ -46,7 +46,7 @@ def one_platform_each(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.long), 0.02])
 def test_every_subtotal_form_is_found(noise: float, make_orders: Any, state: Any, gather: Any) -> None:
     """Each of 78 forms, true for one platform, is what that platform's orders have, with noise up to 2%."""
     rules = [rule for rule in catalogue(gather, "subtotal") if rule.endswith("/unrounded")]
@@ -82,19 +82,22 @@ ROUNDINGS = [
 ]
 
 
+BY_UNIT = "unit_price/modifiers_per_unit_by_own/all_add/before_discount"
+BY_LINE = "line_price/modifiers_per_line/all_add/after_discount"  # what is counted once a line is not rounded by unit
+FORMS = [
+    *(pytest.param(BY_UNIT, each, id=f"unit-{each}") for each in ROUNDINGS),
+    *(
+        pytest.param(BY_LINE, each, id=f"line-{each}", marks=[] if "_2_" in each else pytest.mark.long)
+        for each in ROUNDINGS
+        if not each.endswith("unit")
+    ),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize(
-    "form",
-    [
-        "unit_price/modifiers_per_unit_by_own/all_add/before_discount",
-        "line_price/modifiers_per_line/all_add/after_discount",
-    ],
-)
+@pytest.mark.parametrize(("form", "rounding"), FORMS)
 def test_every_rounding_is_found(form: str, rounding: str, make_orders: Any, state: Any, gather: Any) -> None:
     """Each rounding, true for all orders, is what they have, in a currency that is not known, with 2% noise."""
-    if form.startswith("line_price") and rounding.endswith("unit"):
-        pytest.skip("what is counted once a line is not rounded by unit")
     digits = int(rounding.split("_per_", maxsplit=1)[0].rsplit("_", 1)[1])
     orders = make_orders(digits, 900, digits + 1)
     total = f"observed/{rounding}" if rounding.endswith("order") else OBSERVED

@@ -170,10 +170,10 @@ def test_faults_at_some_points_lose_nothing(small: Bench) -> None:
 
 @pytest.mark.slow
 def test_losses_of_power_at_some_states_lose_nothing(small: Bench) -> None:
-    """Two states of a night after a loss of power: the next night gives the same tables."""
-    found = lose_power(small, most=2)
+    """A state of a night after a loss of power: the next night gives the same tables."""
+    found = lose_power(small, most=1)
     assert found.lost == []
-    assert found.done.total() == 2
+    assert found.done.total() == 1
 
 
 @pytest.mark.slow

@@ -192,19 +192,20 @@ def test_kills_at_random_moments(landed: Any, make_order: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "flags"),
+    ("folder", "each", "flags"),
     [
-        pytest.param("published", [], marks=pytest.mark.slow),
-        pytest.param("warehouse", ["--full"], marks=pytest.mark.long),
+        pytest.param("published", 3, [], marks=pytest.mark.slow),
+        pytest.param("published", 1, [], marks=pytest.mark.long),
+        pytest.param("warehouse", 1, ["--full"], marks=pytest.mark.long),
     ],
 )
-def test_kills_at_the_switch(landed: Any, make_order: Any, folder: str, flags: list[str]) -> None:
-    """Killed before any renaming, linking or removing where it switches, a build leaves `current` a whole release."""
+def test_kills_at_the_switch(landed: Any, make_order: Any, folder: str, each: int, flags: list[str]) -> None:
+    """Killed before any renaming, linking or removing where it switches, or before each third one."""
     with _start(landed) as process:
         _end(process)
     published = landed.data / "published"
     config = ("build", "--config", str(landed.data.parent / "ordermart.toml"), *flags)
-    for at in range(1, 40):
+    for at in range(1, 40, each):
         landed.land("orders", [_seen(make_order, 1 + at, at)])
         ended = subprocess.run(
             [sys.executable, "-c", CHILD, str(at), str(landed.data / folder), *config], cwd=ROOT, check=False

@@ -56,7 +56,7 @@ def blocked(rows: list[dict[str, Any]]) -> list[CheckResult]:
 
 @pytest.mark.slow
 @pytest.mark.duckdb2
-@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("full", [pytest.param(True, marks=pytest.mark.long), False])
 def test_a_word_that_is_not_listed_blocks_by_the_key_of_its_row(
     world: Any, make_order: Any, tmp_path: Any, *, full: bool
 ) -> None:

@@ -222,7 +222,13 @@ def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> N
         assert current(landed) == before
 
 
-@pytest.mark.parametrize("step", ["write_parquet", "write_manifest", "open_to_readers", "_switch", "prune"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        *("write_parquet", "_switch", "prune"),
+        *(pytest.param(step, marks=pytest.mark.long) for step in ("write_manifest", "open_to_readers")),
+    ],
+)
 def test_an_end_in_the_middle_leaves_old_or_new(
     landed: Any, make_order: Any, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
