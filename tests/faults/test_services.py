@@ -26,10 +26,10 @@ ALL_OF_THEM = {**{f"rate_{mishap}": 0.125 for mishap in MISHAPS}, "slow_seconds"
 @pytest.mark.parametrize(
     "rates",
     [
-        {"rate_503": 1},
-        {"rate_429": 1},
+        pytest.param({"rate_503": 1}, marks=pytest.mark.long),
+        pytest.param({"rate_429": 1}, marks=pytest.mark.long),
         {"rate_429": 1, "retry_after": 2},
-        {"rate_reset": 1},
+        pytest.param({"rate_reset": 1}, marks=pytest.mark.long),
         {"rate_reset": 0.5, "rate_500": 0.5},
         {"rate_429": 0.5, "rate_truncated": 0.25, "rate_content_type": 0.25},
         ALL_OF_THEM,
@@ -187,10 +187,8 @@ def named_by_webhooks(place: Place) -> None:
         receiver.terminate()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "dialect", [pytest.param("link", marks=pytest.mark.long), pytest.param("cursor", marks=pytest.mark.slow)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("dialect", ["link", "cursor"])
 def test_the_same_world_is_published(serve: Callable[..., Place], dialect: str) -> None:
     """The tables have the same rows, the orders the same money and the stores the same names, from either service.
 

@@ -200,8 +200,8 @@ def test_what_is_not_built_yet_is_not_verified(published: Any, make_order: Any) 
         verify_next(published.settings, WHOLE)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [5, pytest.param(10, marks=pytest.mark.long)])  # short ones
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [5, 10])  # short ones
 def test_histories_are_proven_by_samples(seed: int, tmp_path: Path) -> None:
     """After the increments of a history, every part of the rotation is as the full path gives it."""
     world, _ = run(history(seed), tmp_path)
