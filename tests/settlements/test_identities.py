@@ -48,6 +48,20 @@ FAULTS = {
         "delete from mart.order_settlements where settlement_state = 'differs'",
         "update mart.settlement_matches set their_amount = their_amount + 0.01 where match_state = 'group'",
     ],
+    "mart.payouts__equal_the_clearing": [
+        "update mart.payouts set stated_amount = stated_amount + 0.01 where payout_state = 'not_at_bank'",
+        "update mart.payouts set bank_amount = bank_amount - 0.01 where payout_state = 'paid'",
+        "delete from mart.payouts where payout_state = 'differs'",
+        "update mart.settlement_statements set closing_amount = closing_amount + 0.01",
+        "update mart.settlement_statements set rounding_amount = 0 where rounding_amount <> 0",
+        "delete from raw.bank_payouts where payout_ref = 'PO-000001'",
+    ],
+    "mart.settlement_matches__equal_the_unmatched": [
+        "delete from mart.settlement_matches where match_state = 'not_ours'",
+        "update mart.settlement_matches set net_amount = net_amount + 0.01 where match_state = 'settled_twice'",
+        "update mart.settlement_matches set match_state = 'matched' where match_state = 'one_of'",
+        "update mart.settlement_matches set match_state = 'not_ours' where match_state = 'no_order'",
+    ],
     "mart.payouts__tie_to_lines_and_bank": [
         "update mart.payouts set stated_amount = stated_amount + 0.01 where payout_state = 'not_at_bank'",
         "update mart.payouts set bank_amount = bank_amount - 0.01 where payout_state = 'paid'",
