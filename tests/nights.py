@@ -273,7 +273,7 @@ class Mornings:
         self.wrong += [f"{label}: nobody was told of {kind}" for kind in unknown]
 
     def due(self, name: str, hours: int) -> None:
-        """Run what is due, so many hours after the night, with its fault: no message may say that it is over."""
+        """Run the due ids, so many hours after the night, with its fault: no message may say that it is over."""
         self.change = FAULTS[name].change
         self.came.clear()
         self.command("run", "--due", hours=hours, **FAULTS[name].settings)

@@ -197,7 +197,7 @@ def settled(con: Any) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-# the world, how many right orders are balanced at first and with what is proposed, and what a sentence says
+# the world, how many right orders are balanced at first and with the proposal, and words of a sentence
 FAST = [
     (small_order_fee, 0.0, 1.0, "are off by 1.5, all of them with subtotal_price < 10"),
 ]

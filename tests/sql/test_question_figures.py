@@ -42,7 +42,7 @@ def test_what_is_measured_is_said(run_table: Run) -> None:
 
 
 def test_what_fields_hold_is_said(run_table: Run) -> None:
-    """Ids have a range, amounts decimals, free texts how many are there; what is not known counts as none."""
+    """Ids have a range, amounts decimals, free texts how many are there; unknown values count as none."""
     field: dict[str, Any] = {"null_document_count": 0, "absent_document_count": 0, "document_count": 2}
     field |= {"is_documented": True, "kind": "orders", "types": ["number"], "present_count": 5, "parent_count": 9}
     rows = run_table(

@@ -14,7 +14,7 @@ MOST = "99999999999999.9999"
 
 
 def day(date: str, status: str | None, ages: dict[int | None, int], **others: Any) -> list[dict[str, Any]]:
-    """Return rows of audit.daily_statuses, one for each age; the first has what is given besides."""
+    """Return rows of audit.daily_statuses, one for each age; the first has the given values besides."""
     return [
         {
             "business_date": date,

@@ -276,7 +276,7 @@ def _own(disk: Disk, loss: str) -> bytes:
 def _first(world: World) -> dict[str, Any]:
     land(world)
     world.publish()
-    # The shim sees what is below the swept folder, not a sync of that folder itself: the witness is one level down.
+    # The shim sees operations below the swept folder, not a sync of that folder itself: the witness is one level down.
     log = world.place / "elsewhere" / "erasures.jsonl"
     world.configure(f'erasure_log = "{log}"\n[ledger]\nwitness = "elsewhere/witness"\n')
     back_up(world.settings, world.backups)
