@@ -256,7 +256,7 @@ def test_file_that_is_gone_is_named(own: World, url: str) -> None:
 
 
 def test_hostile_texts_arrive_as_they_are(own: World, url: str) -> None:
-    """Quotes, backslashes, line breaks, the mark of null and lists of such texts; bytes, and types that are texts there."""
+    """Quotes, backslashes, line breaks, the mark of null and lists of such texts; bytes, and types that become text."""
     texts = ["\\N", "", 'a"b', "a,b", "a\nb", "a\\b", "{x}", "null", "NULL", " "]
     listed = ", ".join("'" + each.replace("'", "''") + "'" for each in texts)
     said = f"unnest([{listed}]) as t, [{listed}, null] as l, [1, null, 3] as n, null::varchar as z"
