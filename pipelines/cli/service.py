@@ -381,7 +381,7 @@ def check(*, settings: Settings) -> None:
     """
     from pipelines.warehouse.own import check_models
 
-    _show(check_models(settings), "right", "There is no model: `ordermart models new NAME` writes one.")
+    _show([*check_models(settings)], "right", "There is no model: `ordermart models new NAME` writes one.")
 
 
 @models.command("test", short_help="Run models on the rows of their .test.txt files.")
@@ -392,7 +392,7 @@ def run_tests(*, settings: Settings) -> None:
     """
     from pipelines.warehouse.own import run_tests as tried
 
-    _show(tried(settings), "as expected", "There is no NAME.test.txt beside a model: docs/MODELS.md has one.")
+    _show([*tried(settings)], "as expected", "There is no NAME.test.txt beside a model: docs/MODELS.md has one.")
 
 
 def _show(found: list[Tried], good: str, nothing: str) -> None:

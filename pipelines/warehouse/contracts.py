@@ -55,7 +55,7 @@ menus, stores, business days, loads, checks), or all of them."""
 
 
 class CatalogueError(Exception):
-    """A file of sql/ does not say what it must; the message names the file."""
+    """A file of sql/ does not say what it must, and the message names it; or a user's model does not, or its rows."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,16 @@ class Head:
         """Return the names that a fact lists; () without it."""
         return tuple(re.findall(r"[^\s,]+", self.facts.get(fact, "")))
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the key; () if there is none."""
+        return () if self.facts.get("key") == "none" else self.names("key")
+
+    @property
+    def scope(self) -> str:
+        """What part of the table is made again."""
+        return self.facts.get("scope", "all")
+
 
 @functools.cache
 def glossary() -> dict[str, Said]:
@@ -219,16 +229,14 @@ def contract_of(head: Head, names: Sequence[str]) -> Contract:
         raise CatalogueError(f"the head names {strange[0]}, which the select does not give")
     if list(said) != [name for name in names if name in said]:
         raise CatalogueError("the head names columns in another order than the select")
-    key = () if head.facts.get("key") == "none" else head.names("key")
-    if strange := [name for name in (*key, *head.names("span")) if name not in names]:
+    if strange := [name for name in (*head.key, *head.names("span")) if name not in names]:
         raise CatalogueError(f"{strange[0]} of the key, or the span, is no column")
-    scope = head.facts.get("scope", "all")
-    if scope not in SCOPES:
-        raise CatalogueError(f"scope {scope} is none of {', '.join(SCOPES)}")
+    if head.scope not in SCOPES:
+        raise CatalogueError(f"scope {head.scope} is none of {', '.join(SCOPES)}")
     return Contract(
         description=head.about,
-        key=key,
-        scope=scope,
+        key=head.key,
+        scope=head.scope,
         span=head.names("span"),
         is_released="\nA step: read " not in head.about,
         columns=tuple(_column(name, said.get(name)) for name in names),

@@ -43,7 +43,7 @@ REFUSED = (
 
 def model(scope: str, sql: str) -> str:
     """Return the scope of a model of this select."""
-    return read_model("own.a", f"-- One row.\n--\n-- scope: {scope}\n{sql}").scope
+    return read_model("own.a", f"-- One row.\n--\n-- scope: {scope}\n{sql}").head.scope
 
 
 @pytest.mark.parametrize("scope", ALLOWED)

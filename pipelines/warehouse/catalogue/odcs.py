@@ -5,6 +5,7 @@ A release holds the text as contract.odcs.yaml, and docs/ the same.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -114,9 +115,7 @@ def dbt_sources(parquet: str, max_age_hours: int, own: Iterable[Table] = ()) -> 
 
     `ordermart` is the release's file, attached by dbt-duckdb; other adapters take the Parquet files below `parquet`.
     """
-    schemas: dict[str, list[Table]] = {}
-    for table in sorted([*released(), *own], key=lambda table: table.name):
-        schemas.setdefault(table.name.partition(".")[0], []).append(table)
+    tables = sorted([*released(), *own], key=lambda table: table.name)
     sources = [
         {
             "name": schema,
@@ -127,9 +126,9 @@ def dbt_sources(parquet: str, max_age_hours: int, own: Iterable[Table] = ()) -> 
                 "freshness": {"warn_after": {"count": max_age_hours, "period": "hour"}},
                 "loaded_at_query": "select max(as_of) from ordermart.meta.release",
             },
-            "tables": [_as_source(table, parquet) for table in tables],
+            "tables": [_as_source(table, parquet) for table in of_schema],
         }
-        for schema, tables in schemas.items()
+        for schema, of_schema in itertools.groupby(tables, key=lambda table: table.name.partition(".")[0])
     ]
     return _written({"version": 2, "sources": sources})
 
@@ -146,8 +145,7 @@ def _as_source(table: Table, parquet: str) -> dict[str, Any]:
             tests.append({"accepted_values": {"arguments": {"values": list(column.words)}}})
         said = {"name": column.name, "description": column.description, "data_type": column.type}
         columns.append(said | ({"data_tests": tests} if tests else {}))
-    location = f"{parquet}/{table.name.replace('.', '/')}"
-    external: dict[str, Any] = {"location": location, "file_format": "parquet"}
+    external: dict[str, Any] = {"location": f"{parquet}/{table.name.replace('.', '/')}", "file_format": "parquet"}
     if partition := partition_of(table):
         external["partitions"] = [{"name": partition, "data_type": "varchar"}]
     return {"name": stem, "description": table.description, "external": external, "columns": columns}

@@ -24,8 +24,8 @@ from pipelines.literals import literal, literals
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.tables import BUSINESS, NO_MONTH, listed, month_of, partition_of
-from pipelines.warehouse.contracts import Column, glossary
+from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, NO_MONTH, listed, month_of, partition_of
+from pipelines.warehouse.contracts import CatalogueError, Column, Said, glossary
 from pipelines.warehouse.limited import QueryError, limited
 from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped, models_folder, read_models, readable
 
@@ -45,10 +45,6 @@ _OF_ORDER = f"t.order_id in (select order_id from release.mart.orders as t where
 _LAST_DAYS = f"{_DAYS} order by key desc limit 3"
 _MIDDLE = f"select quantile_disc(key, 0.5) as key from ({_DAYS})"
 _NO_ORDER = "t.order_id not in (select order_id from release.core.orders)"
-
-
-class BrokenError(Exception):
-    """A model's rows are not as its head or a check says; the message says which."""
 
 
 class OwnTable(msgspec.Struct, frozen=True):
@@ -71,9 +67,8 @@ class OwnTable(msgspec.Struct, frozen=True):
     @property
     def description(self) -> str:
         """The words on it, and if its rows are old, since when and why."""
-        return (
-            f"Rows of {self.made_at:%Y-%m-%dT%H:%M:%S}Z: {self.problem}\n\n{self.about}" if self.problem else self.about
-        )
+        since = f"Rows of {self.made_at:%Y-%m-%dT%H:%M:%S}Z: {self.problem}\n\n" if self.problem else ""
+        return since + self.about
 
     def table(self) -> catalogue.Table:
         """Return it as a table of the catalogue."""
@@ -93,7 +88,7 @@ class _Record(msgspec.Struct):
 class Made(NamedTuple):
     """The own tables of a release, and their problems, by the name of a table, check or example."""
 
-    tables: tuple[OwnTable, ...] = ()
+    tables: Mapping[str, OwnTable] = {}
     wrong: Mapping[str, str] = {}
 
 
@@ -122,40 +117,31 @@ def make_own(
     if not models.digest or (models.missing and not file.exists()):
         file.unlink(missing_ok=True)
         return Made()
-    names = {model.name for model in models.models}
-    records, lost = _kept(file, None if models.missing else {*models.wrong, *names}, erased)
+    names = {*models.wrong, *(model.name for model in models.models)}
+    records, lost = _kept(file, None if models.missing else names, erased)
     wrong = dict(models.wrong)
     if models.missing:
         wrong |= dict.fromkeys(records, f"[models] dir: {models.missing} is missing")
     attached = f"attach {literal(release.resolve())} as release (read_only)", f"attach {literal(file)} as state"
     for model in models.models:
         inputs = {name: parts.get(name, {}) for name in model.reads.tables}
-        if model.scope != "all":
+        if model.head.scope != "all":
             inputs["mart.orders"] = parts["mart.orders"]  # in it is each order's day
+        if absent := [name for name in model.reads.tables if name.startswith(f"{OWN}.") and name not in parts]:
+            wrong[model.name] = f"it reads {absent[0]}, which {'is wrong' if absent[0] in wrong else 'no file makes'}"
+            continue
         known = records.get(model.name)
-        why = _missing(model, parts, wrong)
-        if not why and (not known or (known.inputs, known.sha256) != (inputs, model.sha256)):
-            try:
+        try:
+            if not known or (known.inputs, known.sha256) != (inputs, model.sha256):
                 with _process(settings, *attached) as ask:
                     records[model.name] = _make(ask, model, known, inputs, erased, whole=whole)
-            except (BrokenError, QueryError) as error:
-                why = str(error) if isinstance(error, BrokenError) else _short(str(error))
-        if why:
-            wrong[model.name] = why
-        else:
             parts[model.name] = {"": records[model.name].table.version}
+        except (CatalogueError, QueryError) as error:
+            wrong[model.name] = str(error) if isinstance(error, CatalogueError) else _short(str(error))
     for name in lost & wrong.keys():
         wrong[name] += "; its last rows, from before an erasure, were removed"
-    tables = (msgspec.structs.replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records))
-    return Made(tuple(tables), wrong)
-
-
-def _missing(model: Model, parts: Parts, wrong: Mapping[str, str]) -> str:
-    """Return which own table a model cannot read, "" if it can read them all."""
-    for name in (each for each in model.reads.tables if each.startswith(f"{OWN}.")):
-        if name in wrong or name not in parts:
-            return f"it reads {name}, which " + ("is wrong" if name in wrong else "no file makes")
-    return ""
+    replace = msgspec.structs.replace
+    return Made({name: replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records)}, wrong)
 
 
 def _process(settings: Settings, *first: str) -> AbstractContextManager[Ask]:
@@ -217,8 +203,8 @@ def _comment(table: str, record: _Record) -> str:
 
 def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: str, *, whole: bool) -> _Record:
     """Make a table, whole or for touched days; look at it, and put it in place, with its record, if it is right."""
-    scope, touched = (model.scope, _touched(model, known, inputs)) if whole else ("day", _LAST_DAYS)
-    touches, gone = (_OF_ORDER, f"{_OF_ORDER} or {_NO_ORDER}") if model.scope == "order" else (_OF_DAY, _OF_DAY)
+    scope, touched = (model.head.scope, _touched(model, known, inputs)) if whole else ("day", _LAST_DAYS)
+    touches, gone = (_OF_ORDER, f"{_OF_ORDER} or {_NO_ORDER}") if model.head.scope == "order" else (_OF_DAY, _OF_DAY)
     ask(f"create temp table touched as {touched or 'select null as key'}")
     _show(ask, model.reads.tables, scope if touched else "all")
     ask(f"create temp table fresh as {model.sql}")
@@ -227,12 +213,12 @@ def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: 
     is_same = known is not None and [(each.name, each.type) for each in known.table.columns] == [*types.items()]
     adds = known is not None and bool(touched)
     if adds and not is_same:
-        raise BrokenError("its columns are others than before, with the same text")
+        raise CatalogueError("its columns are others than before, with the same text")
     if scope != "all" and not touched:
         ask(f"create or replace temp table touched as {_MIDDLE}")
         _show(ask, model.reads.tables, scope)
         if _one(ask, differ(f"({model.sql}\n)", f"(from fresh as t where {touches})")):
-            raise BrokenError("scope: rows made for one day alone differ from those made whole: leave it out")
+            raise CatalogueError("scope: rows made for one day alone differ from those made whole: leave it out")
     own = f"state.{model.name}"
     all_rows = f"from {own} as t where not ({gone}) union all from fresh" if adds else "from fresh"
     warnings = _judge(ask, model, columns, all_rows, "all" if whole else scope)
@@ -241,7 +227,7 @@ def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: 
     version = secrets.token_hex(8) if changes or not known else known.table.version
     rows, made_at = _one(ask, f"select count(*) from ({all_rows})"), utc_now()
     reads = model.reads.tables
-    table = OwnTable(model.name, model.head.about, model.key, columns, reads, rows, version, made_at, warnings)
+    table = OwnTable(model.name, model.head.about, model.head.key, columns, reads, rows, version, made_at, warnings)
     record = _Record(table, model.sha256, inputs, erased, model.is_personal)
     ask("begin")
     if changes and adds:
@@ -255,41 +241,38 @@ def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: 
 
 
 def _columns(model: Model, types: dict[str, str]) -> Iterator[Column]:
-    """Yield the columns of a table as its head says, the rest from DuckDB and the glossary; raise BrokenError."""
+    """Yield the columns of a table as its head says, the rest from DuckDB and the glossary; raise CatalogueError."""
     said = {each.name: each for each in model.head.said}
     if missing := [name for name in said if name not in types]:
-        raise BrokenError(f"the head names {missing[0]}, which the select does not give")
-    if missing := [name for name in model.key if name not in types]:
-        raise BrokenError(f"{missing[0]} of the key is no column")
+        raise CatalogueError(f"the head names {missing[0]}, which the select does not give")
+    if missing := [name for name in model.head.key if name not in types]:
+        raise CatalogueError(f"{missing[0]} of the key is no column")
     for name, kind in types.items():
         if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
-            raise BrokenError(f"column {name!r}: give it a name of small letters, digits and underscores")
-        each, word = said.get(name), glossary().get(name)
-        known = (word.meaning if word and word.type in (None, kind) else "") or ""
-        if not each:
-            yield Column(name, kind, nullable=True, description=known)
-            continue
-        if each.type and each.type != kind:
-            raise BrokenError(f"{name} is {kind}, and the head says {each.type}: cast it")
+            raise CatalogueError(f"column {name!r}: give it a name of small letters, digits and underscores")
+        each, word = said.get(name, Said(name, nullable=True)), glossary().get(name, Said(name))
+        if each.type not in (None, kind):
+            raise CatalogueError(f"{name} is {kind}, and the head says {each.type}: cast it")
+        meaning = each.meaning or (word.type in (None, kind) and word.meaning) or ""
         bounds = each.bounds or (None, None)
-        yield Column(name, kind, bool(each.nullable), each.meaning or known, *bounds, adds_up=each.adds_up is not False)
+        yield Column(name, kind, bool(each.nullable), meaning, *bounds, adds_up=each.adds_up is not False)
 
 
 def _judge(ask: Ask, model: Model, columns: Iterable[Column], rows: str, scope: str) -> dict[str, int]:
-    """Raise BrokenError unless rows are as the head says and no blocking check finds any; return the warnings."""
+    """Raise CatalogueError unless rows are as the head says and no blocking check finds any; return the warnings."""
     for column in columns:
         if (doubt := column.doubt()) and (count := _one(ask, f"select count(*) from ({rows}) as t where {doubt}")):
-            raise BrokenError(f"{column.name} is null or out of its bounds in {count:,} rows")
-    key = ", ".join(model.key)
+            raise CatalogueError(f"{column.name} is null or out of its bounds in {count:,} rows")
+    key = ", ".join(model.head.key)
     if key and _one(ask, f"select count(*) from (select 1 from ({rows}) group by {key} having count(*) > 1)"):
-        raise BrokenError(f"its key ({key}) is not unique")
+        raise CatalogueError(f"its key ({key}) is not unique")
     found = {}
     ask(f"create or replace view memory.{model.name} as {rows}")
     for check in model.checks:
         _show(ask, (name for name in check.reads.tables if name != model.name), scope)
         if count := _one(ask, f"select count(*) from ({check.sql}\n) as t"):
             if check.severity == "blocking":
-                raise BrokenError(f"check {check.name} finds {count:,} rows")
+                raise CatalogueError(f"check {check.name} finds {count:,} rows")
             found[check.name] = count
     return found
 
@@ -305,10 +288,8 @@ def _show(ask: Ask, tables: Iterable[str], scope: str) -> None:
 
 def differ(left: str, right: str) -> str:
     """Return a select that tells whether two relations of the same columns hold other rows, in whichever order."""
-    return f"""
-        select (select count(*) from {left}) <> (select count(*) from {right})
-            or exists (from {left} except all from {right})
-    """
+    counts = f"(select count(*) from {left}) <> (select count(*) from {right})"
+    return f"select {counts} or exists (from {left} except all from {right})"
 
 
 def _one(ask: Ask, sql: str) -> int:
@@ -321,20 +302,19 @@ def _touched(model: Model, known: _Record | None, inputs: Parts) -> str:
 
     They are those of the months that changed, and of the orders that were created in such a month.
     """
-    if model.scope == "all" or not known or known.sha256 != model.sha256 or known.inputs.keys() != inputs.keys():
+    scope = model.head.scope
+    if scope == "all" or not known or known.sha256 != model.sha256 or known.inputs.keys() != inputs.keys():
         return ""
-    months: dict[str, set[str]] = {BUSINESS: set(), "": set()}
+    months: dict[str, set[str]] = {BUSINESS: set(), CREATED: set()}
     for name, now in inputs.items():
-        before = known.inputs[name]
-        changed = {month for month in now.keys() | before.keys() if now.get(month) != before.get(month)}
-        if changed and not is_scoped(name, model.scope):
-            return ""
-        if changed:
-            months[BUSINESS if partition_of(catalogue.table(name)) == BUSINESS else ""] |= changed
+        if changed := {month for month, _ in now.items() ^ known.inputs[name].items()}:
+            if not is_scoped(name, scope):
+                return ""
+            months[partition_of(catalogue.table(name))] |= changed
     business, created = (literals(sorted(each)) or "''" for each in months.values())
     is_in = f"coalesce(strftime(t.business_date, '%Y-%m'), '{NO_MONTH}') in ({business})"
     of_created = f"select order_id from release.core.orders as t where {month_of('t.created_at')} in ({created})"
-    own = f" union select {_DAY} from state.{model.name} as t where {is_in}" if model.scope == "day" else ""
+    own = f" union select {_DAY} from state.{model.name} as t where {is_in}" if scope == "day" else ""
     return f"{_DAYS} where {is_in} or t.order_id in ({of_created}){own}"
 
 
@@ -346,7 +326,7 @@ class Tried(NamedTuple):
     said: tuple[str, ...] = ()
 
 
-def check_models(settings: Settings) -> list[Tried]:
+def check_models(settings: Settings) -> Iterator[Tried]:
     """Make every model of the last days of the current release, in a file that is removed again."""
     release = current_release(settings.data_dir / "published")
     models = read_models(settings)
@@ -355,19 +335,15 @@ def check_models(settings: Settings) -> list[Tried]:
     if release is None:
         raise SettingsError("there is no release to try models on: run `ordermart run` first")
     with tempfile.TemporaryDirectory() as folder:
-        trial = Path(folder) / "own.duckdb"
-        made = make_own(settings, models, release / "ordermart.duckdb", trial=trial, whole=False)
-    tables = {table.name: table for table in made.tables}
-    found = []
-    for name in sorted(tables.keys() | made.wrong.keys()):
+        made = make_own(settings, models, release / "ordermart.duckdb", trial=Path(folder) / "own.duckdb", whole=False)
+    for name in sorted(made.tables.keys() | made.wrong.keys()):
         said = []
-        if table := tables.get(name):
+        if table := made.tables.get(name):
             looked = sum(check.table == name for model in models.models for check in model.checks)
             said.append(f"{table.rows:,} rows of the last days, {looked} of its checks looked at them")
             said += [f"check {check} warns of {count:,} rows" for check, count in table.warnings.items()]
             said.append(", ".join(f"{c.name} {c.type}" for c in table.columns))
-        found.append(Tried(name, made.wrong.get(name, ""), tuple(said)))
-    return found
+        yield Tried(name, made.wrong.get(name, ""), tuple(said))
 
 
 def remade(settings: Settings, release: Path, own: Sequence[OwnTable]) -> Iterator[tuple[str, bool]]:
@@ -377,32 +353,28 @@ def remade(settings: Settings, release: Path, own: Sequence[OwnTable]) -> Iterat
     with tempfile.TemporaryDirectory(dir=settings.data_dir / "warehouse") as folder:
         state = Path(folder) / "own.duckdb"
         made = make_own(settings, read_models(settings), release / "ordermart.duckdb", trial=state)
-        right = {table.name for table in made.tables}
         with duckdb.connect() as con:
             con.execute(f"attach {literal(state)} as state (read_only)")
             con.execute(f"attach {literal(release / 'ordermart.duckdb')} as release (read_only)")
             for table in own:
-                if table.name in right and not table.problem:
+                if table.name in made.tables and not table.problem:
                     found = con.execute(differ(f"state.{table.name}", f"release.{table.name}")).fetchone()
                     yield table.name, found == (False,)
 
 
-def run_tests(settings: Settings) -> list[Tried]:
+def run_tests(settings: Settings) -> Iterator[Tried]:
     """Run every model that has a `.test.txt` beside it on the rows given there."""
-    folder = models_folder(settings)
     found = read_models(settings)
     models = {model.name: model for model in found.models}
-    tried = []
-    for path in sorted(folder.glob("*.test.txt")):
+    for path in sorted(models_folder(settings).glob("*.test.txt")):
         name = f"{OWN}.{path.name.removesuffix('.test.txt')}"
-        if name not in models:
-            tried.append(Tried(name, found.wrong.get(name, f"{path.name} has no model beside it")))
-            continue
-        try:
-            tried.append(Tried(name, "; ".join(_differences(settings, models[name], path.read_text(encoding="utf-8")))))
-        except (QueryError, ValueError) as error:
-            tried.append(Tried(name, f"{path.name}: {str(error).splitlines()[0]}"))
-    return tried
+        wrong = found.wrong.get(name, f"{path.name} has no model beside it")
+        if name in models:
+            try:
+                wrong = "; ".join(_differences(settings, models[name], path.read_text(encoding="utf-8")))
+            except (QueryError, ValueError) as error:
+                wrong = f"{path.name}: {str(error).splitlines()[0]}"
+        yield Tried(name, wrong)
 
 
 def _differences(settings: Settings, model: Model, text: str) -> Iterator[str]:

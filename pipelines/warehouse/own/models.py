@@ -121,16 +121,6 @@ class Model:
     checks: tuple[Check, ...] = ()
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """The columns of its key; () if it has none."""
-        return () if self.head.facts.get("key") == "none" else self.head.names("key")
-
-    @property
-    def scope(self) -> str:
-        """What part of it is made again: day, order or all."""
-        return self.head.facts.get("scope", "all")
-
-    @property
     def sha256(self) -> str:
         """A hash of its definition."""
         said = "\n".join([self.sql, *(f"{each.name} {each.sql}" for each in self.checks)])
@@ -194,28 +184,26 @@ def read_model(table: str, text: str) -> Model:
         raise CatalogueError("the file's name is the table's: small letters, digits and underscores, .sql")
     head, sql = head_of(text), text.rstrip().rstrip(";")
     read = _allowed(sql)
-    if (scope := head.facts.get("scope", "all")) not in ("all", "day", "order"):
-        raise CatalogueError(f"scope {scope} is none of all, day, order")
+    if head.scope not in ("all", "day", "order"):
+        raise CatalogueError(f"scope {head.scope} is none of all, day, order")
     if wrong := set(head.facts) - {"key", "scope"}:
         raise CatalogueError(f"{min(wrong)} is no fact of a model: of those there are key and scope")
-    if scope != "all" and (why := why_not(tree_of(sql), scope)):
-        raise CatalogueError(f"scope {scope} is not possible, leave it out: {why}")
+    if head.scope != "all" and (why := why_not(tree_of(sql), head.scope)):
+        raise CatalogueError(f"scope {head.scope} is not possible, leave it out: {why}")
     return Model(table, sql, head, read)
 
 
 def _add_check(found: dict[str, Model], name: str, text: str) -> None:
     """Add a check to its model; raise CatalogueError where it may not run, or reads what its model does not."""
-    model = found.get(f"{OWN}.{name.partition('__')[0]}")
-    if model is None:
-        raise CatalogueError(
-            f"is of {OWN}.{name.partition('__')[0]}, which no file makes: its name is <model>__<claim>.sql"
-        )
-    sql = text.rstrip().rstrip(";")
-    check = check_of(name, sql, model.scope)
-    known = {model.name, *model.reads.tables}
+    about = f"{OWN}.{name.partition('__')[0]}"
+    if about not in found:
+        raise CatalogueError(f"is of {about}, which no file makes: its name is <model>__<claim>.sql")
+    model, sql = found[about], text.rstrip().rstrip(";")
+    check = check_of(name, sql, model.head.scope)
+    known = {about, *model.reads.tables}
     if strange := [each for each in _allowed(sql).tables if each.startswith(f"{OWN}.") and each not in known]:
-        raise CatalogueError(f"reads {strange[0]}, which {model.name} does not read")
-    found[model.name] = replace(model, checks=(*model.checks, check))
+        raise CatalogueError(f"reads {strange[0]}, which {about} does not read")
+    found[about] = replace(model, checks=(*model.checks, check))
 
 
 def _in_order(found: dict[str, Model], wrong: dict[str, str]) -> Iterator[Model]:
@@ -268,7 +256,7 @@ def new_model(settings: Settings, name: str) -> Path:
     """Write a model to begin with, or copy that of docs/models and its checks; raise SettingsError if there is one."""
     folder = models_folder(settings)
     path = folder / f"{name}.sql"
-    if not name.isidentifier() or name != name.lower():
+    if not _NAME.fullmatch(name):
         raise SettingsError(f"{name!r} is no name of a table: small letters, digits and underscores")
     if path.exists():
         raise SettingsError(f"{path} exists: name another table, or edit it")

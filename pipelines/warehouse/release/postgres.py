@@ -225,22 +225,16 @@ class _Copying:
         csv = "(format csv, header false, nullstr '\\N', use_tmp_file false)"
         select = f"copy (select {', '.join(values)} from {source}) to '/dev/fd/{writing}' {csv}"
         with ThreadPoolExecutor(1) as beside, os.fdopen(reading, "rb", buffering=0) as lines:
-            done = beside.submit(self._select, select, writing)
+            done = beside.submit(self._con.cursor().execute, select)
+            done.add_done_callback(lambda _: os.close(writing))  # so that its reader does not wait
             into = f"copy {part} ({', '.join(names)}) from stdin (format csv, null '\\N')"
             with self._pg.cursor().copy(into) as copy:
                 while chunk := lines.read(_CHUNK):
                     copy.write(chunk)
-        self._rows += done.result()
+        self._rows += count_of(done.result())
         self._parts += 1
         key = ", ".join([*table.key, *month])
         self._written[table.name] = f"({key})" if key else ""
-
-    def _select(self, select: str, writing: int) -> int:
-        """Have DuckDB write into a pipe, and close it, so that its reader does not wait; return how many rows."""
-        try:
-            return count_of(self._con.cursor().execute(select))
-        finally:
-            os.close(writing)
 
     def _drop(self, name: str) -> None:
         """Drop a copied table; one that a view of somebody's reads is not dropped, and the copy fails."""

@@ -143,11 +143,11 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             drop_internal_tables(con)
         notes = _describe(draft, rows, about, reference, files)
     made = _add_own(settings, draft, models, parts, previous, about, files)
-    rows |= {table.name: table.rows for table in made.tables}
+    rows |= {table.name: table.rows for table in made.tables.values()}
     notes += [f"{name} is not made: {why}." for name, why in sorted(made.wrong.items())]
     (draft / DATABASE).chmod(0o444)
     is_same = known is not None and known.code == code_version() and CONTRACT not in damaged
-    _write_odcs(draft, last if is_same and known and known.own == list(made.tables) else None, made)
+    _write_odcs(draft, last if is_same and known and known.own == list(made.tables.values()) else None, made)
     with _beside(lambda: sync(draft / DATABASE)):
         own = [described(draft, draft / DATABASE), described(draft, draft / CONTRACT)]
     manifest = Manifest(
@@ -166,7 +166,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         sources=memory.sources if memory else {},
         reference=reference.digest,
         models=models.digest,
-        own=list(made.tables),
+        own=list(made.tables.values()),
     )
     write_manifest(draft, manifest)
     _switch(published, draft, release_id)
@@ -176,7 +176,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     is_published(published)
     prune(published, settings)
     before = {(each.name, each.version) for each in known.own} if known else set()
-    own_rows = {each.name: each.rows for each in made.tables if (each.name, each.version) not in before}
+    own_rows = {each.name: each.rows for each in made.tables.values() if (each.name, each.version) not in before}
     return Release(release_id, releases / release_id, rows, own=own_rows, notes=tuple(notes))
 
 
@@ -279,8 +279,8 @@ def _add_own(
         files += write_own(released, settings, made, draft, previous)
         facts = of_own(made, models)
         if previous and about[0][1][0]["previous_release_id"]:
-            after = previous._replace(folder=draft, files=files, own=made.tables)
-            own = {each.name: each.table() for each in (*previous.own, *made.tables)}
+            after = previous._replace(folder=draft, files=files, own=[*made.tables.values()])
+            own = {each.name: each.table() for each in (*previous.own, *made.tables.values())}
             changes = compare(released, previous, after, own.values())
             facts |= {meta_tables.CHANGES.name: changes.rows, meta_tables.CHANGED_AMOUNTS.name: changes.amounts}
         released.execute("begin")
@@ -297,7 +297,7 @@ def _add_own(
 def _write_odcs(draft: Path, same: Path | None, made: Made) -> None:
     """Write the data contract into a release, or link that of a release of the same code and own tables."""
     if not (same and linked(same / CONTRACT, draft / CONTRACT)):
-        (draft / CONTRACT).write_text(odcs([each.table() for each in made.tables]), encoding="utf-8")
+        (draft / CONTRACT).write_text(odcs([each.table() for each in made.tables.values()]), encoding="utf-8")
 
 
 def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:

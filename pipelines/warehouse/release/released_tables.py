@@ -79,7 +79,7 @@ def write_parquet(
     for name, *part in con.execute("select table_name, month, changed_in from warehouse.build.months").fetchall():
         months.setdefault(name, []).append((part[0], part[1]))
     for table in catalogue.released():
-        _folder(release, table).mkdir(parents=True)
+        _folder(release, table.name).mkdir(parents=True)
         for month, changed_in in months.get(table.name, ()):
             same = before.get((table.name, month, changed_in))
             if same and last and linked(last / same.path, release / same.path):
@@ -115,9 +115,8 @@ def _condition(con: duckdb.DuckDBPyConnection, partition: str, month: str) -> st
     return f"{between(con, _MONTH, 't.order_id', 'order_id')} and t.order_id in (select order_id from {_MONTH})"
 
 
-def _folder(release: Path, table: Table) -> Path:
-    schema, _, name = table.name.partition(".")
-    return release / "parquet" / schema / name
+def _folder(release: Path, table: str) -> Path:
+    return release / "parquet" / table.replace(".", "/")
 
 
 def linked(source: Path, target: Path) -> bool:
@@ -136,7 +135,7 @@ def _write(
     con: duckdb.DuckDBPyConnection, release: Path, part: _Part, condition: str, *, is_needed: bool = False
 ) -> File | None:
     """Write the rows of a part, those under a condition about `t`; nothing if there are none, unless needed."""
-    folder = _folder(release, part.table)
+    folder = _folder(release, part.table.name)
     draft = folder / f"draft{part.month}.parquet"
     columns = ", ".join(f't."{column.name}"' for column in part.table.columns)
     select = f"select {columns} from warehouse.{part.table.name} as t where {condition}"
@@ -179,7 +178,7 @@ def add_rows(con: duckdb.DuckDBPyConnection, table: Table, rows: list[dict[str, 
 
 def write_file(con: duckdb.DuckDBPyConnection, release: Path, name: str, **facts: str) -> File:
     """Write the Parquet of a table that is one file, and return the file, of which the manifest says these facts."""
-    folder = release / "parquet" / name.replace(".", "/")
+    folder = _folder(release, name)
     folder.mkdir(parents=True)
     draft = folder / "draft.parquet"
     con.execute(f"copy {name} to {literal(draft)} ({_FORMAT})")
@@ -246,7 +245,7 @@ def write_own(
     con.execute("begin")
     con.execute("create schema own")
     files = []
-    for table in made.tables:
+    for table in made.tables.values():
         con.execute(f"create table {table.name} as from state.{table.name}")
         comment(con, table.name, table.description, ((each.name, each.description) for each in table.columns))
         same = before.get((table.name, table.version))
@@ -261,14 +260,13 @@ def write_own(
 def of_own(made: Made, models: Models) -> Facts:
     """Return the rows of tables of meta that are about own tables."""
     facts: Facts = {
-        TABLES.name: [in_tables(own.table(), own.rows, own.about) for own in made.tables],
-        COLUMNS.name: [row for own in made.tables for row in in_columns(own.table())],
+        TABLES.name: [in_tables(own.table(), own.rows, own.about) for own in made.tables.values()],
+        COLUMNS.name: [row for own in made.tables.values() for row in in_columns(own.table())],
         EXAMPLES.name: [in_examples(number, each) for number, each in enumerate(models.examples, len(examples()) + 1)],
         MODELS.name: [],
     }
-    names = {own.name: own for own in made.tables}
-    for name in sorted(names.keys() | made.wrong.keys()):
-        own = names.get(name)
+    for name in sorted(made.tables.keys() | made.wrong.keys()):
+        own = made.tables.get(name)
         warnings = [f"{check}: {count}" for check, count in sorted(own.warnings.items())] if own else []
         facts[MODELS.name].append(row_of(MODELS, name, own and own.made_at, made.wrong.get(name), warnings))
     return facts
