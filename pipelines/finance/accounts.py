@@ -111,32 +111,12 @@ def read_accounts(path: Path) -> tuple[Accounts, str]:
 
 _CSV = "entry_no line_no date period store_id currency account class debit credit tax_code memo source platform".split()
 _NETSUITE = (
-    "External ID",
-    "Date",
-    "Posting Period",
-    "Subsidiary",
-    "Currency",
-    "Exchange Rate",
-    "Memo",
-    "Account",
-    "Debit",
-    "Credit",
-    "Line Memo",
-    "Location",
-    "Class",
-)
+    "External ID,Date,Posting Period,Subsidiary,Currency,Exchange Rate,Memo,"
+    "Account,Debit,Credit,Line Memo,Location,Class"
+).split(",")
 _XERO = (
-    "Narration",
-    "Date",
-    "Description",
-    "AccountCode",
-    "TaxRate",
-    "Amount",
-    "TrackingName1",
-    "TrackingOption1",
-    "TrackingName2",
-    "TrackingOption2",
-)
+    "Narration Date Description AccountCode TaxRate Amount TrackingName1 TrackingOption1 TrackingName2 TrackingOption2"
+).split()
 _NETSUITE_LINES, _XERO_LINES = 200, 300  # of an entry, of a file
 _USUAL_DECIMALS, _TOO_MUCH = 2, 10**10
 _MONTH = re.compile(r"([0-9]{4})-([0-9]{2})")

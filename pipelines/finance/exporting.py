@@ -33,7 +33,7 @@ from pipelines.ledger.signed_head import signing_ledger
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pipelines.finance.accounts import Accounts
@@ -100,7 +100,7 @@ def export(
         exports = [Export(period.name or "", form, 0, said, entries)]
         return Done(found, tuple(_write(out, _contents(exports, accounts))))
     ledger = signing_ledger(settings)
-    exported = _earlier(ledger)
+    exported = [*_earlier(ledger)]
     earlier = [(body, done) for body, done in exported if done.period == period.name]
     known = {each.number: each for _, done in earlier for each in done.entries}
     entries = [_kept(known.get(each.number, each), each) for each in entries]
@@ -177,21 +177,11 @@ def _write(out: Path, contents: dict[str, bytes]) -> list[Path]:
     return [out / name for name in contents]
 
 
-def _earlier(ledger: Ledger) -> list[tuple[dict[str, Any], Export]]:
-    """Return the exports of all periods, each with the body of its entry."""
-    return [
-        (
-            entry.body,
-            Export(
-                entry.body["period"],
-                entry.body["format"],
-                entry.body["export_no"],
-                tuple(entry.body["without"]),
-                list(_entries(ledger.rows(entry))),
-            ),
-        )
-        for entry in ledger.entries(ACT)
-    ]
+def _earlier(ledger: Ledger) -> Iterator[tuple[dict[str, Any], Export]]:
+    """Yield the exports of all periods, each with the body of its entry."""
+    for entry in ledger.entries(ACT):
+        body, entries = entry.body, list(_entries(ledger.rows(entry)))
+        yield body, Export(body["period"], body["format"], body["export_no"], tuple(body["without"]), entries)
 
 
 def _rows(entries: Iterable[Entry]) -> pa.Table:
@@ -209,19 +199,10 @@ def _rows(entries: Iterable[Entry]) -> pa.Table:
 
 def _entries(rows: pa.Table) -> Iterable[Entry]:
     for number, of_entry in itertools.groupby(rows.to_pylist(), key=lambda row: row["number"]):
-        lines = list(of_entry)
-        first = lines[0]
+        first, *_ = rows_of = list(of_entry)
         place = first["business_date"], first["store_id"]
-        names = Line._fields
-        yield Entry(
-            number,
-            first["day"],
-            place,
-            first["currency"],
-            first["memo"],
-            first["source"],
-            tuple(Line(*(line[name] for name in names)) for line in lines),
-        )
+        lines = tuple(Line(*(row[name] for name in Line._fields)) for row in rows_of)
+        yield Entry(number, first["day"], place, first["currency"], first["memo"], first["source"], lines)
 
 
 def _reversals(known: dict[str, Entry], closes: Closes) -> list[Entry]:
