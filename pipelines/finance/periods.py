@@ -7,7 +7,7 @@ import datetime as dt
 import itertools
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipelines.settings import SettingsError
 
@@ -176,7 +176,10 @@ class Selection:
         return cls(first, last, store_id)
 
     def where(self, day: str = "business_date") -> str:
-        """Return the condition on `rows`, whose business date is column `day`; orders without a day match no limit."""
+        """Return the condition on `rows`, whose business date is column `day`; orders without a day match no limit.
+
+        `$selected` in `sql/finance/listing_*.sql` stands for it.
+        """
         parts = []
         if self.since is not None:
             parts.append(f"rows.{day} >= date '{self.since.isoformat()}'")
@@ -193,11 +196,6 @@ class Selection:
             and (self.until is None or day <= self.until)
             and self.store_id in {None, store_id}
         )
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The parameters of the selects in `sql/finance/listing_*.sql`."""
-        return {"since": self.since, "until": self.until, "store_id": self.store_id}
 
     @property
     def description(self) -> str:

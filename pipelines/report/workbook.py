@@ -249,15 +249,15 @@ def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[Listing]:
 def _listing(
     reconciled: Reconciliation, name: str, select: str, description: str, *, has_sums: bool = False, **given: Any
 ) -> Listing:
-    db, text, values = reconciled.db, query(f"listing_{select}"), reconciled.selection.values | given
-    kinds = {column: _kind(column, kind) for column, kind, *_ in db.execute(f"describe {text}", values).fetchall()}
+    db, text = reconciled.db, query(f"listing_{select}").replace("$selected", reconciled.selection.where())
+    kinds = {column: _kind(column, kind) for column, kind, *_ in db.execute(f"describe {text}", given).fetchall()}
     amounts = [column for column, kind in kinds.items() if kind == "amount"]
     summed = [column for column, kind in kinds.items() if kind in {"count", "amount"} and column != "line"]
     figures = ["count(*)", *(f"max(abs({each}))" for each in amounts), *(f"sum({each})" for each in summed)]
-    ((rows, *found),) = db.execute(f"select {', '.join(figures)} from ({text})", values).fetchall()
+    ((rows, *found),) = db.execute(f"select {', '.join(figures)} from ({text})", given).fetchall()
     largest = max((each for each in found[: len(amounts)] if each is not None), default=Decimal(0))
     sums = dict(zip(summed, found[len(amounts) :], strict=True)) if has_sums else {}
-    return Listing(name, description, kinds, text, values, rows, largest, sums)
+    return Listing(name, description, kinds, text, given, rows, largest, sums)
 
 
 def _kind(name: str, kind: str) -> str:

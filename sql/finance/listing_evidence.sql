@@ -39,11 +39,8 @@ verdicts as (
             reason
         ) as detail,
         count(*) as order_count,
-    from mart.order_reconciliation
-    where
-        (cast($since as date) is null or business_date >= $since)
-        and (cast($until as date) is null or business_date <= $until)
-        and (cast($store_id as bigint) is null or store_id = $store_id)
+    from mart.order_reconciliation as rows
+    where $selected
     group by position, section, item, detail
 ),
 
@@ -63,16 +60,13 @@ control_totals as (
         order_count_variance as order_count,
         sales.currency, control_amount, actual_amount,
         amount_variance as amount,
-    from audit.control_totals
+    from audit.control_totals as rows
     left join (
         select store_id, max(currency) as currency
         from mart.daily_store_sales
         group by store_id
     ) as sales using (store_id)
-    where
-        (cast($since as date) is null or business_date >= $since)
-        and (cast($until as date) is null or business_date <= $until)
-        and (cast($store_id as bigint) is null or store_id = $store_id)
+    where $selected
 ),
 
 statuses as (
@@ -101,11 +95,8 @@ duplicates as (
             as detail,
         currency,
         total_price as amount,
-    from audit.possible_duplicate_orders
-    where
-        (cast($since as date) is null or business_date >= $since)
-        and (cast($until as date) is null or business_date <= $until)
-        and (cast($store_id as bigint) is null or store_id = $store_id)
+    from audit.possible_duplicate_orders as rows
+    where $selected
 ),
 
 findings as (

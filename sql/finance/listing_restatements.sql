@@ -3,11 +3,8 @@ with restatements as (
     select
         *,
         posted_period is null and is_close_active as is_unposted,
-    from mart.restatements
-    where
-        (cast($since as date) is null or closed_business_date >= $since)
-        and (cast($until as date) is null or closed_business_date <= $until)
-        and (cast($store_id as bigint) is null or store_id = $store_id)
+    from (select *, closed_business_date as business_date from mart.restatements) as rows
+    where $selected
 ),
 
 lines as (

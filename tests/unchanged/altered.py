@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.finance.periods import Selection
 from pipelines.finance.released import effective_settings, query
 from pipelines.finance.restating import create_entries
 from pipelines.landing.charges import read_sql
@@ -44,10 +45,11 @@ FEW_DAY = dt.date(2026, 10, 25)
 KNOWN = {"details": ["some"], "items": ["release"], "last_restatement_no": 7, "detected_at": CLOCK}
 # Which parameters the selects of finance get, one after the other.
 VALUES: tuple[dict[str, Any], ...] = (
-    {"since": None, "until": None, "store_id": None, "only_breaks": False, **DAYS, **KNOWN},
-    {"since": DAYS["first_day"], "until": DAYS["last_day"], "store_id": 1, "only_breaks": True, **DAYS, **KNOWN},
-    {"since": FEW_DAY, "until": FEW_DAY, "store_id": None, "only_breaks": False, **DAYS, **KNOWN},
+    {"store_id": None, "only_breaks": False, **DAYS, **KNOWN},
+    {"store_id": 1, "only_breaks": True, **DAYS, **KNOWN},
+    {"store_id": None, "only_breaks": False, **DAYS, **KNOWN},
 )
+SELECTED = (Selection(), Selection(DAYS["first_day"], DAYS["last_day"], 1), Selection(FEW_DAY, FEW_DAY))
 CHANGED = "table_name, store_id, month, added_row_count, removed_row_count, changed_row_count"
 CHANGES = "('core.orders', 1, '2026-10', 3, 1, 4), ('core.orders', 2, null, 5, 2, 7), ('mart.orders', 1, null, 1, 9, 0)"
 SCOPE = "(date '2026-10-23', null, false), (date '2026-10-23', 1, true), (date '2026-10-28', 2, false)"
@@ -204,7 +206,7 @@ def selects(con: Connection) -> Iterator[tuple[str, str]]:
     for path in sorted((Path(__file__).parents[2] / "sql" / "finance").glob("*.sql")):
         text = read_sql(path)
         for number in range(len(VALUES) if "$" in text else 1):
-            yield f"finance {path.stem} {number}", text
+            yield f"finance {path.stem} {number}", text.replace("$selected", SELECTED[number].where())
 
 
 def _is_ordered(name: str, sql: str) -> bool:
