@@ -1,29 +1,11 @@
 -- One row per order of the days and stores in `close_scope`, in the shape of the ledger.
-with whole_days as (
-    select business_date from close_scope where store_id is null
-),
-
-excluded_stores as (
-    select business_date, store_id from close_scope where is_excluded
-),
-
-single_stores as (
-    select business_date, store_id
-    from close_scope
-    where store_id is not null and not is_excluded
-),
-
-orders as (
+with orders as (
     select orders.*
     from mart.orders as orders
-    semi join whole_days using (business_date)
-    anti join excluded_stores using (business_date, store_id)
-
-    union all
-
-    select orders.*
-    from mart.orders as orders
-    semi join single_stores using (business_date, store_id)
+    semi join (from close_scope where not is_excluded) as included
+        on orders.business_date = included.business_date
+        and (included.store_id is null or orders.store_id = included.store_id)
+    anti join (from close_scope where is_excluded) as excluded using (business_date, store_id)
 )
 
 select

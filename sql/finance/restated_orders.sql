@@ -36,45 +36,31 @@ quarantined as (
         and id in (select order_id from pending)
 ),
 
-net_amounts as (
-    select order_id, measure, sum(restatement_amount) as net
-    from pending
-    group by order_id, measure
-),
-
--- all measures of an order have one cause
-amount_changes as (
+-- all measures of an order have one cause; a move from a closed day to a closed one nets to
+-- zero, as does one from a currency to another if no amount changed besides
+changes as (
     select
         order_id,
         bool_or(net <> 0) as has_changed,
         bool_and(measure = 'line_amount') as is_of_lines_alone,
-    from net_amounts
+        count(distinct struct_pack(business_date, store_id)) > 1 as is_between_closed_days,
+        count(distinct struct_pack(currency)) > 1 as is_between_currencies,
+    from (
+        select
+            *,
+            sum(restatement_amount) over (partition by order_id, measure) as net,
+        from pending
+    )
     group by order_id
-),
-
--- moves from a closed day to a closed one, which net to zero
-moves_between_closed_days as (
-    select order_id
-    from pending
-    group by order_id
-    having count(distinct struct_pack(business_date, store_id)) > 1
-),
-
--- from one currency to another, which nets to zero if no amount changed besides
-moves_between_currencies as (
-    select order_id
-    from pending
-    group by order_id
-    having count(distinct struct_pack(currency)) > 1
 ),
 
 -- orders whose documents named another store when they were seen before
 store_changes as (
-    select changes.order_id, max(versions.known_at) as changed_at
-    from core.order_changes as changes
+    select fields.order_id, max(versions.known_at) as changed_at
+    from core.order_changes as fields
     inner join versions using (order_id, version_no)
-    where changes.field = 'store_id'
-    group by changes.order_id
+    where fields.field = 'store_id'
+    group by fields.order_id
 )
 
 select
@@ -86,9 +72,8 @@ select
     known._fetched_at as fetched_at,
     latest.known_at as changed_at,
     -- what has changed
-    amount_changes.has_changed, amount_changes.is_of_lines_alone,
-    moves.order_id is not null as is_between_closed_days,
-    currencies.order_id is not null as is_between_currencies,
+    changes.has_changed, changes.is_of_lines_alone, changes.is_between_closed_days,
+    changes.is_between_currencies,
     store_changes.changed_at as store_changed_at,
     -- at close
     known_at_close.order_id is not null as was_known_at_close,
@@ -120,9 +105,7 @@ inner join (
     from versions
     group by order_id
 ) as latest on pending.order_id = latest.order_id
-inner join amount_changes using (order_id)
-left join moves_between_closed_days as moves using (order_id)
-left join moves_between_currencies as currencies using (order_id)
+inner join changes using (order_id)
 left join store_changes using (order_id)
 left join temp.last_booked as booked using (order_id)
 left join known_at_close using (order_id, close_entry_no)

@@ -24,48 +24,35 @@ with causes as (
         if(is_here, parts.break_content, null) as break_content,
         case
             -- neither a close nor a restatement has the order
-            when booked.order_id is null
-                and orders.changed_at > closes.known_to
-                and orders.was_quarantined_at_close
-                then 'released_from_quarantine'
-            when booked.order_id is null and not orders.was_known_at_close
-                then 'late_arriving'
-            when booked.order_id is null
-                and orders.changed_at <= closes.known_to
-                and closes.business_day_hash <> present.business_day_hash
-                then 'setting_changed'
-            when booked.order_id is null and orders.store_changed_at > closes.known_to
-                then 'moved_to_another_store'
-            when booked.order_id is null then 'business_date_changed'
-            when orders.is_deleted and booked.sale_class <> 'deleted'
-                then 'deleted'
+            when booked.order_id is null then case
+                when orders.changed_at > closes.known_to and orders.was_quarantined_at_close
+                    then 'released_from_quarantine'
+                when not orders.was_known_at_close then 'late_arriving'
+                when orders.changed_at <= closes.known_to
+                    and closes.business_day_hash <> present.business_day_hash
+                    then 'setting_changed'
+                when orders.store_changed_at > closes.known_to then 'moved_to_another_store'
+                else 'business_date_changed'
+            end
+            when orders.is_deleted and booked.sale_class <> 'deleted' then 'deleted'
             -- a different document
-            when orders.payload_sha256 <> booked.payload_sha256
-                and orders.was_quarantined_when_booked
-                then 'released_from_quarantine'
-            when orders.payload_sha256 <> booked.payload_sha256
-                and orders.business_date is null
-                and booked.business_date is not null
-                then 'lost_its_date'
-            -- between closed days only if no amount changed besides
-            when orders.payload_sha256 <> booked.payload_sha256
-                and orders.store_id is distinct from booked.store_id
-                and booked.store_id is not null
-                and (not orders.has_changed or not orders.is_between_closed_days)
-                then 'moved_to_another_store'
-            when orders.payload_sha256 <> booked.payload_sha256
-                and orders.business_date is distinct from booked.business_date
-                and (not orders.has_changed or not orders.is_between_closed_days)
-                then 'business_date_changed'
-            when orders.payload_sha256 <> booked.payload_sha256
-                and orders.is_between_currencies
-                and not orders.has_changed
-                then 'currency_changed'
-            when orders.payload_sha256 <> booked.payload_sha256
-                and not orders.has_changed
-                then 'sale_class_changed'
-            when orders.payload_sha256 <> booked.payload_sha256
-                then 'source_changed'
+            when orders.payload_sha256 <> booked.payload_sha256 then case
+                when orders.was_quarantined_when_booked then 'released_from_quarantine'
+                when orders.business_date is null and booked.business_date is not null
+                    then 'lost_its_date'
+                -- between closed days only if no amount changed besides
+                when orders.store_id is distinct from booked.store_id
+                    and booked.store_id is not null
+                    and (not orders.has_changed or not orders.is_between_closed_days)
+                    then 'moved_to_another_store'
+                when orders.business_date is distinct from booked.business_date
+                    and (not orders.has_changed or not orders.is_between_closed_days)
+                    then 'business_date_changed'
+                when orders.is_between_currencies and not orders.has_changed
+                    then 'currency_changed'
+                when not orders.has_changed then 'sale_class_changed'
+                else 'source_changed'
+            end
             -- the same document
             when booked.sale_class = 'deleted' and not orders.is_deleted
                 then 'sale_class_changed'
