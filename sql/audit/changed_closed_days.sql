@@ -20,19 +20,17 @@ with places as (
     from audit.closed_day_totals
     group by business_date, store_id, sale_class
 
-    union all
+    union all by name
 
     select
         business_date, store_id, sale_class, fingerprint, order_count,
         false as is_restated,
     from audit.daily_fingerprints
 
-    union all
+    union all by name
 
     select
         business_date, store_id, sale_class,
-        cast(null as varchar) as fingerprint,
-        cast(null as bigint) as order_count,
         true as is_restated,
     from raw.restated
 )

@@ -48,19 +48,16 @@ with edges as (
 
 asked as (
     select
-        menu_id, product_id,
-        cast(null as bigint) as modifier_id,
-        price, delivery_price, observed_from, change_seen_at, is_current,
+        menu_id, product_id, price, delivery_price, observed_from, change_seen_at, is_current,
         1 as menu_entry_count,
     from core.menu_price_versions
     where product_id is not null
 
-    union all
+    union all by name
 
     select
-        menu_id, product_id, modifier_id, price,
-        cast(null as decimal(18, 4)) as delivery_price,
-        observed_from, change_seen_at, is_current, menu_entry_count,
+        menu_id, product_id, modifier_id, price, observed_from, change_seen_at, is_current,
+        menu_entry_count,
     from edges
     where modifier_id is not null
 )

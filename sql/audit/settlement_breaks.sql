@@ -72,7 +72,6 @@ statements as (
         concat_ws('/', 'statement:' || entry_no, statement_ref, currency, break_kind)
             as break_key,
         platform,
-        cast(null as bigint) as order_id,
         first_line_date as since_date,
         currency,
         unnest([gap_amount, rounding_amount]) as amount,
@@ -88,7 +87,6 @@ payouts as (
             else payout_state
         end as break_kind,
         platform,
-        cast(null as bigint) as order_id,
         coalesce(last_line_date, bank_date) as since_date,
         currency,
         coalesce(nullif(difference, 0), stated_amount, bank_amount + bank_fee_amount) as amount,

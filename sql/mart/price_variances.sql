@@ -51,15 +51,11 @@ orders as not materialized (
 -- is_named: a modifier without an id matches nothing, not the product itself
 items as not materialized (
     select
-        order_id, line_no,
-        cast(null as bigint) as modifier_no,
-        product_id,
-        cast(null as bigint) as modifier_id,
-        price,
+        order_id, line_no, product_id, price,
         true as is_named,
     from core.order_lines
 
-    union all
+    union all by name
 
     select
         order_id, line_no, modifier_no, product_id, modifier_id, price,
