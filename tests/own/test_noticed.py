@@ -23,7 +23,7 @@ NOW = dt.datetime(2026, 11, 2, 3, 20, tzinfo=dt.UTC)
 
 
 def noticed(own: World) -> tuple[list[str], dict[str, str]]:
-    """Return alarms about own tables, and what the page says is wrong with which, after a night that published."""
+    """Return alarms about own tables, and the page's words on those that are wrong, after a night that published."""
     own.publish()
     run = recorded(NOW, is_new=True)
     release = current_release(own.data / "published")
