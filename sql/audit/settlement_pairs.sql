@@ -7,6 +7,7 @@
 --
 -- match_rule ENUM('amount_and_time', 'order_id', 'period', 'short_number'): By which the order was found.
 -- match_state ENUM('differs', 'group', 'matched', 'not_a_sale', 'not_ours', 'one_of', 'settled_twice'): As in mart.settlement_matches.
+-- surplus ENUM('orders', 'settlements') null: Of one_of by amount and time, of which there are more, if each of the others has one of its own: so many are settled, in amount. Null if nothing is settled for certain, and of all others.
 -- match_id: The match that it belongs to.
 with platforms as (
     select
@@ -26,7 +27,7 @@ orders as (
         scopes.platform as settled_by,
         platforms.timezone as day_zone,
         orders.order_id, orders.store_id, orders.sale_class, orders.currency,
-        orders.created_at, orders.created_at_local, orders.total_price,
+        orders.created_at, orders.created_at_local, orders.total_price, orders.platform as sold_on,
         epoch_us(orders.created_at) as created_us,
     from mart.orders as orders
     inner join scopes on orders.platform = scopes.order_platform
@@ -118,7 +119,7 @@ timed as (
 
 numbered as (
     select
-        order_id, settled_by as platform, store_id, currency, total_price, created_us,
+        order_id, settled_by as platform, sold_on, store_id, currency, total_price, created_us,
         epoch_us(created_at_local) as local_us,
         row_number() over (
             partition by settled_by, store_id, currency, total_price
@@ -131,6 +132,7 @@ numbered as (
 reached as (
     select
         timed.entry_no, timed.settlement_no, timed.same, numbered.order_id, numbered.order_no,
+        numbered.sold_on,
     from timed
     inner join numbered
         on timed.platform = numbered.platform
@@ -169,33 +171,69 @@ islands as (
 
 groups as (
     select
-        *,
+        entry_no, settlement_no,
         min(entry_no || '/' || settlement_no) over island as group_ref,
         count(*) over island as settlement_count,
         max(last_no) over island - min(first_no) over island + 1 as order_count,
-        min(first_no) over island - 1 + row_number() over (
+        row_number() over (
             partition by same, island_no order by first_no, last_no, entry_no, settlement_no
-        ) as own_no,
+        ) as place,
     from islands
     window island as (partition by same, island_no)
 ),
 
--- in order of time each settlement of a group reaches the order of its own place
+-- of the side that has fewer, each has a run of the other
+sides as (
+    select
+        groups.group_ref, groups.settlement_count, groups.order_count,
+        if(settlement_count <= order_count, groups.place, reached.order_no) as own_no,
+        min(if(settlement_count <= order_count, reached.order_no, groups.place)) as first_no,
+        max(if(settlement_count <= order_count, reached.order_no, groups.place)) as last_no,
+        last_no - first_no + 1 = count(*) as is_run,
+        min(reached.sold_on) as first_platform,
+        max(reached.sold_on) as last_platform,
+    from reached
+    inner join groups using (entry_no, settlement_no)
+    group by all
+),
+
+-- in order of time each takes the first of its run that is left; if one finds none, nothing is settled. Which of more
+-- orders are settled is unknown: so they need to be of one platform
+paired as (
+    select group_ref
+    from (
+        select
+            *,
+            own_no
+            + max(first_no - own_no) over (partition by group_ref order by own_no) as partner_no,
+        from sides
+    )
+    group by group_ref, settlement_count, order_count
+    having
+        count(*) = least(settlement_count, order_count)
+        and bool_and(is_run and partner_no <= last_no)
+        and (order_count <= settlement_count or min(first_platform) = max(last_platform))
+),
+
 by_time as (
     select
         reached.entry_no, reached.settlement_no, reached.order_id,
         'amount_and_time' as match_rule,
         case
-            when groups.settlement_count <> groups.order_count
-                or not bool_and(groups.own_no between groups.first_no and groups.last_no) over (
-                    partition by groups.group_ref
-                ) then 'one_of'
+            when paired.group_ref is null or groups.settlement_count <> groups.order_count
+                then 'one_of'
             when groups.order_count = 1 then 'matched'
             else 'group'
         end as match_state,
+        case
+            when paired.group_ref is null then null
+            when groups.order_count > groups.settlement_count then 'orders'
+            when groups.order_count < groups.settlement_count then 'settlements'
+        end as surplus,
         groups.group_ref,
     from reached
     inner join groups using (entry_no, settlement_no)
+    left join paired using (group_ref)
 ),
 
 -- 4: all orders of a store and period, if count and amount are the same
@@ -255,6 +293,7 @@ select
         bool_or(is_claim and claim_no > 1) over (partition by entry_no, settlement_no),
         'settled_twice', match_state
     ) as match_state,
+    surplus,
     case match_rule
         when 'amount_and_time' then 'group:' || group_ref
         when 'period' then 'period:' || entry_no || '/' || settlement_no

@@ -1,9 +1,10 @@
 -- One row per ledger entry (a statement, a bank's file, breaks that were accepted), day, store, currency, platform and
 -- class of account: a debit.
 --
--- Of certain matches the gross settles receivables, under the platform that the orders were sold on. Groups have as
--- many orders as settlements, of one amount. What settles no order for certain is unmatched, net. The amount of a break
--- that was accepted with a class goes there, from the class that has it; nothing else is written off.
+-- Of certain matches the gross settles receivables, under the platform that the orders were sold on. Of a group, orders
+-- and settlements of one amount, the gross of settlements beyond its orders is unmatched, and so, net, are lines that
+-- settle no order for certain. The amount of a break that was accepted with a class goes there, from the class that has
+-- it; nothing else is written off.
 -- Reads the release, attached as the default database; the bank's credits and the decisions in `memory`.
 with lines as (
     select
@@ -17,7 +18,8 @@ with lines as (
             else 'refund'
         end as class_if_settled,
         if(
-            matches.match_state in ('matched', 'group', 'no_order'), class_if_settled, 'unmatched'
+            matches.matched_amount is null and matches.match_state <> 'no_order',
+            'unmatched', class_if_settled
         ) as account_class,
         -lines.amount as amount,
         lines.settled_currency, lines.settled_amount,
@@ -31,21 +33,26 @@ settlements as (
     select
         *,
         row_number() over (partition by match_id order by entry_no, settlement_no) as place,
-        count(*) over (partition by match_id) as settlement_count,
     from (
-        select distinct entry_no, settlement_no, match_id, line_date, store_id, currency,
+        select
+            entry_no, settlement_no, match_id, line_date, store_id, currency, platform,
+            sum(amount) as amount,
         from lines
         where account_class = 'receivable'
+        group by all
     )
 ),
 
+-- of more orders than settlements, which are of one platform, as many as there are settlements
 claims as (
     select
-        settled.match_id, orders.platform, settled.settled_amount,
+        settled.match_id, orders.platform,
+        coalesce(settled.settled_amount, settled.ordered_amount) as settled_amount,
         row_number() over (partition by settled.match_id order by settled.order_id) as place,
     from mart.order_settlements as settled
     inner join mart.orders as orders using (order_id)
-    where settled.settled_amount is not null
+    inner join mart.settlement_matches as matches using (match_id)
+    where matches.matched_amount is not null
 ),
 
 -- `late` has no open amount
@@ -58,12 +65,16 @@ accepted as (
     where decisions.account_class is not null and breaks.break_kind <> 'late'
 ),
 
--- a group or period whose orders are known: accepted, it settles all of them, but for the difference
+-- a group or period whose orders are known: accepted, it settles all of them, but for the difference; with a
+-- matched_amount, which is settled without it, the rest alone moves
 accepted_matches as (
     select
         accepted.*, matches.match_id, matches.store_id, matches.net_amount, matches.difference,
+        matches.candidate_order_ids, matches.matched_amount,
+        matches.matched_amount is not null and matches.difference > 0 as is_open,
         accepted.break_kind in ('one_of', 'period_differs')
         and matches.match_rule <> 'short_number'
+        and matches.matched_amount is null
         and matches.difference is not null as is_settled,
     from accepted
     inner join mart.settlement_matches as matches on accepted.break_key = matches.match_id
@@ -75,9 +86,14 @@ written_off as (
     inner join mart.orders as orders using (order_id)
     where accepted.break_key like 'settlement:%'
     union all by name
-    select * exclude (amount), platform as held_by, 'unmatched' as held_in, -net_amount as amount,
-    from accepted_matches
-    where not is_settled
+    select
+        whole.* exclude (amount),
+        if(whole.is_open, orders.platform, whole.platform) as held_by,
+        if(whole.is_open, 'receivable', 'unmatched') as held_in,
+        if(whole.matched_amount is null, -whole.net_amount, whole.difference) as amount,
+    from accepted_matches as whole
+    left join mart.orders as orders on whole.candidate_order_ids[1] = orders.order_id
+    where not whole.is_settled
     union all by name
     select accepted.*, charged.store_id, accepted.platform as held_by, 'commission' as held_in,
     from accepted
@@ -115,11 +131,13 @@ debits as (
     union all
     select
         'settlement', settlements.entry_no, settlements.line_date, settlements.store_id,
-        settlements.currency, claims.platform, 'receivable', -claims.settled_amount,
+        settlements.currency, coalesce(claims.platform, settlements.platform),
+        if(claims.match_id is null, 'unmatched', 'receivable'),
+        coalesce(-claims.settled_amount, settlements.amount),
     from settlements
-    inner join claims
+    left join claims
         on settlements.match_id = claims.match_id
-        and (settlements.settlement_count = 1 or settlements.place = claims.place)
+        and (settlements.match_id like 'period:%' or settlements.place = claims.place)
     union all
     select
         'bank', banks.entry_no, banks.bank_date, null,

@@ -2,8 +2,8 @@
 --
 -- Source: mart.orders of the platforms that the mappings name, mart.settlement_matches and its steps.
 -- Caveats: settled_amount and open_amount are null where it is unknown which of several orders a statement settles, or
--- where the order has no total. Of n orders and m settlements of one amount the lesser number is settled, but no row says which
--- orders: the amounts are in mart.settlement_matches. Costs of a period or group are on no order: they are in mart.settlement_matches.
+-- where the order has no total. Of n orders and fewer settlements of one amount no row says which orders are settled: the
+-- amounts are in mart.settlement_matches. Costs of a period or group are on no order: they are in mart.settlement_matches.
 --
 -- key: platform, order_id
 --
@@ -39,7 +39,8 @@ last_lines as (
 
 pairs as (
     select
-        pairs.order_id, pairs.match_id, pairs.match_state,
+        pairs.order_id, pairs.match_id,
+        if(pairs.surplus = 'settlements', 'group', pairs.match_state) as match_state,
         rows_of.platform, rows_of.payout_ref, rows_of.line_date, rows_of.settled_currency,
         rows_of.gross_amount, rows_of.refund_amount, rows_of.cost_amount, rows_of.net_amount,
         -- one order, which its settlement names

@@ -2,7 +2,7 @@
 --
 -- Source: statements of the ledger and mart.orders. Orders are found by id; by short number within store and day; by store,
 -- exact amount and time; or as all orders of a store and period. Nothing is guessed: equal amounts close in time
--- are one group, which is settled if it has as many orders as settlements.
+-- are one group, of which as many are settled as there are orders and settlements, if each of these has one of its own.
 -- Caveats: their_amount is gross: costs and refunds are in net_amount. candidate_order_ids has at most 20.
 --
 -- key: match_id
@@ -19,7 +19,8 @@
 -- currency not null: The currency of the statement.
 -- our_amount DECIMAL(38,4) null: The totals of our orders; null if one has none, or if there is no order.
 -- their_amount DECIMAL(38,4): The gross of its settlements.
--- difference: our_amount less their_amount; null where nothing is compared. Of n orders and m settlements of one amount the lesser of the two amounts is settled, and this is the rest.
+-- matched_amount DECIMAL(38,4) null: The gross that settles orders for certain: of n orders and m settlements of one amount the lesser of the two amounts. The journal credits it to the receivable. Null if its settlements settle no order for certain: unless it is no_order, the journal has them as unmatched.
+-- difference: our_amount less their_amount; null where nothing is compared. Beside a matched_amount it is the rest: above zero the open item of orders, below zero the gross of settlements that are unmatched.
 -- candidate_order_ids BIGINT[]: Our orders, at most 20.
 
 -- each order of a match once, whatever the number of its settlements
@@ -28,6 +29,7 @@ with matched_orders as (
         pairs.match_id, pairs.order_id,
         any_value(pairs.match_rule) as match_rule,
         any_value(pairs.match_state) as match_state,
+        any_value(pairs.surplus) as surplus,
         any_value(orders.total_price) as total_price,
     from audit.settlement_pairs as pairs
     inner join mart.orders as orders using (order_id)
@@ -39,6 +41,7 @@ ours as (
         match_id,
         any_value(match_rule) as match_rule,
         any_value(match_state) as match_state,
+        any_value(surplus) as surplus,
         count(*) as order_count,
         if(count(*) = count(total_price), sum(total_price), null) as our_amount,
         list_slice(list(order_id order by order_id), 1, 20) as order_ids,
@@ -95,6 +98,11 @@ select
     theirs.currency,
     ours.our_amount,
     theirs.their_amount,
+    case
+        when ours.surplus = 'settlements' then ours.our_amount
+        when ours.surplus = 'orders' or ours.match_state in ('matched', 'group')
+            then theirs.their_amount
+    end as matched_amount,
     if(
         theirs.statement_kind in ('order', 'total')
         and ours.match_state in ('matched', 'group', 'one_of', 'differs'),

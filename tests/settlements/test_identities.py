@@ -46,7 +46,7 @@ FAULTS = {
     "mart.order_settlements__equal_the_receivable": [
         "update mart.order_settlements set open_amount = open_amount - 0.01 where settlement_state = 'open'",
         "delete from mart.order_settlements where settlement_state = 'differs'",
-        "update mart.settlement_matches set their_amount = their_amount + 0.01 where match_state = 'group'",
+        "update mart.settlement_matches set matched_amount = matched_amount + 0.01 where match_state = 'group'",
     ],
     "mart.payouts__equal_the_clearing": [
         "update mart.payouts set stated_amount = stated_amount + 0.01 where payout_state = 'not_at_bank'",
@@ -59,7 +59,9 @@ FAULTS = {
     "mart.settlement_matches__equal_the_unmatched": [
         "delete from mart.settlement_matches where match_state = 'not_ours'",
         "update mart.settlement_matches set net_amount = net_amount + 0.01 where match_state = 'settled_twice'",
-        "update mart.settlement_matches set match_state = 'matched' where match_state = 'one_of'",
+        "update mart.settlement_matches set matched_amount = their_amount where match_state = 'one_of'",
+        "update mart.settlement_matches set matched_amount = their_amount where match_state = 'settled_twice'",
+        "update mart.settlement_matches set matched_amount = null where match_id like 'period:%'",
         "update mart.settlement_matches set match_state = 'not_ours' where match_state = 'no_order'",
     ],
     "mart.payouts__tie_to_lines_and_bank": [

@@ -23,8 +23,10 @@ def test_lines_balance_and_settle_what_orders_say(con: duckdb.DuckDBPyConnection
     assert found("select platform, sum(amount) from debits where account_class = 'receivable' group by all") == [
         (platform, -amount)
         for platform, amount in con.execute(
-            "select orders.platform, sum(settled_amount) from mart.order_settlements "
-            "inner join mart.orders as orders using (order_id) group by all order by all"
+            "select platform, sum(amount) from (select orders.platform, settled_amount as amount "
+            "from mart.order_settlements inner join mart.orders as orders using (order_id) union all "
+            "select platform, matched_amount from mart.settlement_matches "
+            "where match_state = 'one_of' and difference > 0) group by all order by all"
         ).fetchall()
     ]
     assert found("select platform, sum(amount) from debits where account_class = 'clearing' group by all") == [
@@ -32,6 +34,18 @@ def test_lines_balance_and_settle_what_orders_say(con: duckdb.DuckDBPyConnection
             "select platform, sum(amount) from (select platform, settled_amount as amount from mart.settlement_lines "
             "union all select platform, -amount - fee_amount from raw.bank_payouts) group by platform "
             "having sum(amount) <> 0 order by all"
+        ).fetchall()
+    ]
+    assert found(
+        "select platform, currency, sum(amount) from debits where account_class = 'clearing' group by all"
+    ) == [
+        *con.execute(
+            "select platform, currency, sum(amount) from (select platform, currency, "
+            "coalesce(difference, stated_amount, -bank_amount - bank_fee_amount) as amount from mart.payouts "
+            "union all select platform, currency, net_amount - paid_amount from mart.settlement_statements "
+            "where payout_ref is not null union all "
+            "select platform, settled_currency, settled_amount from mart.settlement_lines where payout_ref is null) "
+            "group by all having sum(amount) <> 0 order by all"
         ).fetchall()
     ]
     assert found("select currency, sum(amount) from debits where account_class = 'conversion' group by all") == [
@@ -46,8 +60,8 @@ def test_lines_balance_and_settle_what_orders_say(con: duckdb.DuckDBPyConnection
     assert con.execute(f"{states} match_state = 'group'").fetchall() > [(10,)]
     assert found("select platform, sum(amount) from debits where account_class = 'unmatched' group by all") == [
         *con.execute(
-            "select platform, -sum(net_amount) from mart.settlement_matches "
-            "where match_state not in ('matched', 'group', 'no_order') group by all order by all"
+            "select platform, -sum(coalesce(their_amount - matched_amount, net_amount)) as amount "
+            "from mart.settlement_matches where match_state <> 'no_order' group by all having amount <> 0 order by all"
         ).fetchall()
     ]
 
@@ -55,7 +69,7 @@ def test_lines_balance_and_settle_what_orders_say(con: duckdb.DuckDBPyConnection
 def test_accepted_breaks_are_written_off_to_the_cent(con: duckdb.DuckDBPyConnection) -> None:
     """Each with a class: lines of nobody, groups and periods, orders, commissions, payouts; without one nothing moves.
 
-    What is left in the receivable: orders that are not due, and those whose short numbers recur.
+    Left in the receivable are orders that are not due, and those whose short numbers recur.
     """
     con.execute("begin")
     try:

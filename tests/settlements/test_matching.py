@@ -85,10 +85,10 @@ def test_explain_says_the_commission_expected_and_charged(con: duckdb.DuckDBPyCo
 def test_amounts_are_certain_where_orders_are_not(con: duckdb.DuckDBPyConnection) -> None:
     """Of n orders and m settlements of one amount the lesser is matched in amount; the rest is the difference."""
     found = con.execute(
-        "select order_count, settlement_count, our_amount, their_amount, difference from mart.settlement_matches "
+        "select order_count, settlement_count, our_amount, matched_amount, difference from mart.settlement_matches "
         "where match_rule = 'amount_and_time' and match_state = 'one_of'"
     ).fetchall()
     assert found
-    for orders, settlements, ours, theirs, difference in found:
+    for orders, settlements, ours, matched, difference in found:
         assert difference == (orders - settlements) * ours / orders != 0
-        assert min(ours, theirs) == min(orders, settlements) * ours / orders
+        assert matched == min(orders, settlements) * ours / orders
