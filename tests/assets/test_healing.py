@@ -86,9 +86,7 @@ def _leave_another_log(path: Path) -> None:
     "damage",
     [
         _cut,
-        pytest.param(_leave_another_log, marks=pytest.mark.slow),
-        pytest.param(_garble, marks=pytest.mark.long),
-        pytest.param(_spoil_the_middle, marks=pytest.mark.slow),
+        *(pytest.param(each, marks=pytest.mark.long) for each in (_garble, _leave_another_log, _spoil_the_middle)),
     ],
 )
 def test_damaged_warehouse_is_set_aside_and_rebuilt(damage: Callable[[Path], None], world: World) -> None:

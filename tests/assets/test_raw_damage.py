@@ -45,7 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [_cut, _lose])
 @pytest.mark.parametrize("area", ["documents", "observations"])
-@pytest.mark.parametrize("kind", ["orders", "menus", "stores"])
+@pytest.mark.parametrize("kind", ["orders", *(pytest.param(k, marks=pytest.mark.long) for k in ("menus", "stores"))])
 def test_damage_after_a_build_stops_the_next_one(
     built: World, kind: str, area: str, damage: Callable[[Path], None]
 ) -> None:

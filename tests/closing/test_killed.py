@@ -74,7 +74,14 @@ def published(template: Any, tmp_path: Path) -> Any:
     return template.copied(tmp_path / "books")
 
 
-@pytest.mark.parametrize("place", ["ledger._write_rows", "os.fsync", "chain._hash", "chain._canonical"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "ledger._write_rows",
+        *(pytest.param(p, marks=pytest.mark.long) for p in ("os.fsync", "chain._hash")),
+        "chain._canonical",
+    ],
+)
 def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
     """Killed before its line is written, a close has not happened and can be repeated."""
     killed(published, "close", place)
@@ -88,7 +95,7 @@ def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
     [
         ("restating.record", 0),
         pytest.param("restating.circumstances", 0, marks=pytest.mark.long),
-        ("ledger._write_rows", 0),
+        pytest.param("ledger._write_rows", 0, marks=pytest.mark.long),
         pytest.param("chain.put_in_place", 0, marks=pytest.mark.long),
         pytest.param("chain._canonical", 0, marks=pytest.mark.long),
     ],

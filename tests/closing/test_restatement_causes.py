@@ -195,7 +195,7 @@ def test_a_lost_order_of_a_closed_day_stops_the_build(closed: Any) -> None:
     assert closed.off() == []
 
 
-@pytest.mark.parametrize("left", [0, 1])
+@pytest.mark.parametrize("left", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_ledger_that_lacks_what_was_built_stops_the_build(closed: Any, hours: tuple[int, int], left: int) -> None:
     """Entries cut off the end of the chain stop the next build, full or incremental."""
     closed.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")

@@ -47,7 +47,10 @@ def test_every_way_to_fail_is_survived(serve: Callable[..., Place]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("poison", ["500", "503", "429", "reset", "truncated", "content_type", "drip"])
+@pytest.mark.parametrize(
+    "poison",
+    ["429", "drip", *(pytest.param(p, marks=pytest.mark.long) for p in "500 503 reset truncated content_type".split())],
+)
 def test_a_poison_id_fails_alone(serve: Callable[..., Place], poison: str) -> None:
     """An order that is never answered well goes to the dead-letter queue with its reason; all others land."""
     place = serve(orders=150, stores=4, days=5)

@@ -30,7 +30,7 @@ ALL_OF_THEM = {**{f"rate_{mishap}": 0.125 for mishap in MISHAPS}, "slow_seconds"
         pytest.param({"rate_429": 1}, marks=pytest.mark.long),
         {"rate_429": 1, "retry_after": 2},
         pytest.param({"rate_reset": 1}, marks=pytest.mark.long),
-        {"rate_reset": 0.5, "rate_500": 0.5},
+        pytest.param({"rate_reset": 0.5, "rate_500": 0.5}, marks=pytest.mark.long),
         {"rate_429": 0.5, "rate_truncated": 0.25, "rate_content_type": 0.25},
         ALL_OF_THEM,
     ],

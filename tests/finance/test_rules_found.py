@@ -85,12 +85,10 @@ ROUNDINGS = [
 BY_UNIT = "unit_price/modifiers_per_unit_by_own/all_add/before_discount"
 BY_LINE = "line_price/modifiers_per_line/all_add/after_discount"  # what is counted once a line is not rounded by unit
 FORMS = [
-    *(pytest.param(BY_UNIT, each, id=f"unit-{each}") for each in ROUNDINGS),
-    *(
-        pytest.param(BY_LINE, each, id=f"line-{each}", marks=[] if "_2_" in each else pytest.mark.long)
-        for each in ROUNDINGS
-        if not each.endswith("unit")
-    ),
+    pytest.param(form, each, id=f"{name}-{each}", marks=[] if "_2_" in each else pytest.mark.long)
+    for name, form in (("unit", BY_UNIT), ("line", BY_LINE))
+    for each in ROUNDINGS
+    if name == "unit" or not each.endswith("unit")
 ]
 
 

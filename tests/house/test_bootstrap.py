@@ -154,7 +154,7 @@ def test_a_clone_runs_at_once_and_from_elsewhere(clone: Path, tmp_path: Path) ->
     assert (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns == made
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_changed_lock_is_installed_again(clone: Path) -> None:
     """Another lock means another environment; a changed pyproject only installs the project again."""
     bootstrap(clone, "setup")
@@ -190,7 +190,7 @@ def test_a_killed_set_up_is_made_again(clone: Path, tmp_path: Path) -> None:
     assert not (clone / ".venv" / "left-over").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_moved_clone_is_set_up_again(clone: Path, tmp_path: Path) -> None:
     """Programs name their environment's folder: a clone that was moved gets a new one."""
     bootstrap(clone, "setup")
@@ -245,7 +245,7 @@ def test_neither_pip_nor_ensurepip_is_said_in_a_sentence(clone: Path, tmp_path: 
     assert not (clone / ".venv").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_at_once_make_one_environment(clone: Path) -> None:
     """The second waits for the first, and both run."""
     two = [

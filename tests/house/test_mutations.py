@@ -56,7 +56,7 @@ def test_tests_nearest_to_a_table_and_a_module() -> None:
     assert nearest_tests("pipelines/warehouse/inputs/zones.py", ROOT)[0] == "tests/warehouse/test_zones.py"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_mutant_and_survivor(tmp_path: Path) -> None:
     """A mutant that a test sees is killed, one that no test sees survives; a test that fails anyway kills none."""
     (tmp_path / "sql" / "core").mkdir(parents=True)

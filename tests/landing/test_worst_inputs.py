@@ -14,11 +14,11 @@ from tests.worst_inputs import cases
 SIZE = 1 << 19
 CASES = list(cases(load_settings(environ={})))
 GROUPS = sorted({case.name.partition(":")[0] for case in CASES})
-SLOW = {"menus", "stores"}  # they are read as orders are
+ALIKE = {"menus", "stores"}  # they are read as orders are
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", [pytest.param(each, marks=[pytest.mark.slow] * (each in SLOW)) for each in GROUPS])
+@pytest.mark.parametrize("group", [pytest.param(each, marks=[pytest.mark.long] * (each in ALIKE)) for each in GROUPS])
 def test_the_worst_inputs_come_to_an_end(group: str) -> None:
     """Every function that reads text of the partner's ends on its worst input."""
     for case in CASES:

@@ -98,8 +98,11 @@ def test_increments_equal_rebuilds(own: World) -> None:
     tables = ("own.daily", "own.by_order", "own.lines", "own.by_status", "own.weekly")
     history = (
         [person(5, BOB, created_at="2020-11-30T23:30:00Z"), person(2, BOB, created_at="2020-12-02T10:00:00Z")],
-        [person(5, BOB, created_at="2020-12-01T10:00:00Z", status="later"), person(6, BOB, created_at=None)],
-        [person(6, BOB, created_at="2020-10-02T10:00:00Z"), person(1, BOB, items=[])],
+        [
+            person(5, BOB, created_at="2020-12-01T10:00:00Z", status="later"),
+            person(6, BOB, created_at=None),
+            person(1, BOB, items=[]),
+        ],
     )
     path = own.place / "models" / "nothing.sql"
     for orders in history:

@@ -80,7 +80,7 @@ def test_one_poison_id_in_ten_thousand(night: Night, answer: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [pytest.param(0.1, marks=pytest.mark.slow), 0.4, 1.0])
+@pytest.mark.parametrize("seconds", [pytest.param(0.1, marks=pytest.mark.long), 0.4, 1.0])
 def test_the_pace_follows_the_service(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, *, seconds: float
 ) -> None:

@@ -123,7 +123,7 @@ def test_total_outage(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("down", DOWN)
-@pytest.mark.parametrize("in_flight", [4, 32])
+@pytest.mark.parametrize("in_flight", [pytest.param(4, marks=pytest.mark.long), 32])
 @pytest.mark.parametrize("finishes", [True, False])
 def test_an_outage_in_mid_run(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, *, down: str, in_flight: int, finishes: bool

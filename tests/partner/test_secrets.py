@@ -76,7 +76,7 @@ def _told(text: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["json", "form", "basic"])
-@pytest.mark.parametrize("header", ["Authorization", "X-Api-Key"])
+@pytest.mark.parametrize("header", ["Authorization", pytest.param("X-Api-Key", marks=pytest.mark.long)])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failing_request_tells_nothing(
     raw_partner: Any, partner: Any, caplog: pytest.LogCaptureFixture, way: str, header: str, encoding: str

@@ -35,7 +35,7 @@ def test_first_build(world: Any, make_order: Any, make_menu: Any, make_store: An
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at_once", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("at_once", [pytest.param(True, marks=pytest.mark.long), False])
 def test_an_order_is_gone_after_three_misses_an_hour_apart(world: Any, make_order: Any, *, at_once: bool) -> None:
     """Misses within an hour count once, the third that counts marks it gone, an answer takes it back."""
     world.land("orders", [{"id": 1, "at": 0, "document": make_order(1)}])

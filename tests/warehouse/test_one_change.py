@@ -103,15 +103,22 @@ CHANGES: dict[str, Change] = {
 # Changes that reach the same tables as another one of the list.
 ALIKE = {
     "an order's amount",
+    "an order's customer",
     "an order's delivery",
+    "an order's store",
+    "an order without a day",
     "an order seen again",
     "an order lost and found",
+    "an archive from before",
     "an archive without a time",
+    "a store's currency",
     "a store's menus",
+    "a store seen again",
     "a store not found",
     "a store's name, and all orders of a day elsewhere",
     "a menu's products",
     "a control total",
+    "a control total, and an order's day",
 }
 
 

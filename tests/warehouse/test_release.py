@@ -225,8 +225,8 @@ def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> N
 @pytest.mark.parametrize(
     "step",
     [
-        *("write_parquet", "_switch", "prune"),
-        *(pytest.param(step, marks=pytest.mark.long) for step in ("write_manifest", "open_to_readers")),
+        *("write_parquet", "_switch"),
+        *(pytest.param(step, marks=pytest.mark.long) for step in ("write_manifest", "open_to_readers", "prune")),
     ],
 )
 def test_an_end_in_the_middle_leaves_old_or_new(

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 ORDERS = 600
 SMALL = {"many_stores": {"stores": 12, "store": "id // 50"}, "huge_menus": {"stores": 2, "products": 1000}}
+ALIKE = {"one_store", "five_years", "distinct"}  # in what a build makes of them
 SMALL["huge_menus"]["store"] = "pick(id, 6, 2)"
 
 
 @pytest.mark.slow
 @pytest.mark.duckdb2
-@pytest.mark.parametrize("name", [*SHAPES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.long] * (n in ALIKE)) for n in SHAPES])
 def test_a_world_of_any_shape_builds(name: str, tmp_path: Path) -> None:
     """Every order is there, no blocking check finds anything, and each table's cost is known."""
     shape = replace(SHAPES[name], **SMALL.get(name, {}))

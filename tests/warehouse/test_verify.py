@@ -64,7 +64,7 @@ def test_sound_warehouse_is_proven_in_full(published: Any) -> None:
     assert "audit.coverage" in found.tables
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rotation_covers_every_order_and_day(published: Any) -> None:
     """Parts follow each other until all ids are proven, then begin again; each is in the log."""
     for _ in range(4):

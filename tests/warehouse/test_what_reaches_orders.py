@@ -66,7 +66,7 @@ def sold(world: Any, makers: Any) -> Any:
     return world
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_new_price_touches_no_older_order(sold: Any, makers: Any, remade: list[int]) -> None:
     """Neither the same menu seen again nor a price first seen after the last order recomputes an order."""
     make_order, make_menu, _ = makers
@@ -99,7 +99,7 @@ def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: 
     assert sold.contents() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_orders_from_before_their_menus(world: Any, makers: Any, remade: list[int]) -> None:
     """Orders are compared again when a menu of theirs is first seen, or its first prices are; not when it changes."""
     make_order, make_menu, make_store = makers
@@ -127,7 +127,7 @@ def test_orders_from_before_their_menus(world: Any, makers: Any, remade: list[in
     assert world.contents() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_known_of_a_store(sold: Any, makers: Any, remade: list[int]) -> None:
     """A menu seen earlier than known touches all orders, which say when it was seen; another menu of the store too."""
     sold.land("menus", [{"id": 1, "at": -4, "document": makers[1](1)}])
