@@ -11,10 +11,13 @@
 -- match_id: The match that it belongs to.
 with platforms as (
     select
-        platform,
-        arg_max(timezone, entry_no) as timezone,
-    from raw.settlement_statements
-    group by platform
+        statements.platform,
+        arg_max(statements.timezone, statements.entry_no) as timezone,
+        -- of an order without a currency it is that of all statements
+        if(min(lines.currency) = max(lines.currency), min(lines.currency), null) as currency,
+    from raw.settlement_statements as statements
+    inner join raw.settlement_lines as lines using (entry_no)
+    group by statements.platform
 ),
 
 scopes as (
@@ -26,7 +29,8 @@ orders as (
     select
         scopes.platform as settled_by,
         platforms.timezone as day_zone,
-        orders.order_id, orders.store_id, orders.sale_class, orders.currency,
+        orders.order_id, orders.store_id, orders.sale_class,
+        coalesce(orders.currency, platforms.currency) as currency,
         orders.created_at, orders.created_at_local, orders.total_price, orders.platform as sold_on,
         epoch_us(orders.created_at) as created_us,
     from mart.orders as orders
@@ -88,7 +92,7 @@ by_number as (
         and settlements.store_id = sales.store_id
         and settlements.order_date = sales.order_date
         and settlements.short_no = sales.order_id % settlements.short_modulus
-        and settlements.currency = coalesce(sales.currency, settlements.currency)
+        and settlements.currency = sales.currency
     where settlements.statement_kind <> 'total'
 ),
 
@@ -137,7 +141,7 @@ reached as (
     inner join numbered
         on timed.platform = numbered.platform
         and timed.store_id = numbered.store_id
-        and timed.currency = coalesce(numbered.currency, timed.currency)
+        and timed.currency = numbered.currency
         and timed.gross_amount = numbered.total_price
         and abs(if(timed.is_local, numbered.local_us, numbered.created_us) - timed.at_us)
         <= timed.window_us
@@ -252,7 +256,7 @@ by_period as (
     inner join sales
         on settlements.platform = sales.settled_by
         and settlements.store_id = sales.store_id
-        and settlements.currency = coalesce(sales.currency, settlements.currency)
+        and settlements.currency = sales.currency
         and sales.order_date between settlements.period_from and settlements.period_to
     where settlements.statement_kind = 'total'
     window same as (partition by settlements.entry_no, settlements.settlement_no)
@@ -279,6 +283,10 @@ claims as (
             partition by settlements.platform, found.order_id, is_claim
             order by settlements.line_date, found.entry_no, found.settlement_no
         ) as claim_no,
+        bool_or(
+            found.match_rule = 'amount_and_time'
+            and (found.match_state in ('matched', 'group') or found.surplus is not null)
+        ) over (partition by settlements.platform, found.order_id) as has_line,
     from found
     inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
 )
@@ -290,7 +298,7 @@ select
     -- how
     match_rule,
     if(
-        bool_or(is_claim and claim_no > 1) over (partition by entry_no, settlement_no),
+        bool_or(is_claim and (claim_no > 1 or has_line)) over (partition by entry_no, settlement_no),
         'settled_twice', match_state
     ) as match_state,
     surplus,

@@ -41,7 +41,7 @@ pairs as (
     select
         pairs.order_id, pairs.match_id,
         if(pairs.surplus = 'settlements', 'group', pairs.match_state) as match_state,
-        rows_of.platform, rows_of.payout_ref, rows_of.line_date, rows_of.settled_currency,
+        rows_of.platform, rows_of.payout_ref, rows_of.line_date, rows_of.currency, rows_of.settled_currency,
         rows_of.gross_amount, rows_of.refund_amount, rows_of.cost_amount, rows_of.net_amount,
         -- one order, which its settlement names
         pairs.match_state in ('matched', 'settled_twice')
@@ -59,6 +59,7 @@ settled as (
         min(match_state) filter (where is_claim) as match_state,
         min(line_date) filter (where is_claim) as settled_on,
         min(payout_ref) filter (where is_claim) as payout_ref,
+        any_value(currency) filter (where is_claim) as currency,
         any_value(settled_currency) filter (where is_claim) as paid_currency,
         sum(gross_amount) filter (where is_named and is_claim) as settled_amount,
         sum(gross_amount) filter (where is_named and not is_claim)
@@ -74,7 +75,8 @@ settled as (
 compared as (
     select
         scopes.platform,
-        orders.order_id, orders.store_id, orders.business_date, orders.currency,
+        orders.order_id, orders.store_id, orders.business_date,
+        coalesce(orders.currency, settled.currency) as currency,
         cast(orders.total_price as decimal(38, 4)) as ordered_amount,
         settled.match_id, settled.settled_on, settled.payout_ref,
         payouts.bank_date as paid_on,

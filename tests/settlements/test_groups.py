@@ -272,3 +272,22 @@ def test_pairs_are_claimed_if_and_only_if_there_is_a_pairing(tmp_path: Path, see
         assert balanced(con)
     assert len(seen) == 6, seen
     assert min(seen.values()) > 5, seen
+
+
+@pytest.mark.parametrize("amount", [10, 11, 12, 19])
+def test_a_period_does_not_settle_what_lines_settle(tmp_path: Path, amount: int) -> None:
+    """Its count and amount are those of all orders, and some of them lines of another statement have settled."""
+    books = made(tmp_path, {amount: CASES[amount]})
+    mapping = (MAPPINGS / "justly.toml").read_text("utf-8").replace('"justly"', '"orderly"').replace("GBP", "USD")
+    mapping = mapping.replace('= ["orderly"]', f"= {list(SOLD)}").replace("invoices.csv", "weeks.csv")
+    (tmp_path / "weeks.toml").write_text(mapping, encoding="utf-8")
+    count = len(books.orders)
+    heads = "Invoice number,Restaurant,Period,Orders,Total sales,Cash orders collected by you,Commission"
+    row = f"W1,1,05 Oct 2026 - 11 Oct 2026,{count},{count * amount},0,0,0,0,{count * amount}"
+    (tmp_path / "weeks.csv").write_text(f"{heads},VAT on commission,Refunds,Net paid to your bank\n{row}\n")
+    books.statement("weeks.csv", "weeks")
+    with duckdb.connect(config={"threads": 1}) as con:
+        books.build(con)
+        query = "select match_state, matched_amount from mart.settlement_matches where match_rule = 'period'"
+        assert con.execute(query).fetchall() == [("settled_twice", None)]
+        assert balanced(con)
