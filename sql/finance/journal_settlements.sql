@@ -71,7 +71,7 @@ accepted_matches as (
     select
         accepted.*, matches.match_id, matches.store_id, matches.net_amount, matches.difference,
         matches.candidate_order_ids, matches.matched_amount,
-        matches.matched_amount is not null and matches.difference > 0 as is_open,
+        matches.matched_amount = matches.their_amount as is_open,
         accepted.break_kind in ('one_of', 'period_differs')
         and matches.match_rule <> 'short_number'
         and matches.matched_amount is null

@@ -55,10 +55,11 @@ pairs as (
 settled as (
     select
         platform, order_id,
-        min(match_id) filter (where is_claim) as match_id,
         min(match_state) filter (where is_claim) as match_state,
-        min(line_date) filter (where is_claim) as settled_on,
-        min(payout_ref) filter (where is_claim) as payout_ref,
+        -- what settles it is before what may
+        arg_min(match_id, (match_state = 'one_of', match_id)) filter (where is_claim) as match_id,
+        arg_min(line_date, (match_state = 'one_of', line_date)) filter (where is_claim) as settled_on,
+        arg_min(payout_ref, (match_state = 'one_of', payout_ref)) filter (where is_claim) as payout_ref,
         any_value(currency) filter (where is_claim) as currency,
         any_value(settled_currency) filter (where is_claim) as paid_currency,
         sum(gross_amount) filter (where is_named and is_claim) as settled_amount,

@@ -20,7 +20,7 @@
 -- our_amount DECIMAL(38,4) null: The totals of our orders; null if one has none, or if there is no order.
 -- their_amount DECIMAL(38,4): The gross of its settlements.
 -- matched_amount DECIMAL(38,4) null: The gross that settles orders for certain: of n orders and m settlements of one amount the lesser of the two amounts. The journal credits it to the receivable. Null if its settlements settle no order for certain: unless it is no_order, the journal has them as unmatched.
--- difference: our_amount less their_amount; null where nothing is compared. Beside a matched_amount it is the rest: above zero the open item of orders, below zero the gross of settlements that are unmatched.
+-- difference: our_amount less their_amount; null where nothing is compared. Beside a matched_amount it is the rest: the open item of orders if that is their_amount, else the gross of settlements that are unmatched.
 -- candidate_order_ids BIGINT[]: Our orders, at most 20.
 
 -- each order of a match once, whatever the number of its settlements

@@ -1,0 +1,148 @@
+"""Drawn statements of one platform in four forms, as nobody would send them: all tables still add up to the cent.
+
+A check that blocks a build must find a fault of ours; a statement, however strange, is a list of breaks.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import random
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from pipelines.finance.released import query
+from pipelines.warehouse import catalogue
+from tests.settlements.conftest import Books
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOON = dt.datetime(2026, 10, 5, 12, tzinfo=dt.UTC)
+CHECKS = [
+    check
+    for check in catalogue.checks()
+    if check.severity == "blocking" and any(word in check.name for word in ("settlement", "payout"))
+]
+MAPPING = """
+platform = "any"
+orders = {{ platform = ["a", "b"] }}
+[file]
+names = "{form}_*.csv"
+timezone = "UTC"
+[line]
+statement = "statement"
+payout = "payout"
+store = "store"
+currency = {{ column = "currency" }}
+{lines}
+[components]
+gross = "+gross"
+refund = "+refund"
+commission = "+commission"
+[check]
+net = "+net"
+"""
+DAY = 'date = { column = "day", form = "%Y-%m-%d" }\n'
+TYPES = 'type = { column = "type", order = ["order"], refund = ["refund"], fee = ["fee"] }\n'
+FORMS = {
+    "id": f'order = "reference"\n{DAY}{TYPES}',
+    "number": f"""{DAY}{TYPES}
+order = {{ column = "reference", pattern = '#(\\d+)', digits = "order_id % 7", within = ["store", "order_date"] }}
+order_date = {{ column = "order_day", form = "%Y-%m-%d" }}
+""",
+    "time": f"""{DAY}window_minutes = 10
+ordered_at = {{ column = "ordered_at", form = "%Y-%m-%d %H:%M:%S" }}
+type = {{ column = "type", order = ["order"], fee = ["fee"] }}
+""",
+    "total": """type = "total"
+count = "count"
+period = { column = "period", split = "/", form = "%Y-%m-%d" }
+""",
+}
+
+
+def drawn_orders(chance: random.Random) -> list[dict[str, Any]]:
+    """Return some orders of few amounts and times: other platforms, without currency or total, below zero."""
+    orders = []
+    for order_id in range(1, chance.randrange(4, 14)):
+        created = NOON + dt.timedelta(days=chance.randrange(6), minutes=chance.choice([0, 5, 9, 14, 30]))
+        amounts = [10, 10, 12, 0, -5, None] if chance.random() < 0.6 else [chance.randrange(5, 30)]
+        amount = chance.choice(amounts)
+        orders.append(
+            {
+                "order_id": order_id,
+                "store_id": chance.choice([1, 1, 2]),
+                "platform": chance.choice("aaabc"),
+                "sale_class": chance.choice(["counted"] * 8 + ["excluded"]),
+                "created_at": created,
+                "created_at_local": (created - dt.timedelta(hours=4)).replace(tzinfo=None),
+                "business_date": created.date(),
+                "currency": chance.choice(["USD"] * 9 + ["EUR", None]),
+                "total_price": None if amount is None else Decimal(amount),
+            }
+        )
+    return orders
+
+
+def drawn_row(chance: random.Random, form: str, orders: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a row about one of the orders, or about a period."""
+    order = chance.choice(orders)
+    store = order["store_id"] if chance.random() < 0.9 else 3 - order["store_id"]
+    kind = chance.choice(["order"] * 4 + (["fee"] if form == "time" else ["refund", "fee"]))
+    gross = order["total_price"] if order["total_price"] is not None and chance.random() < 0.8 else Decimal(7)
+    row = {
+        "store": store,
+        "currency": chance.choice(["USD"] * 9 + ["EUR"]),
+        "reference": f"#{order['order_id'] % 7}" if form == "number" else chance.choice([order["order_id"]] * 9 + [99]),
+        "day": order["business_date"] + dt.timedelta(days=chance.randrange(4)),
+        "order_day": order["business_date"],
+        "ordered_at": f"{order['created_at'] + dt.timedelta(minutes=chance.choice([0, 3, -8, 11])):%Y-%m-%d %H:%M:%S}",
+        "type": kind,
+        "gross": gross if kind == "order" else 0,
+        "refund": -chance.randrange(5) if kind == "refund" else 0,
+        "commission": -chance.choice([0, 1, 2]),
+    }
+    if form == "total":
+        first = NOON.date() + dt.timedelta(days=chance.randrange(4))
+        last = first + dt.timedelta(days=chance.randrange(4))
+        within = [
+            each["total_price"] or 0
+            for each in orders
+            if (each["platform"] in "ab" and each["sale_class"] == "counted" and each["store_id"] == store)
+            and first <= each["business_date"] <= last
+        ]
+        row |= {"period": f"{first}/{last}", "count": len(within), "refund": 0}
+        row["gross"] = sum(within, Decimal(0)) if chance.random() < 0.7 else gross
+    return row | {"net": row["gross"] + row["refund"] + row["commission"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seed", [4, 134, 209, 222, *(pytest.param(each, marks=pytest.mark.long) for each in range(1000, 1100))]
+)
+def test_drawn_statements_add_up(tmp_path: Path, seed: int) -> None:
+    """No blocking check finds anything, and each entry of the journal balances."""
+    chance = random.Random(seed)
+    books = Books(tmp_path, drawn_orders(chance))
+    for form, lines in FORMS.items():
+        (tmp_path / f"{form}.toml").write_text(MAPPING.format(form=form, lines=lines), encoding="utf-8")
+    for number, form in enumerate(chance.choices(list(FORMS), k=chance.randrange(1, 6))):
+        rows = [drawn_row(chance, form, books.orders) for _ in range(chance.randrange(1, 8))]
+        name = f"{form}_{number}.csv"
+        with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, ["statement", "payout", *rows[0]])
+            writer.writeheader()
+            writer.writerows(
+                {"statement": f"S{number}", "payout": chance.choice([f"P{number}", ""]), **row} for row in rows
+            )
+        books.statement(name, form)
+    with duckdb.connect(config={"threads": 1}) as con:
+        books.build(con)
+        assert {each.name: con.execute(each.sql).fetchall() for each in CHECKS} == {each.name: [] for each in CHECKS}
+        con.execute(f"create temp table debits as {query('journal_settlements')}")
+        entries = "select kind, entry_no, day, store_id, currency from debits group by all having sum(amount) <> 0"
+        assert con.execute(entries).fetchall() == []
