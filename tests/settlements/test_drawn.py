@@ -45,6 +45,12 @@ refund = "+refund"
 commission = "+commission"
 [check]
 net = "+net"
+[bank]
+date = {{ column = "date", form = "%Y-%m-%d" }}
+amount = "+amount"
+currency = {{ column = "currency" }}
+text = "text"
+payout = '(P[0-9])'
 """
 DAY = 'date = { column = "day", form = "%Y-%m-%d" }\n'
 TYPES = 'type = { column = "type", order = ["order"], refund = ["refund"], fee = ["fee"] }\n'
@@ -141,6 +147,14 @@ def test_drawn_statements_add_up(tmp_path: Path, seed: int) -> None:
                 {"statement": f"S{number}", "payout": chance.choice([f"P{number}", ""]), **row} for row in rows
             )
         books.statement(name, form)
+    booked = ["date,amount,currency,text"]
+    for number in chance.choices(range(7), k=chance.randrange(6)):
+        day = NOON.date() + dt.timedelta(days=chance.randrange(9))
+        currency = chance.choice(["USD", "USD", "EUR"])
+        booked.append(f"{day},{chance.choice([10, 22, -3, 0.5])},{currency},ANY {chance.choice('PPQ')}{number}")
+    (tmp_path / "bank.csv").write_text("\n".join([*booked, ""]), encoding="utf-8")
+    if len(booked) > 1:
+        books.bank("bank.csv", "id")
     with duckdb.connect(config={"threads": 1}) as con:
         books.build(con)
         assert {each.name: con.execute(each.sql).fetchall() for each in CHECKS} == {each.name: [] for each in CHECKS}
