@@ -27,6 +27,7 @@ from pipelines.engines import engine_of
 from pipelines.landing.data_folder import guard_source
 from pipelines.landing.raw_folder import check_files, check_raw, raw_files
 from pipelines.ledger.signed_head import sign_missing_heads
+from pipelines.resources import fingerprint, keep, read_kept
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.building import stored_warehouse
@@ -257,12 +258,17 @@ def rebuild(
 
 
 @functools.lru_cache(maxsize=1)
-def _laid_out(tables: tuple[catalogue.Table, ...]) -> bytes:  # noqa: ARG001 - whatever they are decides the layout
-    """Return a warehouse file of empty tables, once a process: their comments take a fifth of a small build."""
+def _laid_out(tables: tuple[catalogue.Table, ...]) -> bytes:
+    """Return a warehouse file of empty tables, kept on disk: their comments take a fifth of a small build."""
+    said = repr([(table.name, table.description, table.columns) for table in tables])
+    of = fingerprint(said, repr(session.code_fingerprint()))
+    if kept := read_kept("layout", of):
+        return kept
     with tempfile.TemporaryDirectory() as folder, duckdb.connect(":memory:", config=storage.SESSION) as con:
         file = Path(folder) / "empty.duckdb"
         with session.attached_draft(con, file):
-            session.lay_out(con)
+            session.lay_out(con, tables)
+        keep("layout", of, file.read_bytes())
         return file.read_bytes()
 
 
@@ -377,11 +383,10 @@ def build_sample(
     con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], targets: Sequence[catalogue.Table]
 ) -> None:
     """Fill the tables `targets` of the attached, empty `warehouse` with the rows of touched.sample, made from raw."""
-    session.lay_out(con)
+    session.lay_out(con, targets, comments=False)
     wanted = {table.name for table in targets}
     for table in catalogue.tables():
         if table.name not in wanted:
-            con.execute(f"drop table warehouse.{table.name}")
             con.execute(f"create view warehouse.{table.name} as from {LIVE}.{table.name}")
     observations = [file.path for files in raw.values() for file in files.observations]
     loads = [load_id for files in raw.values() for load_id in files.load_ids]

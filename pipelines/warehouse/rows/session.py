@@ -35,9 +35,10 @@ from pipelines.warehouse.inputs.relations import create
 from pipelines.warehouse.storage import memory_limit, not_opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipelines.settings import Settings
+    from pipelines.warehouse.catalogue import Table
 
 SHAPING = ("settings", "landing", "inbox", "ledger", "warehouse")  # packages whose code makes rows
 _SMALL = 64 * 2**20  # bytes of a warehouse: ten thousand orders or so
@@ -142,16 +143,17 @@ def closed_draft(con: duckdb.DuckDBPyConnection, file: Path) -> Iterator[None]:
     con.execute(f"attach {literal(file)} as warehouse {storage.DRAFT}")
 
 
-def lay_out(con: duckdb.DuckDBPyConnection) -> None:
-    """Create every table of the catalogue in `warehouse`, with its comments, and schema `build`."""
+def lay_out(con: duckdb.DuckDBPyConnection, tables: Iterable[Table], *, comments: bool = True) -> None:
+    """Create tables of the catalogue in `warehouse`, with their comments, and schema `build`."""
     con.execute("begin")  # one write to disk instead of hundreds
     for schema in (*catalogue.SCHEMAS, "build"):
         con.execute(f"create schema warehouse.{schema}")
-    for table in catalogue.tables():
+    for table in tables:
         columns = storage.spelled((column.name, column.type) for column in table.columns)
         con.execute(f"create table warehouse.{table.name} ({columns})")
-        meanings = ((column.name, column.description) for column in table.columns)
-        storage.comment(con, f"warehouse.{table.name}", table.description, meanings)
+        if comments:
+            meanings = ((column.name, column.description) for column in table.columns)
+            storage.comment(con, f"warehouse.{table.name}", table.description, meanings)
     create_states(con, "warehouse.build.states")
     refusals = ", ".join(f"{column} {kind}" for column, kind in relations.OBSERVATION.items())
     con.execute(f"create table warehouse.build.refusals ({refusals})")
