@@ -106,7 +106,7 @@ def test_ids_between_known_ones_are_asked_for_within_a_budget(place: Place) -> N
     assert not set(asked) & {row for row in ids if row not in asked}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
     """Old orders that changed are counted, but for one that a webhook named; the probe is told too."""
     ids = _landed(place, 30)

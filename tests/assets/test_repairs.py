@@ -61,7 +61,7 @@ def _opened(file: Path) -> Iterator[int]:
         reader.communicate(b"\n")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_release_that_somebody_reads_is_left_alone(world: World) -> None:
     """A reader's open release is no damage, and what a run for webhooks left unpublished stays so; damage is found."""
     world.land("orders", [{"id": 9, "document": order(9)}])

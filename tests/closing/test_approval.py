@@ -179,7 +179,7 @@ def share(folder: Path) -> None:
             path.chmod(path.stat().st_mode | (0o2070 if path.is_dir() else 0o060))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a command as two other users")
 def test_one_system_user_prepares_and_another_approves(
     shared: Path, books_of: Callable[[Path], Any], rules: dict[str, str], balanced: dict[str, Any]

@@ -213,7 +213,7 @@ def test_a_posting_is_reversed_in_the_period_that_holds_it(books: Any, hours: tu
     assert books.world.contents() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_unposted_restatements_of_a_reopened_day_are_not_posted(books: Any, hours: tuple[int, int]) -> None:
     """The day is closed again with them: posting them, too, would book them twice."""
     books.land(1, created_at=AT, store_id=1, total_price="100.00")
@@ -229,7 +229,7 @@ def test_unposted_restatements_of_a_reopened_day_are_not_posted(books: Any, hour
     assert by_period(books) == {"2026-10": 101}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_store_reopened_alone_reverses_its_own(books: Any, hours: tuple[int, int]) -> None:
     """Restatements of the day's other stores stay posted."""
     for store_id in (1, 2):

@@ -58,7 +58,7 @@ def test_another_currency_is_restated_out_of_the_old_and_into_the_new(closed: An
     assert closed.world.contents() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_was_posted_goes_out_in_its_currency(closed: Any, hours: tuple[int, int]) -> None:
     """Closed 100.00 EUR, posted to 121.00, then 130.00 PEN: 121.00 EUR go out and 130.00 PEN come in."""
     closed.land(1, hours[1], created_at=AT, store_id=1, total_price="121.00")

@@ -130,6 +130,7 @@ def test_changed_dayparts_move_no_order(closed: Any) -> None:
     assert closed.causes() == {1: {"business_date_changed"}}
 
 
+@pytest.mark.long
 def test_a_deleted_order_that_reappears(closed: Any, hours: tuple[int, int]) -> None:
     """Deletion moves the amount to sale class deleted, reappearance moves it back; the rows net to zero."""
     for hour in range(3):
@@ -146,6 +147,7 @@ def test_a_deleted_order_that_reappears(closed: Any, hours: tuple[int, int]) -> 
     assert closed.off() == []
 
 
+@pytest.mark.long
 def test_an_order_that_moves_in_after_a_setting_changed(books: Any, hours: tuple[int, int]) -> None:
     """Neither a changed [sales] nor an old quarantine is the cause of a move that has another one."""
     books.land(1, created_at=OCTOBER, store_id=1)
@@ -167,6 +169,7 @@ def test_an_order_that_moves_in_after_a_setting_changed(books: Any, hours: tuple
     assert books.off() == []
 
 
+@pytest.mark.long
 def test_an_order_landed_between_release_and_close_is_late(books: Any) -> None:
     """A day is closed as its release has it: an order landed since is late-arriving."""
     books.land(1, created_at=OCTOBER, store_id=1)

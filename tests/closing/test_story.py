@@ -109,7 +109,7 @@ def test_changes_to_a_closed_month_are_restated(october: Any, hours: tuple[int, 
     assert verify(books.ledger).entries == 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rebuild_gives_the_same(october: Any, hours: tuple[int, int]) -> None:
     """A full rebuild from raw and ledger gives the same restatements, detection times included."""
     books = october

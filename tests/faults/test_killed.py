@@ -97,7 +97,7 @@ def test_run_after_a_finished_one_requests_again(serve: Callable[..., Place]) ->
     assert set(place.tries().values()) == set(place.tries("menus").values()) == {2}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_same_command_resumes_a_killed_run(serve: Callable[..., Place]) -> None:
     """`ordermart run` killed and given again publishes every order, hardly one of them asked for twice."""
     place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})

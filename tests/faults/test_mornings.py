@@ -29,7 +29,7 @@ def test_forty_mornings_say_what_was_true() -> None:
     assert play(40, [], seed=1) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_fault_that_lasts_is_told_once_and_its_end_once() -> None:
     """Refused credentials for two nights, with two runs for webhooks a day."""

@@ -98,7 +98,8 @@ def test_the_same_for_all_ids_is_an_outage(serve: Callable[..., Place], mishap: 
         place.pull()
     assert sum(place.tries().values()) <= MOST_REQUESTS
     assert {entry.state for entry in entries(place, place.ids)} <= {"started", "waiting", "done"}
-    assert place.verdicts().keys() <= set(place.ids[:1]) or mishap == "same"
+    # the first, and one that was under way with it
+    assert len(place.verdicts()) <= 2 or mishap == "same"
     place.sandbox.set_faults()
     make_due(place)  # the first id may have been rejected before a second one showed that the service is at fault
     place.pull()

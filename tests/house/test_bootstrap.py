@@ -167,7 +167,7 @@ def test_a_changed_lock_is_installed_again(clone: Path) -> None:
     assert (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns != made
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_set_up_is_made_again(clone: Path, tmp_path: Path) -> None:
     """After a kill in the middle of the install nothing of the half-made environment is trusted."""
     waits = tmp_path / "waits"

@@ -212,7 +212,7 @@ def test_kills_lose_nothing() -> None:
     assert done.stdout.count("killed at 1 of them, 0 lost") == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_losses_of_power_in_the_vault_lose_nothing() -> None:
     """The same after a loss of power each."""
     done = sweep_vault("--power", "--most", "1")

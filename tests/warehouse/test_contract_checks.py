@@ -82,7 +82,7 @@ def tables() -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("table", "typed"), tables())
+@pytest.mark.parametrize(("table", "typed"), [*tables()])
 def test_every_claim_is_held(table: catalogue.Table, *, typed: bool) -> None:
     """A row that keeps a contract passes, each value that breaks one of its claims is found, and a repeated key is."""
     columns = {str(name): column for name, column in schema_of(table).columns.items()}

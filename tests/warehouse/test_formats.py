@@ -91,7 +91,7 @@ def _rows(file: Path) -> Iterator[tuple[int, str]]:
 ADDED = ["ms", "bytes", "tries", "earlier_tries", "is_backfill", "load_started_at"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_without_the_newer_columns_counts(world: Any, make_order: Any) -> None:
     """Alone, beside newer files and merged with them, such a file gives its verdicts; what it lacks is null."""
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])

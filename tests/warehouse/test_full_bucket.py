@@ -73,7 +73,7 @@ def test_memory_that_never_suffices_is_said(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "data" / "warehouse").iterdir()] == ["spill"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_parts_become_smaller_until_memory_suffices(tmp_path: Path) -> None:
     """Orders that do not fit at once are built in four times as many parts, and the build says so."""
     orders = 8_000

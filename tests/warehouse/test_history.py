@@ -26,7 +26,7 @@ def _land_nights(world: Any, menu: Any, first: int, nights: int) -> None:
         world.land("menus", [{"id": 1, "at": 24 * n, "document": menu, "verdict": "unchanged"} for n in merged])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_unchanged_fetches_of_a_menu_add_nothing(world: Any, make_menu: Any) -> None:
     """A thousand nights of a menu that did not change leave every row of its history as the first night made it."""
     menu = make_menu(1)
@@ -67,7 +67,7 @@ def test_an_increment_reads_no_old_document(world: Any, make_order: Any) -> None
     assert world.contents() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.duckdb2
 def test_there_and_back_is_three_versions(world: Any, make_order: Any) -> None:
     """A, B, A is three versions, and a fourth observation, of A, goes on with the third."""

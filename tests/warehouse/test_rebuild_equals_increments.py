@@ -79,7 +79,7 @@ def test_failing_history_shrinks_to_what_it_needs() -> None:
     assert [verdict["id"] for verdict in small[0]["verdicts"]] == [5]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_soak_runs_a_seed_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     """The soak of one seed says how many histories it ran, and ends with 0 where none differs."""
     assert main(["--seed", "3", "--minutes", "0"]) == 0

@@ -198,6 +198,7 @@ def test_nothing_new_publishes_nothing(landed: Any) -> None:
     assert [each.name for each in (landed.data / "published" / "releases").iterdir()] == [first.id]
 
 
+@pytest.mark.long
 def test_old_releases_go(landed: Any, make_order: Any) -> None:
     """As many releases stay as the setting says, and `current` is the last of them."""
     published = []

@@ -146,7 +146,7 @@ def test_altered_release_is_named(published: Any) -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_release_of_another_build_is_not_compared(published: Any, make_order: Any) -> None:
     """A build that is not published yet, and a warehouse without any release, are verified alone."""
     published.land("orders", [{"id": 9, "document": make_order(9), "at": 9}])

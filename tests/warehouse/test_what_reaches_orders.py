@@ -177,7 +177,7 @@ def telling(make_order: Any, order_id: int, subtotal: str) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rule_comes_and_goes(tmp_path: Path, world_of: Callable[..., Any], make_order: Any) -> None:
     """Lines of old orders get amounts when a third order bears a rule out, and lose them when it is refuted."""
     world = world_of(tmp_path, ORDERMART_FORMULA__MIN_DISTINGUISHING_ORDERS="3")
