@@ -48,7 +48,10 @@ claims as (
     select
         settled.match_id, orders.platform,
         coalesce(settled.settled_amount, settled.ordered_amount) as settled_amount,
-        row_number() over (partition by settled.match_id order by settled.order_id) as place,
+        if(
+            settled.match_id like 'period:%', 1,
+            row_number() over (partition by settled.match_id order by settled.order_id)
+        ) as place,
     from mart.order_settlements as settled
     inner join mart.orders as orders using (order_id)
     inner join mart.settlement_matches as matches using (match_id)
@@ -137,7 +140,7 @@ debits as (
     from settlements
     left join claims
         on settlements.match_id = claims.match_id
-        and (settlements.match_id like 'period:%' or settlements.place = claims.place)
+        and settlements.place = claims.place
     union all
     select
         'bank', banks.entry_no, banks.bank_date, null,
