@@ -11,13 +11,17 @@
 -- match_id: The match that it belongs to.
 with platforms as (
     select
-        statements.platform,
+        platform,
         arg_max(statements.timezone, statements.entry_no) as timezone,
         -- of an order without a currency it is that of all statements
-        if(min(lines.currency) = max(lines.currency), min(lines.currency), null) as currency,
+        any_value(settlements.currency) as currency,
     from raw.settlement_statements as statements
-    inner join raw.settlement_lines as lines using (entry_no)
-    group by statements.platform
+    left join (
+        select platform, if(min(currency) = max(currency), min(currency), null) as currency,
+        from audit.settlement_rows
+        group by platform
+    ) as settlements using (platform)
+    group by platform
 ),
 
 scopes as (
