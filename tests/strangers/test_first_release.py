@@ -15,7 +15,6 @@ from tests.strangers.service import ATTEMPTS, CLIENT_ID, CLIENT_SECRET, Stranger
 from tests.strangers.services import (
     SERVICES,
     Cashfree,
-    Clover,
     Deliverect,
     Lightspeed,
     Shopify,
@@ -65,16 +64,8 @@ def written(folder: Path) -> dict[str, Any]:
     return partner
 
 
-# Their answers have shapes that another one has, or that tests of `init` alone take.
-ALIKE = {Clover, Shopify, Stripe, UberEats}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=[pytest.mark.long] * (kind in ALIKE)) for kind in SERVICES],
-    ids=lambda kind: kind.__name__,
-)
+@pytest.mark.parametrize("kind", SERVICES, ids=lambda kind: kind.__name__)
 def test_stranger_reaches_a_good_first_release(kind: type[Stranger], tmp_path: Path) -> None:
     """Each store, menu and order is in the release, with zones, currencies and sales, and the night is good."""
     typed = (*TYPED.get(kind, ()), SALES)

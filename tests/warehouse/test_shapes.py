@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ORDERS = 600
 SMALL = {"many_stores": {"stores": 12, "store": "id // 50"}, "huge_menus": {"stores": 2, "products": 1000}}
-ALIKE = {"one_store", "five_years", "distinct"}  # in what a build makes of them
+ALIKE = {"one_store", "five_years"}  # they have the same orders as others, of one store or on more days
 SMALL["huge_menus"]["store"] = "pick(id, 6, 2)"
 
 
