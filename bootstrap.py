@@ -61,8 +61,8 @@ def main(arguments: list[str]) -> NoReturn:
             become([str(set_up(".venv") / "ordermart"), "demo", *rest])
         if command == "test":
             # Without --all tests marked slow are left out: see addopts in pyproject.toml.
-            # Slow tests wait more than others: with them there are two workers more than cores.
-            lanes = {"--all": ["-m", "not long", "-n", str(cores() + 2)], "--long": ["-m", "long"]}
+            # Slow tests wait more than others: with them there are three workers more than cores.
+            lanes = {"--all": ["-m", "not long", "-n", str(cores() + 3)], "--long": ["-m", "long"]}
             chosen = [word for argument in rest for word in lanes.get(argument, [argument])]
             test(set_up(".venv"), chosen)
         if command == "test-duckdb2":

@@ -81,12 +81,14 @@ def _leave_another_log(path: Path) -> None:
     path.with_name(path.name + ".wal").write_bytes(log)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "damage",
     [
         _cut,
-        *(pytest.param(each, marks=pytest.mark.long) for each in (_garble, _leave_another_log, _spoil_the_middle)),
+        _garble,
+        _leave_another_log,
+        _spoil_the_middle,
     ],
 )
 def test_damaged_warehouse_is_set_aside_and_rebuilt(damage: Callable[[Path], None], world: World) -> None:

@@ -89,7 +89,7 @@ def test_what_changed_since_must_be_prepared_again(prepared: Any, balanced: dict
     assert done.entry.body["prepared_entry_no"] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_refused_approval_lists_what_was_not_accepted(prepared: Any) -> None:
     """A blocker accepted with the preparation is not listed again; accepting the other one needs a new preparation."""
     books = prepared

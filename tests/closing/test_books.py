@@ -65,7 +65,7 @@ def posted(template: Any, tmp_path: Path) -> Any:
     return template.copied(tmp_path / "books")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
     """What was posted is reversed in the period that holds it, by the reopening itself, which says so."""
     books = posted

@@ -45,7 +45,7 @@ def breaks(books: Any) -> dict[int, str]:
     return {row["order_id"]: row["state"] for row in list_breaks(books.settings, Selection())}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_component_added_after_the_close_is_for_open_days(
     books: Any, rules: dict[str, str], balanced: dict[str, Any], hours: tuple[int, int]
 ) -> None:

@@ -144,7 +144,7 @@ def accepted(books: Any) -> None:
     accept_breaks(books.settings, [3], "agreed", ANNE, "write_off")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_reopened_day_is_reversed_and_booked_again(
     books: Any, tmp_path: Path, balanced: dict[str, Any], hours: tuple[int, int]
 ) -> None:

@@ -54,6 +54,7 @@ def test_an_order_is_new_to_a_closed_day(closed: Any, hours: tuple[int, int]) ->
     assert closed.off() == []
 
 
+@pytest.mark.long
 def test_a_move_to_an_unclosed_day_is_one_row(closed: Any, hours: tuple[int, int]) -> None:
     """The closed day loses the order; the unclosed day has it, and closes with it: nothing counts twice."""
     closed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="10.00")
@@ -81,6 +82,7 @@ def test_a_move_between_closed_days_nets_to_zero(closed: Any, hours: tuple[int, 
     assert closed.off() == []
 
 
+@pytest.mark.long
 def test_an_order_moves_to_another_store(closed: Any, hours: tuple[int, int]) -> None:
     """On a closed day or to an open one, and back in: the cause is the store; a null time is a lost date."""
     for order_id in (11, 12, 13):
@@ -114,6 +116,7 @@ def test_a_changed_day_start_is_a_setting_change(closed: Any) -> None:
     assert closed.off() == []
 
 
+@pytest.mark.long
 def test_a_changed_time_zone_is_a_date_change(closed: Any) -> None:
     """The same document on another day because of the store's time zone has cause business_date_changed."""
     closed.world.land("stores", [{"id": 1, "document": closed.store(1, timezone="Pacific/Kiritimati", currency=None)}])

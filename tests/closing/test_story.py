@@ -224,7 +224,7 @@ def take(books: Any, number: int, what: str, values: Any) -> None:
             getattr(books, what)(*values)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=1, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEP, min_size=1, max_size=2))
 def test_a_few_histories(books_of: Callable[[Path], Any], steps: list[tuple[str, Any]]) -> None:

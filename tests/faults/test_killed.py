@@ -87,7 +87,7 @@ def test_same_request_resumes_a_killed_run(serve: Callable[..., Place]) -> None:
     assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_run_after_a_finished_one_requests_again(serve: Callable[..., Place]) -> None:
     """Ids of a finished run are requested again when they are given again."""
     place = serve(orders=20, stores=1, days=3)

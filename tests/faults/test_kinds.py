@@ -271,7 +271,7 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
     assert len(place.all("select store_id from core.stores")) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_nights_at_a_service_that_refuses_every_order_are_not_good(serve: Callable[..., Place]) -> None:
     """The first one and the next end with 3 after some twenty requests each, and the alarm stands."""

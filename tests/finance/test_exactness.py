@@ -28,7 +28,9 @@ def fitting(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, set[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("decimals", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize(
+    "decimals", [0, pytest.param(1, marks=pytest.mark.long), 2, 3, pytest.param(4, marks=pytest.mark.long)]
+)
 def test_every_form_fits_where_decimal_arithmetic_says(
     decimals: int, make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any
 ) -> None:

@@ -85,7 +85,12 @@ ROUNDINGS = [
 BY_UNIT = "unit_price/modifiers_per_unit_by_own/all_add/before_discount"
 BY_LINE = "line_price/modifiers_per_line/all_add/after_discount"  # what is counted once a line is not rounded by unit
 FORMS = [
-    pytest.param(form, each, id=f"{name}-{each}", marks=[] if "_2_" in each else pytest.mark.long)
+    pytest.param(
+        form,
+        each,
+        id=f"{name}-{each}",
+        marks=[] if "half_up_2_" in each or "half_even_2_" in each else pytest.mark.long,
+    )
     for name, form in (("unit", BY_UNIT), ("line", BY_LINE))
     for each in ROUNDINGS
     if name == "unit" or not each.endswith("unit")

@@ -240,7 +240,7 @@ def test_rules_of_the_settings_hold_by_scope_and_date(make_orders: Any, state: A
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["down", "half_up", "half_even"])
-@pytest.mark.parametrize("per", ["unit", "line", "order"])
+@pytest.mark.parametrize("per", ["unit", pytest.param("line", marks=pytest.mark.long), "order"])
 def test_roundings_are_found_at_the_digits_of_the_currency(
     mode: str, per: str, make_orders: Any, state: Any, gather: Any
 ) -> None:

@@ -74,7 +74,7 @@ def test_verdict_is_that_of_the_last_document(land_at: Callable[..., LoadSummary
     assert (back.counts["accepted"], back.returned) == (2, 1)  # an earlier version again, and a new order
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_order_found_after_misses_is_found(settings: Settings, land_at: Callable[..., LoadSummary]) -> None:
     """Three 404s, then a document under a clock a day back: the order is there."""
     land_at(TODAY, {"id": 7, "status": "new"})

@@ -85,7 +85,7 @@ def test_pandas_gives_the_figures_of_sql(own: World, monkeypatch: pytest.MonkeyP
     assert [each for each in found["changes"] if each is not pd.NA] == [0]  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_increments_equal_rebuilds(own: World) -> None:
     """After orders that are new, change their day or month, and change again: own rows are those of all at once."""
     lines = "-- One row per order line.\n--\n-- scope: order\nselect l.order_id, l.line_no, o.business_date from"

@@ -60,7 +60,7 @@ def watched(first: int = 0, last: int = DAYS) -> Row:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_ninety_days_have_at_most_one_false_alarm(run_table: Run, seed: int) -> None:
     """Stores of all sizes, one closed on Mondays, raise at most one alarm in ninety simulated days."""
     rows = run_table(

@@ -194,7 +194,7 @@ def test_kills_at_random_moments(landed: Any, make_order: Any) -> None:
 @pytest.mark.parametrize(
     ("folder", "each", "flags"),
     [
-        pytest.param("published", 3, [], marks=pytest.mark.slow),
+        pytest.param("published", 9, [], marks=pytest.mark.slow),
         pytest.param("published", 1, [], marks=pytest.mark.long),
         pytest.param("warehouse", 1, ["--full"], marks=pytest.mark.long),
     ],

@@ -109,6 +109,9 @@ ALIKE = {
     "an order without a day",
     "an order seen again",
     "an order lost and found",
+    "an order's line less",
+    "an order's day",
+    "a new order",
     "an archive from before",
     "an archive without a time",
     "a store's currency",
@@ -117,6 +120,7 @@ ALIKE = {
     "a store not found",
     "a store's name, and all orders of a day elsewhere",
     "a menu's products",
+    "a menu from before the orders",
     "a control total",
     "a control total, and an order's day",
 }

@@ -191,6 +191,7 @@ def test_an_untouched_month_is_the_same_file(landed: Any, make_order: Any) -> No
     assert stale(current(landed)) == []
 
 
+@pytest.mark.long
 def test_nothing_new_publishes_nothing(landed: Any) -> None:
     """Publishing the same state again leaves the release that stands; old ones beyond keep_releases go."""
     first = publish(landed.settings, landed.build())
@@ -226,8 +227,11 @@ def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> N
 @pytest.mark.parametrize(
     "step",
     [
-        *("write_parquet", "_switch"),
-        *(pytest.param(step, marks=pytest.mark.long) for step in ("write_manifest", "open_to_readers", "prune")),
+        "_switch",
+        *(
+            pytest.param(step, marks=pytest.mark.long)
+            for step in ("write_parquet", "write_manifest", "open_to_readers", "prune")
+        ),
     ],
 )
 def test_an_end_in_the_middle_leaves_old_or_new(

@@ -160,7 +160,7 @@ def test_a_release_of_another_build_is_not_compared(published: Any, make_order: 
     assert (found.differences, found.has_release) == ([], False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_release_of_before_a_quiet_night_is_compared(published: Any, make_order: Any) -> None:
     """Nothing was published, since readers would see the same: that is compared, and an alteration named."""
     published.build()

@@ -81,7 +81,7 @@ def test_a_new_price_touches_no_older_order(sold: Any, makers: Any, remade: list
     assert sold.rows(MATCHES)[-2:] == [(6, "price"), (8, "neither")]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: list[int]) -> None:
     """A price that was another one from the 2nd to the 4th touches the orders since of products that had it."""
     changed, back = makers[1](1, p100="9"), makers[1](1)
@@ -143,7 +143,7 @@ def test_what_is_known_of_a_store(sold: Any, makers: Any, remade: list[int]) -> 
     assert sold.contents() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_menu_not_seen_yet(sold: Any, makers: Any, remade: list[int]) -> None:
     """What may stand on a menu that nobody saw is unknown until it is seen; only orders since then are touched."""
     make_order, make_menu, make_store = makers
