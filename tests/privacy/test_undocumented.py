@@ -68,7 +68,7 @@ def test_name_of_a_field_is_published_once_twenty_customers_have_it(named: World
     assert _in_files(named, named.data / "published") == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_operator_sees_names_and_an_erasure_removes_them(named: World) -> None:
     """The command shows true names, and leaves an entry; raw files keep them until the person is erased."""
     found = {

@@ -100,7 +100,7 @@ CHANGES: dict[str, Change] = {
 }
 
 
-# Changes that reach the same tables as another one of the list.
+# Changes for the long lane: others of the list reach most of the same tables.
 ALIKE = {
     "an order's amount",
     "an order's customer",
