@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,30 @@ if TYPE_CHECKING:
 LONGEST = 2_000  # signs of a text of the service's
 # Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.
 UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+def encoding_of(text: bytes, otherwise: str = "utf-8") -> str:
+    """Return the encoding that the byte order mark of a text states, with which Python leaves the mark out."""
+    return next((encoding for mark, encoding in _MARKS.items() if text.startswith(mark)), otherwise)
+
+
+def unmarked(text: bytes) -> bytes:
+    """Return UTF-8 without the byte order mark that it may begin with; as it is if it is not what its mark states."""
+    encoding = encoding_of(text, "") if text[:1] in b"\xef\xff\xfe\x00" else ""
+    try:
+        return text.decode(encoding).encode() if encoding else text
+    except UnicodeError:
+        return text.removeprefix(codecs.BOM_UTF8)
 
 
 def literal(text: str | Path) -> str:

@@ -10,8 +10,8 @@ night was good for too long is noticed by whatever runs, since a dead schedule c
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
-import functools
 import json
 import smtplib
 import socket
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
     from pathlib import Path
+
+    import httpx
 
     from pipelines.record import Run
     from pipelines.settings import Notify, Secret, Settings
@@ -79,12 +81,20 @@ def _post(notify: Notify, text: str) -> None:
 
 
 def _request(what: str, method: str, url: Secret, **content: Any) -> None:
-    import httpx  # noqa: PLC0415 -- slow: a status sends nothing
+    from pipelines.partner.answers import PartnerMisconfigured  # noqa: PLC0415 -- slow: a status sends nothing
+    from pipelines.partner.network import open_client  # noqa: PLC0415 -- the same
+
+    async def send() -> httpx.Response:
+        async with open_client(url.reveal()) as client:
+            return await client.request(method, url.reveal(), timeout=_TIMEOUT_SECONDS, **content)
 
     try:
-        request = functools.partial(httpx.request, method, url.reveal(), timeout=_TIMEOUT_SECONDS, **content)
-        answer = _bounded(what, request)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        answer = _bounded(what, lambda: asyncio.run(send()))
+    except NotifyError:
+        raise
+    except PartnerMisconfigured as error:
+        raise NotifyError(f"{what}: {error}") from None
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it may hold the address
         raise NotifyError(f"{what}: {type(error).__name__}") from None
     if not answer.is_success:
         raise NotifyError(f"{what}: answered with status {answer.status_code}")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    # (path with query, status, decoded body) to (status, body)
-    Change = Callable[[str, int, Any], tuple[int, Any]]
+    # (path with query, status, decoded body) to (status, body), and further headers
+    Change = Callable[[str, int, Any], tuple[int, Any] | tuple[int, Any, dict[str, str]]]
 
 
 @contextmanager
@@ -43,11 +43,13 @@ def rewriting(base_url: str, change: Change) -> Iterator[str]:
                 decoded = json.loads(found)
             except ValueError:
                 decoded = found
-            status, decoded = change(self.path, status, decoded)
+            status, decoded, *more = change(self.path, status, decoded)
             sent = decoded if isinstance(decoded, bytes) else json.dumps(decoded).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(sent)))
+            for name, value in (more[0] if more else {}).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(sent)
 

@@ -31,8 +31,9 @@ from pipelines.examining.store_search import StoreSearch
 from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
-from pipelines.partner.answers import ListingBroken, RunStopped, ServiceDown
+from pipelines.partner.answers import ListingBroken, PartnerMisconfigured, RunStopped, ServiceDown
 from pipelines.partner.client import PartnerClient
+from pipelines.partner.network import through
 from pipelines.record import current_release
 from pipelines.settings import SettingsError, given_keys, load_settings
 from pipelines.vault import new_key_file
@@ -101,7 +102,13 @@ async def examine(
         max_retry_after_seconds=1.0,
     )
     found = Examined()
-    async with PartnerClient(partner, max_bytes=settings.landing.max_bytes, transport=network) as client:
+    try:
+        opened = PartnerClient(partner, max_bytes=settings.landing.max_bytes, transport=network)
+    except PartnerMisconfigured as error:
+        what, _, fix = str(error).rpartition(": ")
+        found.add("service", "failure", f"{what}.", fix, "partner")
+        return found
+    async with opened as client:
         ids = listed or await _list(settings, client, found)
         if ids is None:
             return found
@@ -120,6 +127,9 @@ async def examine(
         await _documents(settings, client, "menus", list(dict.fromkeys(known)), found)
         orders = (orders or [])[:_ORDERS] or _known(settings, "orders", "order_id")
         bodies = await _documents(settings, client, "orders", orders, found)
+        if client.expiries:
+            codes = ", ".join(sorted(client.expiries))
+            found.add("token", "ok", f"expires before it is said to; the service then answers {codes}; it is renewed.")
         found.statuses = [each["status"] for each in bodies if each.get("status")]
     return found
 
@@ -127,20 +137,22 @@ async def examine(
 async def _list(settings: Settings, client: PartnerClient, found: Examined) -> list[int] | None:
     """List every store; return the ids, None if no token was had."""
     ids: list[int | None] = []
+    answers = f"answers, and issues a token: {settings.partner.base_url}{through(settings.partner)}."
     try:
         async for page in client.list_stores():
             ids += [listed_id(record, settings) for record in page]
     except ServiceDown as error:
-        found.add("service", "failure", f"{error}.", "check [partner] base_url, the network and the service", "partner")
+        fix = "check [partner] base_url and proxy, the network and the service"
+        found.add("service", "failure", f"{error}{through(settings.partner)}.", fix, "partner")
         return None
     except ListingBroken as error:
-        found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.", "", "authenticate")
+        found.add("service", "ok", answers, "", "authenticate")
         found.add("store list", "failure", f"{error}.", "`ordermart init` on the same file", "list_stores")
         return []
     except RunStopped as error:
         found.add("token", "failure", f"{error}.", "`ordermart init` on the same file finds the login", "authenticate")
         return None
-    found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.", "", "authenticate")
+    found.add("service", "ok", answers, "", "authenticate")
     whole = [id_ for id_ in ids if id_ is not None]
     if not ids:
         found.add("store list", "failure", "is empty.", "`ordermart init` on the same file", "list_stores")
@@ -270,7 +282,7 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     folder = file.absolute().parent
     make_folder(folder)
     secret_file = folder / f"{file.stem}-client-secret"
-    text = file.read_text(encoding="utf-8") if file.exists() else _START.format(stem=file.stem)
+    text = file.read_text(encoding="utf-8-sig") if file.exists() else _START.format(stem=file.stem)
     written, named = given_keys(file, {}), given_keys(None, environ)
     answers = {key: value for key, value in given.answers.items() if not key.startswith("partner.authenticate.body.")}
     if not {"partner.base_url"} & {*answers, *written, *named}:

@@ -17,11 +17,14 @@ import httpx
 import msgspec
 
 from pipelines.landing.exact import escaped, shown
-from pipelines.partner.client import network_of
+from pipelines.literals import unmarked
+from pipelines.partner.answers import PartnerMisconfigured
 from pipelines.partner.exchange import ASK_FOR_JSON, read_body
 from pipelines.partner.listing import word_of
+from pipelines.partner.network import open_client, transport_to
 from pipelines.partner.pointer import get
 from pipelines.partner.token import authenticate_request
+from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +73,11 @@ class Meter(httpx.AsyncBaseTransport):
 
     def __init__(self, settings: Settings) -> None:
         partner = settings.partner
-        self._network = network_of(partner)
+        try:
+            self._network = transport_to(partner.base_url, proxy=partner.proxy)
+        except PartnerMisconfigured as error:
+            raise SettingsError(str(error)) from None
+        self.client = open_client(partner.base_url, transport=self)
         self._origin = httpx.URL(partner.base_url)
         name, secret = partner.client_id.reveal(), partner.client_secret.reveal()
         pair = base64.b64encode(f"{name}:{secret}".encode()).decode()
@@ -125,7 +132,7 @@ async def sent(meter: Meter, request: httpx.Request) -> Reply:
     limit = ""
     try:
         async with asyncio.timeout(_SECONDS):
-            response = await meter.handle_async_request(request)
+            response = await meter.client.send(request, stream=True)
             try:
                 body, _ = await read_body(response, response.headers.get("content-encoding", ""), _BODY)
             finally:
@@ -137,7 +144,7 @@ async def sent(meter: Meter, request: httpx.Request) -> Reply:
     if limit:
         raise UnprovenError(f"the examination ends here: no more than {limit}")
     try:
-        value = msgspec.json.decode(body)
+        value = msgspec.json.decode(unmarked(body))
     except (ValueError, RecursionError):
         value = None
     return Reply(response.status_code, response.headers, value, body)

@@ -146,7 +146,7 @@ class StoreSearch:
             (
                 value
                 for path, name, value in scalars(first.body, ())
-                if word_of(name) in TOTALS and (word_of(path[-1]) if path else "") in OF_THE_LIST
+                if TOTALS.fullmatch(word_of(name)) and (word_of(path[-1]) if path else "") in OF_THE_LIST
             ),
             None,
         )
@@ -236,7 +236,7 @@ class StoreSearch:
 
         async def ask(url: str) -> Answer | RequestError:
             request = httpx.Request("GET", url, headers=header)
-            return await exchange(self.meter, request, limit=limit, seconds=30.0, clock=Clock())
+            return await exchange(self.meter.client, request, limit=limit, seconds=30.0, clock=Clock())
 
         for is_optional in (False, True):
             partner = self.draft.settings.partner

@@ -21,6 +21,7 @@ import msgspec
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from pipelines.inbox.store import INT64, add_notified, connect, micros, moment, reason_bit, transaction
+from pipelines.literals import unmarked
 from pipelines.partner.pointer import UNREADABLE, is_json, parse, raw_at
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import ENTITIES, KINDS
@@ -69,6 +70,7 @@ class Decoder:
 
     def decode(self, headers: Mapping[bytes, bytes], body: bytes) -> Notification:
         """Return the content of a delivery; names in `headers` are in lower case. Raise nothing, whatever the bytes."""
+        body = unmarked(body)
         topic, kind = self._find_topic(headers, body)
         delivery_id = self._find_delivery(headers, body)
         if kind is not None:

@@ -247,7 +247,10 @@ def make_app(receiver: Receiver, path: str) -> Starlette:
     async def health(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok")
 
-    return Starlette(routes=[Route(path, receiver, methods=["POST"]), Route("/health", health, methods=["GET"])])
+    path = path.rstrip("/")
+    ways = [path, f"{path}/"] if path else ["/"]  # few senders follow a redirect from the one to the other
+    deliveries = [Route(each, receiver, methods=["POST"]) for each in ways]
+    return Starlette(routes=[*deliveries, Route("/health", health, methods=["GET"])])
 
 
 def _answer(status: int, headers: list[tuple[bytes, bytes]]) -> list[dict[str, Any]]:

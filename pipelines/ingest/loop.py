@@ -7,6 +7,7 @@ which the next run recovers it.
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections import Counter
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
@@ -39,7 +40,6 @@ from pipelines.vault import open_spool, open_vault
 from pipelines.warehouse.building.stored_warehouse import known_among, known_ids, stores_of_orders
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Callable
 
     from pipelines.landing.raw_rows import LoadSummary, Refusal
@@ -241,6 +241,9 @@ class _Ingestion:
     def _validate(self, load: Load, answer: Answer, outcome: Outcome) -> None:
         self._note(answer, outcome)
         at, status = load.in_order(answer.fetched_at), answer.status
+        if answer.age:  # it says what was so before a cache kept it, and replaces nothing that is newer
+            at = answer.fetched_at - dt.timedelta(seconds=answer.age)
+            self.result.aged += 1
         cost = Cost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
         if answer.code or status == 404:
             load.no_document(answer.id, answer.code or None, at, status, cost)

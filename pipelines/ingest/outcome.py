@@ -59,6 +59,7 @@ class Ingested:
     of_menus: list[str] = field(default_factory=list)
     named_stores: Counter[int] = field(default_factory=Counter)
     returned: int = 0
+    aged: int = 0  # answers that a cache kept
 
     @property
     def requested(self) -> int:
@@ -238,7 +239,7 @@ class AnswerCheck:
 def answer_of(end: Fetched) -> Answer:
     """Return the end of requests for an id as the spool keeps it."""
     cost = (round(end.ms), end.bytes, end.attempts, end.earlier)
-    return Answer(end.id, end.fetched_at, end.status, end.body, end.code, end.reason, *cost)
+    return Answer(end.id, end.fetched_at, end.status, end.body, end.code, end.reason, *cost, end.age)
 
 
 def listed_id(record: bytes, settings: Settings) -> int | None:

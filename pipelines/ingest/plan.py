@@ -14,6 +14,7 @@ from pipelines.inbox.deliveries import notified_ids
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing.raw_folder import read_rows
+from pipelines.literals import encoding_of
 from pipelines.settings import SettingsError
 from pipelines.warehouse.building.stored_warehouse import histories, known_orders, never_found
 
@@ -81,7 +82,9 @@ def ids_of_file(path: Path) -> Iterator[int]:
     Raise SettingsError with file and line for anything that is not a 64-bit integer.
     """
     try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
+        with path.open("rb") as file:
+            encoding = encoding_of(file.read(4))
+        with path.open(encoding=encoding, errors="replace") as lines:
             for number, line in enumerate(lines, 1):
                 text = line.strip()
                 if not text or text.startswith("#"):

@@ -254,7 +254,8 @@ class Load:
                 own = Seen(document.sha256, rank(item.observed_at, item.source, load_id, item.seq))
                 verdict, is_new = place(known, document.id, own)
                 personal = next(encrypted)
-                self._returned += verdict == "accepted" and not is_new and item.source == "live"
+                is_current = known[document.id][-1].sha256 == document.sha256
+                self._returned += verdict == "accepted" and not is_new and is_current and item.source == "live"
                 if is_new:
                     documents.append(document_row(document, load_id, item.size, is_erased=personal.is_erased))
                 places.append((document.id, own))

@@ -44,6 +44,7 @@ from pipelines.landing.shape import (
     Shape,
 )
 from pipelines.landing.unknown_fields import Sorted, Trie, attributes, trie, within
+from pipelines.literals import unmarked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
@@ -77,6 +78,7 @@ class Validator:
 
     def validate(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Return the landed form of `body`; raise InvalidDocumentError with reason and place."""
+        body = unmarked(body)
         quickly = self._fast.validate(body, asked) if self._fast is not None else None
         if quickly is None and self._kind == "orders":
             try:

@@ -25,7 +25,7 @@ import msgspec
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pipelines.settings.kinds import Kind
 
@@ -46,7 +46,7 @@ class Fetched:
     Without one it has a short code, and a sentence that quotes no body; `status` is the last HTTP status, None if there
     was none. A body above the limit is cut just there. `ms` is the duration of the last attempt, `bytes` the size of
     the body as read. `attempts` counts all requests sent for the id, `earlier` has all but the last. `date` is the
-    header of this name: the service's clock.
+    header of this name: the service's clock. `age` is for how many seconds a cache kept the answer.
     """
 
     kind: Kind
@@ -61,6 +61,7 @@ class Fetched:
     attempts: int
     earlier: tuple[Attempt, ...] = ()
     date: str = field(default="", repr=False)
+    age: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class Answer:
     body: bytes = field(repr=False)
     ms: float
     oversize: bool = False
-    date: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # names in lower case
     links: tuple[str, ...] = field(default=(), repr=False)
 
 

@@ -218,6 +218,7 @@ def _pauses(pause: float, left: float) -> int:
 
 _UNAUTHORIZED = 401
 _ALONE = 3  # urls rejected alone, from which on a rejection renews no token before another url was tried
+_MEMORY_SECONDS = 1.0
 _CHANCES = 8  # of a url to be answered, where the service limits its rate: it may answer most requests
 
 
@@ -228,6 +229,7 @@ class KnownGood:
         self.urls: dict[str, str] = {}
         self._ask, self._tokens, self._breaker, self._clock = ask, tokens, breaker, clock
         self._alone = 0
+        self._alone_until = 0, 0.0  # refusals other than 401 that were of their url alone, and until when all are
         self._asking = asyncio.Lock()
 
     async def is_refused_alone(self, token: Token, rejected_at: float | None, url: str, limit: int) -> bool:
@@ -244,6 +246,30 @@ class KnownGood:
         self._tokens.accepted(token)
         self._alone += rejected_at is not None
         return True
+
+    async def is_expired(self, token: Token, group: str, url: str, error: RequestError, limit: int) -> bool:
+        """Tell whether `token` has been replaced since, or fails for another url, too, and so is replaced now.
+
+        A service that answers nothing any more costs one such request and one token, until it answers again.
+        """
+        async with self._asking:
+            if self._tokens.is_replaced(token):
+                return True
+            others = {name: known for name, known in self.urls.items() if known != url}
+            alone, until = self._alone_until
+            is_known = alone >= _CHANCES and self._clock.monotonic() < until
+            if not others or is_known or self._breaker.is_open or self._tokens.is_renewed(token, None):
+                return False
+            name = group if group in others else list(others)[-1]
+            sent = await self._ask(name, others[name], token, limit)
+            if isinstance(sent, Answer) and sent.status != _UNAUTHORIZED:
+                self._tokens.accepted(token)
+                self._alone_until = alone + 1, self._clock.monotonic() + _MEMORY_SECONDS
+                return False
+            if isinstance(sent, RequestError) and sent.code != error.code:
+                return False
+            self._tokens.rejected(token, None)
+            return True
 
     async def give_up_unless_answered(self, group: str, url: str, error: RequestError, limit: int) -> None:
         """Raise ServiceDown unless another url was or is answered: `url` must wait longer than the service has left."""

@@ -10,6 +10,7 @@ import logging
 import math
 import re
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx
@@ -26,8 +27,9 @@ from pipelines.partner.answers import (
     unusable,
 )
 from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
-from pipelines.partner.exchange import ASK_FOR_JSON, NO_ADDRESS, Recorder, exchange
+from pipelines.partner.exchange import ASK_FOR_JSON, NO_ADDRESS, PROXY, Recorder, exchange
 from pipelines.partner.listing import Listing
+from pipelines.partner.network import open_client
 from pipelines.partner.pacing import LONGEST_SECONDS, Clock, ConcurrencyLimit, RetryBudget, full_jitter
 from pipelines.partner.pointer import parse, raw_at
 from pipelines.partner.token import Tokens, authenticate_request, refusal
@@ -35,6 +37,7 @@ from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
+    from datetime import datetime
 
     from pipelines.partner.token import Token
     from pipelines.settings import Partner
@@ -47,10 +50,13 @@ _PAGE_BYTES = 67_108_864
 _TOKEN_BYTES = 1_048_576
 _TOKEN_ANSWERS = (200, 201)
 _UNAUTHORIZED = 401
+# As services answer an expired token, too; others send a page, a redirect to one, or 200 with an error.
+_EXPIRIES = frozenset([400, 403, 412, 419, 422, 440, 498, 499])
 _RATE_LIMITED = 3  # attempts by which the backoff of a rate-limited request starts later
 _TOKEN_ATTEMPTS, _TOKEN_LONGEST_SECONDS = 30, 20.0
 _NAME_ATTEMPTS = 3  # a name without an address has one within seconds, or not in this run
 _MIN_SECONDS = 1.0
+_AGE_DIGITS, _CLOCK_SECONDS = 10, 600.0
 _BODIES = 4  # complete bodies for one id that are no usable document, before validation decides on the last
 _OK = 200
 
@@ -58,11 +64,9 @@ _OK = 200
 class PartnerClient:
     """Sends requests to the partner service; an async context manager, for one run.
 
-    It uses httpx's transport directly: AsyncClient keeps cookies, follows redirects and logs addresses, which must not
-    happen here, and more than halves the requests per second. Reads a body to just above `max_bytes`. Redirects are
-    errors: the token is sent to base_url only. `fields` names the fields of each kind of document: a body that has none
-    of them, or comes for several ids, is then a fault of the service, as long as it may pass. `transport` replaces the
-    network, `clock` time and randomness. `behaviour` counts the observed behaviour of the service.
+    Reads a body to just above `max_bytes`. Redirects are errors. `fields` names the fields of each kind of document: a
+    body that has none of them, or comes for several ids, is then a fault of the service, as long as it may pass.
+    `transport` replaces the network, `clock` time and randomness. `behaviour` counts the service's observed behaviour.
     """
 
     def __init__(
@@ -79,11 +83,13 @@ class PartnerClient:
         self._partner = partner
         self._max_bytes, self._fields = max_bytes, fields or {}
         self._clock = clock or Clock()
-        self._network = transport or network_of(partner)
+        self._http = client_of(partner, transport)
+        self._ahead = math.nan  # seconds by which the service's clock is ahead; nan: unknown
         self._began = self._clock.monotonic()
         self._limit = ConcurrencyLimit(partner.max_concurrency)
         self._budget = RetryBudget()
         self._breaker = Breaker(self._clock, partner.outage_timeout_seconds)
+        self.expiries: set[str] = set()  # codes of errors, other than 401, that a new token helped against
         self._tokens = Tokens(partner, self._clock, self._request_token, self.behaviour)
         self._known = KnownGood(self._ask, self._tokens, self._breaker, self._clock)
         self._pages = Pages()
@@ -92,7 +98,7 @@ class PartnerClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._network.aclose()
+        await self._http.aclose()
 
     async def fetch(self, kind: Kind, id_: int) -> Fetched:
         """Return the document of `kind` and `id_`; an error if its attempts are used up or a retry cannot help.
@@ -107,7 +113,18 @@ class PartnerClient:
         if isinstance(end, RequestError):
             return Fetched(**asked, code=end.code, reason=end.reason, bytes=end.bytes)
         body = self._record(end.body) if kind == "stores" else end.body
-        return Fetched(**asked, body=body, bytes=len(end.body), date=end.date)
+        date = end.headers.get("date", "")
+        age = self._age(date, end.headers.get("age", ""), asked["fetched_at"])
+        return Fetched(**asked, body=body, bytes=len(end.body), date=date, age=age)
+
+    def _age(self, date: str, age: str, at: datetime) -> float:
+        """Return for how long a cache kept an answer, by its Age, or by its Date beside that of the last login.
+
+        No cache keeps a login, so its Date is by how much the service's clock is ahead; ten minutes are left to clocks.
+        """
+        kept = float(age) if age.isascii() and age.isdigit() and len(age) < _AGE_DIGITS else 0.0
+        late = self._ahead - _ahead(date, at)
+        return max(kept, late if late > _CLOCK_SECONDS else 0.0)
 
     async def list_stores(self) -> AsyncGenerator[list[bytes]]:
         """Yield the stores page by page (interface section 4.2), each record as its own JSON text.
@@ -137,6 +154,7 @@ class PartnerClient:
         earlier: tuple[Attempt, ...] = ()
         seconds = 0.0
         rejected_at: float | None = None
+        expiry = ""
         broken: bytes | None = None
         bodies = 0
         while True:
@@ -151,17 +169,16 @@ class PartnerClient:
             seconds += outcome.ms / 1000.0
             if isinstance(outcome, Answer):
                 if outcome.status != _UNAUTHORIZED:
-                    self._tokens.accepted(token)
-                    self._known.urls[group] = url
+                    self._accept(token, group, url, expiry)
                     return outcome, earlier
-                if await self._known.is_refused_alone(token, rejected_at, url, limit):
-                    if rejected_at is not None:
-                        alone = "the service answers 401 for this id alone, and accepts the same token for others"
-                        return unusable(outcome, "unauthorized", alone, transient=False), earlier
-                else:
-                    self._tokens.rejected(token, rejected_at)
+                if (alone := await self._refused(outcome, token, rejected_at, url, limit)) is not None:
+                    return alone, earlier
                 earlier = (*earlier, Attempt(_UNAUTHORIZED, "unauthorized", round(outcome.ms), 0))
                 rejected_at = self._clock.monotonic()
+                continue
+            attempt = Attempt(outcome.status, outcome.code, round(outcome.ms), outcome.bytes)
+            if await self._is_expiry(outcome, attempts, token, group, url, limit):
+                earlier, expiry = (*earlier, attempt), outcome.code
                 continue
             bodies += outcome.body is not None
             is_over = self._is_over(outcome, attempts, seconds)
@@ -174,8 +191,35 @@ class PartnerClient:
             pause = self._pause(outcome, attempts)
             if is_over or not self._budget.take() or not await self._may_wait(group, url, outcome, pause, limit):
                 return outcome, earlier
-            earlier = (*earlier, Attempt(outcome.status, outcome.code, round(outcome.ms), outcome.bytes))
+            earlier = (*earlier, attempt)
             await self._clock.sleep(pause)
+
+    def _accept(self, token: Token, group: str, url: str, expiry: str) -> None:
+        """Note a good answer, and by which error of another kind the service says that a token has expired."""
+        self._tokens.accepted(token)
+        self._known.urls[group] = url
+        if expiry and expiry not in self.expiries:
+            self.expiries.add(expiry)
+            log.warning("the service answers %s where a token has expired; it is renewed then", expiry)
+
+    async def _refused(
+        self, answer: Answer, token: Token, rejected_at: float | None, url: str, limit: int
+    ) -> RequestError | None:
+        """Renew a refused token; return an error for an url that is refused alone."""
+        if not await self._known.is_refused_alone(token, rejected_at, url, limit):
+            self._tokens.rejected(token, rejected_at)
+        elif rejected_at is not None:
+            alone = "the service answers 401 for this id alone, and accepts the same token for others"
+            return unusable(answer, "unauthorized", alone, transient=False)
+        return None
+
+    async def _is_expiry(
+        self, error: RequestError, attempts: int, token: Token, group: str, url: str, limit: int
+    ) -> bool:
+        """Tell whether an error other than 401 means that the token has expired, which is then replaced."""
+        may_be = error.status in _EXPIRIES or error.code in {"no_known_field", "content_type", "redirect"}
+        is_left = attempts < self._partner.max_attempts
+        return may_be and is_left and await self._known.is_expired(token, group, url, error, limit)
 
     async def _attempt(self, group: str, url: str, token: Token, limit: int) -> Answer | RequestError | None:
         """Send one request; return None if the service had to be probed first, and the probe failed."""
@@ -183,11 +227,11 @@ class PartnerClient:
             probe = await self._breaker.admit()
             if probe and self._known.urls.get(group, url) != url:
                 known = self._known.urls[group]
-                sent = await self._send(self._request(known, token), limit, known, group, probe=True)
+                sent = await self._send(_request(known), limit, known, group, probe=True, token=token)
                 if isinstance(sent, RequestError) and sent.is_service_fault:
                     return None
                 probe = False
-            outcome = await self._send(self._request(url, token), limit, url, group, probe=probe)
+            outcome = await self._send(_request(url), limit, url, group, probe=probe, token=token)
             if isinstance(outcome, Answer):
                 self._limit.record_success()
             elif outcome.overload or outcome.service:
@@ -202,7 +246,7 @@ class PartnerClient:
         return error.is_limit
 
     async def _ask(self, group: str, url: str, token: Token, limit: int) -> Answer | RequestError:
-        return await self._send(self._request(url, token), limit, url, group, probe=False)
+        return await self._send(_request(url), limit, url, group, probe=False, token=token)
 
     async def _send(
         self,
@@ -212,6 +256,7 @@ class PartnerClient:
         operation: str,
         *,
         probe: bool,
+        token: Token | None = None,
         within: float = math.inf,
     ) -> Answer | RequestError:
         breaker = self._breaker
@@ -222,8 +267,9 @@ class PartnerClient:
         has_result = False
         try:
             outcome = await exchange(
-                self._network,
+                self._http,
                 request,
+                auth=token,
                 limit=limit,
                 seconds=timeout,
                 clock=self._clock,
@@ -294,6 +340,7 @@ class PartnerClient:
             outcome = await self._send(request, _TOKEN_BYTES, path, "authenticate", probe=probe, within=left)
             if isinstance(outcome, Answer):
                 if outcome.status in _TOKEN_ANSWERS:
+                    self._ahead = _ahead(outcome.headers.get("date", ""), self._clock.now())
                     return outcome.body
                 raise AuthenticationFailed(refusal(path, outcome.status))
             if not outcome.transient:
@@ -309,7 +356,8 @@ class PartnerClient:
             if attempts == 1:
                 log.warning("%s issues no token: %s; retrying for %.0f s", path, why, left)
             await self._clock.sleep(pause)
-        raise ServiceDown(f"no token after {attempts} attempts of {path}: {why}; check [partner] base_url")
+        setting = "proxy, HTTP_PROXY and HTTPS_PROXY" if f"({PROXY})" in why else "base_url"
+        raise ServiceDown(f"no token after {attempts} attempts of {path}: {why}; check [partner] {setting}")
 
     def _is_over(self, error: RequestError, attempts: int, seconds: float) -> bool:
         # Only attempts that hang count: not the waits between them, nor attempts during an outage.
@@ -326,30 +374,22 @@ class PartnerClient:
     def _requested_wait(self, error: RequestError) -> float:
         return min(error.retry_after or 0.0, self._partner.max_retry_after_seconds)
 
-    def _request(self, url: str, token: Token) -> httpx.Request:
-        header = self._partner.authenticate.header
-        return httpx.Request("GET", url, headers={**ASK_FOR_JSON, header: token.header_value.reveal()})
+
+def _ahead(date: str, at: datetime) -> float:
+    try:
+        return (parsedate_to_datetime(date) - at).total_seconds()
+    except (TypeError, ValueError, OverflowError):  # absent, no date, or one without a time zone
+        return math.nan
 
 
-def network_of(partner: Partner) -> httpx.AsyncBaseTransport:
-    """Return the network of a run: a pool of connections without cookies and retries of its own."""
-    import aiohttp  # noqa: PLC0415 -- slow, and a run that requests nothing needs none
-    from httpx_aiohttp import AiohttpTransport  # noqa: PLC0415 -- the same
+def _request(url: str) -> httpx.Request:
+    return httpx.Request("GET", url, headers=ASK_FOR_JSON)
 
-    context = httpx.create_ssl_context()
 
-    def session() -> aiohttp.ClientSession:
-        opened = aiohttp.ClientSession(
-            # One more than the limit, for the token.
-            connector=aiohttp.TCPConnector(limit=partner.max_concurrency + 1, ssl=context),
-            # A cookie is a credential too: none is kept.
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
-        # aiohttp repeats a lost GET by itself, which would double the requests of an outage.
-        opened._retry_connection = False  # noqa: SLF001
-        return opened
-
-    return AiohttpTransport(verify=context, client=session)
+def client_of(partner: Partner, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+    """Return a client of the service, with one connection more than requests at once, for the token."""
+    connections = partner.max_concurrency + 1
+    return open_client(partner.base_url, proxy=partner.proxy, connections=connections, transport=transport)
 
 
 async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import httpx
 
+from pipelines.literals import unmarked
 from pipelines.partner.answers import Answer, Behaviour, RequestError, shape
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import is_json
@@ -61,15 +62,23 @@ async def read_body(response: httpx.Response, encoding: str, limit: int) -> tupl
     return bytes(body), False
 
 
-ASK_FOR_JSON = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "ordermart"}
+ASK_FOR_JSON = {
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip",
+    "Cache-Control": "no-cache",  # a cache in between asks the service whether what it keeps is still so
+    "User-Agent": "ordermart",
+}
 
 _OK, _CREATED, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY = 200, 201, 401, 404, 429
 _REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
 _REDIRECTS = range(300, 400)
 _SERVER_ERRORS = range(500, 600)
 _LASTING = {"certificate"}  # nothing that passes within minutes: it is not tried again
-NO_ADDRESS = "no_address"
-_CERTIFICATE = "the service's certificate is not valid: expired, for another name, or of an unknown authority"
+NO_ADDRESS, PROXY = "no_address", "proxy"
+_CERTIFICATE = (
+    "the service's certificate is not valid: expired, for another name, or of an authority that is not trusted here "
+    "(SSL_CERT_FILE names those that are)"
+)
 _DRAIN = 65_536  # bytes read of an unused body, so that the connection can be reused
 
 
@@ -81,9 +90,10 @@ class Recorder(NamedTuple):
 
 
 async def exchange(
-    network: httpx.AsyncBaseTransport,
+    client: httpx.AsyncClient,
     request: httpx.Request,
     *,
+    auth: httpx.Auth | None = None,
     limit: int,
     seconds: float,
     clock: Clock,
@@ -98,7 +108,7 @@ async def exchange(
     fault: tuple[str, str] | None = None
     try:
         async with asyncio.timeout(seconds):
-            response = await network.handle_async_request(request)
+            response = await client.send(request, stream=True, auth=auth)
             counted = recorder or Recorder(Behaviour(), "")
             outcome = await _answer(response, request.method, limit, clock, began, counted)
     except asyncio.CancelledError:
@@ -134,7 +144,7 @@ async def _answer(
             ms = _since(clock, began)
             return RequestError(code="content_type", reason=reason, status=status, ms=ms)
         body, oversize = await read_body(response, headers.get("content-encoding", ""), limit)
-        ms = _since(clock, began)
+        ms, body = _since(clock, began), unmarked(body)
         if not oversize and not is_json(body):
             framed = "content-length" in headers or "transfer-encoding" in headers
             return RequestError(
@@ -152,7 +162,7 @@ async def _answer(
             body=body,
             ms=ms,
             oversize=oversize,
-            date=headers.get("date", ""),
+            headers=headers,
             links=tuple(response.headers.get_list("link")) if "link" in headers else (),
         )
     finally:
@@ -167,13 +177,13 @@ async def _not_ok(
     # Only the status counts here, not a broken body.
     with contextlib.suppress(BodyError, httpx.HTTPError):
         body, _ = await read_body(response, headers.get("content-encoding", ""), _DRAIN)
-        of_body = f"{status} {shape(body)}"
+        of_body = f"{status} {shape(unmarked(body))}"
         recorder.behaviour.record(clock.now(), recorder.operation, "error_body", of_body, len(body))
     if retry_after is not None:
         recorder.behaviour.record(clock.now(), recorder.operation, "retry_after", str(status), retry_after)
     ms = _since(clock, began)
     if status in (_UNAUTHORIZED, _NOT_FOUND):
-        return Answer(status=status, body=b"", ms=ms, date=headers.get("date", ""))
+        return Answer(status=status, body=b"", ms=ms, headers=headers)
     if status in _REDIRECTS:
         code, reason = "redirect", f"the service redirects ({status}): set base_url to the final address"
     elif status == _TOO_MANY:
@@ -214,6 +224,8 @@ def _faults() -> tuple[tuple[type[BaseException], str, str], ...]:
         (httpx.ReadTimeout, "timeout", "no bytes came in time"),
         (TimeoutError, "timeout", "the whole answer did not come in time"),
         (aiohttp.ClientConnectorCertificateError, "certificate", _CERTIFICATE),
+        (aiohttp.ClientProxyConnectionError, PROXY, "no connection to the proxy could be made"),
+        (aiohttp.ClientHttpProxyError, PROXY, "the proxy makes no connection to the service"),
         (aiohttp.ClientConnectorDNSError, NO_ADDRESS, "no address is known for the name in [partner] base_url"),
         (aiohttp.ClientConnectorError, "connect", "no connection could be made"),
         (httpx.ConnectError, "connect", "no connection could be made"),

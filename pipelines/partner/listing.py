@@ -16,32 +16,47 @@ import msgspec
 
 from pipelines.partner.answers import Answer, ListingBroken, RequestError
 from pipelines.partner.pointer import UNREADABLE, parse, raw_at
+from pipelines.partner.token import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
     from pipelines.partner.pacing import Clock
     from pipelines.settings import Partner
 
 _LEVELS = 3
+_DIGITS = 13
 _MEMBERS = 1_000  # of the envelope; more of them are no envelope
 NEXT = frozenset(
     "next nextcursor nextkey nextpage nextpagetoken nextpageurl nexttoken nexturl cursor continuationtoken".split()
 )
 MORE = frozenset("hasmore hasnext hasnextpage more morepages".split())
 _PAGES = frozenset("totalpages pagecount lastpage pages numpages".split())
-TOTALS = frozenset("total totalcount totalitems totalresults totalrecords totalelements count".split())
+_NOUN = "(?:items?|results?|records?|elements?|rows?|entries|hits|objects?|resources?|stores?|locations?|restaurants?)"
+TOTALS = re.compile(
+    f"count|total(?:count|number|{_NOUN}(?:count)?)?|{_NOUN}(?:total|count)|(?:number|num)(?:of)?{_NOUN}"
+)
 # Where totals of the list stand; elsewhere a total may count anything.
 OF_THE_LIST = frozenset(["", "meta", "metadata", "paging", "pagination", "page", "pageinfo"])
 
 
-def sign_of_more(body: bytes, items_pointer: str, *, pagination: str, pages: int, stores: int) -> str:
-    """Return the member of the last page that says that more follows, as a sentence without its value; "" for none.
+def sign_of_more(
+    body: bytes,
+    items_pointer: str,
+    *,
+    pagination: str,
+    pages: int,
+    stores: int,
+    headers: Mapping[str, str] | None = None,
+) -> str:
+    """Return what of the last page says that more follows, as a sentence without its value; "" for nothing.
 
-    `pages` were read, with so many distinct `stores`.
+    `pages` were read, with so many distinct `stores`. What a header says counts as what the envelope says.
     """
-    for path, name, value in scalars(body, parse(items_pointer)):
-        place = "/" + "/".join([*path, name])
+    for path, name, value in (*_said_in(headers or {}), *scalars(body, parse(items_pointer))):
+        is_header = path[:1] == _HEADER
+        place = f"header {path[1] if len(path) > 1 else name}" if is_header else "/" + "/".join([*path, name])
+        path = path[2:] if is_header else path  # noqa: PLW2901 -- of the envelope that a header may be
         word = word_of(name)
         if word in {"href", "url"} and path:
             word = word_of(path[-1])  # as HAL and JSON:API write a link
@@ -53,9 +68,33 @@ def sign_of_more(body: bytes, items_pointer: str, *, pagination: str, pages: int
             continue
         if word in _PAGES and value > pages:
             return f"{place} states {value:,} pages, and {pages:,} were read"
-        if word in TOTALS and value > stores:
+        if TOTALS.fullmatch(word) and value > stores:
             return f"{place} states {value:,} stores, and the pages read have {stores:,}"
     return ""
+
+
+_HEADER = ("header",)
+_FAMILY = re.compile("^x?(?:wp|pagination|paging|pager|pagy|page|list|collection|query|search|api|meta)?")
+_RANGE = re.compile(r"(?!bytes)[a-z-]*[ =]?(?:[0-9]+-[0-9]+|\*)/([0-9]{1,12})", re.IGNORECASE)
+
+
+def _said_in(headers: Mapping[str, str]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    """Yield what headers say of pages and totals as scalars() does, X-WP-TotalPages as its name "totalpages"."""
+    for header, value in headers.items():
+        word, text = word_of(header), value.strip()
+        if word.endswith("contentrange") and (found := _RANGE.fullmatch(text)):
+            yield (*_HEADER, header), "total", int(found[1])
+        elif text.startswith("{") and "pag" in word:
+            yield from (((*_HEADER, header, *path), name, each) for path, name, each in scalars(text.encode(), ()))
+        elif word not in {"cursor", "count", "next", "pages", "last", "more"}:
+            known = next((each for each in (word.removeprefix("x"), _FAMILY.sub("", word)) if _is_sign(each)), "")
+            if known and text.lower() not in {"", "null", "none", "0", "-1", "false"}:
+                is_number = text.isascii() and text.isdigit() and len(text) < _DIGITS
+                yield (*_HEADER, header), known, int(text) if is_number else text.lower() == "true" or text
+
+
+def _is_sign(word: str) -> bool:
+    return word in NEXT | MORE | _PAGES or TOTALS.fullmatch(word) is not None
 
 
 def scalars(body: bytes, items: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
@@ -181,7 +220,7 @@ class Listing:
             yield records
             self._count(records)
             if following is None:
-                self._expect_no_more(answer.body)
+                self._expect_no_more(url, answer)
             elif self._without_news == _PAGES_WITHOUT_NEWS:
                 raise self._broken(
                     f"it does not end: {_PAGES_WITHOUT_NEWS} pages in a row, up to page {len(self._seen):,}, "
@@ -195,15 +234,22 @@ class Listing:
         self._seen_stores.update(self._identity(record) for record in records)
         self._without_news = 0 if len(self._seen_stores) > known else self._without_news + 1
 
-    def _expect_no_more(self, body: bytes) -> None:
+    def _expect_no_more(self, url: httpx.URL, answer: Answer) -> None:
         """Raise ListingBroken if the last page says that more stores follow: the list would end early, unnoticed."""
         sign = sign_of_more(
-            body,
+            answer.body,
             self._how.items_pointer,
             pagination=self._how.pagination,
             pages=len(self._seen),
             stores=len(self._seen_stores),
+            headers=answer.headers,
         )
+        last, known = (
+            {str(url.join(target)) for relation in relations for target in self._links(answer, relation)}
+            for relations in (["last"], ["first", "self"])
+        )
+        if self._how.pagination == "none" and last - known - {str(url)}:
+            sign = "the answer links to a last page, which is another one"
         if sign:
             raise self._broken(f"{sign}: check pagination, cursor_pointer and cursor_parameter")
 
@@ -236,7 +282,7 @@ class Listing:
     def _following(self, url: httpx.URL, answer: Answer, records: list[bytes]) -> httpx.URL | None:
         """Return the address of the next page; None if this is the last."""
         if self._how.pagination == "none":
-            if self._next_links(answer):
+            if self._links(answer, "next"):
                 raise self._broken('the service links to a next page, but pagination is "none"')
             return None
         if self._how.pagination == "link":
@@ -255,7 +301,7 @@ class Listing:
         return self._first.copy_set_param(self._how.cursor_parameter, cursor)
 
     def _linked(self, url: httpx.URL, answer: Answer) -> httpx.URL | None:
-        found = {str(url.join(target)) for target in self._next_links(answer)}
+        found = {str(url.join(target)) for target in self._links(answer, "next")}
         if not found:
             return None  # RFC 8288 has no other way to mark the last page
         if len(found) > 1:
@@ -265,13 +311,13 @@ class Listing:
     def _safe(self, following: httpx.URL) -> httpx.URL:
         """Return the address of a next page, unless it is one to which the token must not be sent."""
         following = following.copy_with(fragment=None)
-        if _origin(following) != _origin(self._first):
+        if origin_of(following) != origin_of(self._first):
             raise self._broken("a page links to a next page on another host, to which the token is not sent")
         return following
 
-    def _next_links(self, answer: Answer) -> list[str]:
+    def _links(self, answer: Answer, relation: str) -> list[str]:
         try:
-            return targets(answer.links, "next")
+            return targets(answer.links, relation)
         except LinkError as error:
             raise self._broken(str(error)) from None
 
@@ -320,8 +366,3 @@ class Listing:
 def value_at(body: bytes, pointer: str) -> msgspec.Raw | None:
     """Return the JSON text at `pointer` in `body`; None if there is none."""
     return raw_at(body, parse(pointer))
-
-
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
-    port = url.port or {"http": 80, "https": 443}.get(url.scheme)
-    return url.scheme, url.host, port

@@ -21,7 +21,7 @@ from pipelines.partner.exchange import ASK_FOR_JSON
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Generator
 
     from pipelines.partner.pacing import Clock
     from pipelines.settings import Partner
@@ -33,14 +33,36 @@ _JWT_PARTS = 3
 _EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token, when it was obtained and expires on the monotonic clock (None: not stated), and its stated lifetime."""
+@dataclass(frozen=True)
+class Token(httpx.Auth):
+    """A token, when it was obtained and expires on the monotonic clock (None: not stated), and its stated lifetime.
 
+    It is sent in `header`, to the service's own origin alone.
+    """
+
+    header: str
     header_value: Secret
+    origin: tuple[str, str, int | None]
     obtained_at: float
     expires_at: float | None = field(default=None)
     life: float | None = field(default=None)
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        """Send the request with the token, unless it goes elsewhere."""
+        if origin_of(request.url) == self.origin:
+            request.headers[self.header] = self.header_value.reveal()
+        yield request
+
+
+def origin_of(url: httpx.URL) -> tuple[str, str, int | None]:
+    """Return scheme, host and port."""
+    return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme)
+
+
+def _token(partner: Partner, text: str, *times: float | None) -> Token:
+    how = partner.authenticate
+    value = Secret(f"{how.scheme} {text}" if how.scheme else text)
+    return Token(how.header, value, origin_of(httpx.URL(partner.base_url)), *times)  # type: ignore[arg-type]
 
 
 class Tokens:
@@ -75,8 +97,7 @@ class Tokens:
     async def _obtain(self) -> Token:
         if self._partner.authenticate.encoding == "none":
             _require_credentials(self._partner)  # the client secret is the token of a service without a login
-            scheme, secret = self._partner.authenticate.scheme, self._partner.client_secret.reveal()
-            return Token(Secret(f"{scheme} {secret}" if scheme else secret), self._clock.monotonic())
+            return _token(self._partner, self._partner.client_secret.reveal(), self._clock.monotonic())
         began = self._clock.monotonic()
         token = read_token(self._partner, await self._ask(), self._clock, began)
         if token is None:
@@ -96,6 +117,10 @@ class Tokens:
 
     def _record_age(self, what: str, seconds: float) -> None:
         self._behaviour.record(self._clock.now(), "authenticate", "token_lifetime", what, seconds)
+
+    def is_replaced(self, token: Token) -> bool:
+        """Tell whether a newer token than `token` is in use, or is to be requested."""
+        return self._token is not token
 
     def is_renewed(self, token: Token, last_refusal: float | None) -> bool:
         """Tell whether renewal did not help, so that a rejection of `token` would end the run."""
@@ -156,6 +181,7 @@ def refusal(path: str, status: int) -> str:
     likely = {
         401: "[partner] client_id and client_secret, then [partner.authenticate] encoding",
         403: "what these credentials may do, then [partner.authenticate] encoding",
+        407: "name and password of the proxy, in HTTP_PROXY or HTTPS_PROXY",
         415: "[partner.authenticate] encoding",
         **dict.fromkeys((400, 422), "the fields of [partner.authenticate] body, then its encoding"),
     }
@@ -194,8 +220,7 @@ def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Tok
     expires_at = None
     if life is not None:
         expires_at = began + life - min(_EARLY_SECONDS, life * _EARLY_SHARE)
-    value = f"{how.scheme} {text}" if how.scheme else text
-    return Token(Secret(value), clock.monotonic(), expires_at, life)
+    return _token(partner, text, clock.monotonic(), expires_at, life)
 
 
 def _filled(partner: Partner) -> dict[str, str]:

@@ -43,6 +43,7 @@ from pipelines.landing.raw_folder import LandingError
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.partner.answers import PartnerMisconfigured, ServiceDown
+from pipelines.partner.client import client_of
 from pipelines.partner.token import authenticate_request
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
 from pipelines.record import NIGHT, WEBHOOKS, RunKind, current_release
@@ -156,6 +157,7 @@ def check_before_run(settings: Settings, id_files: Iterable[str] = (), order_id_
     try:
         read_keys(settings)
         authenticate_request(settings.partner)
+        client_of(settings.partner)
     except (VaultError, PartnerMisconfigured) as error:
         raise SettingsError(str(error)) from None
     fiscal_periods(settings)
@@ -327,6 +329,11 @@ def _fetch(way: UnderWay, step: Step) -> None:
     step.asked = ingested.due
     step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
     step.shortfalls = ingested.judged().against
+    if ingested.aged:
+        step.said.append(
+            f"{ingested.aged:,} {kind} were answered from a cache, with what was so before, which replaces nothing "
+            "newer. A proxy before the service must let requests with Cache-Control: no-cache pass."
+        )
     if ingested.returned:
         step.said.append(
             f"{ingested.returned:,} {kind} came back to an earlier version: a change that was undone, or an old answer "

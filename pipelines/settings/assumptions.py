@@ -39,7 +39,7 @@ def _keys(table: str, *names: str) -> tuple[str, ...]:
 _AUTH, _LIST, _STORE = "partner.authenticate", "partner.list_stores", "partner.store"
 # fmt: off
 ASSUMPTIONS: tuple[Assumption, ...] = (
-    Assumption("base_address", "2", "base address", _keys("partner", "base_url"),
+    Assumption("base_address", "2", "base address", _keys("partner", "base_url", "proxy"),
                "Which base addresses does the service have, for stage and for production?"),
     Assumption("authenticate", "4.1", "path, request and response of Authenticate client",
                _keys(_AUTH, "path", "encoding", "body"),
@@ -53,7 +53,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                "Does the Authorization header contain the bare token, or `Bearer` and the token?"),
     Assumption("token_refused", "5", "response to a missing or invalid token", (),
                "How does the service respond to a missing, expired or invalid token, and are there scopes?",
-               "a 401 renews the token once; a second one ends the run"),
+               "a 401, or an error that comes for all ids, renews the token once; a second 401 ends the run"),
     Assumption("store_list", "4.2", "how stores are listed", _keys(_LIST, "path", "items_pointer"),
                "Which path lists the stores, and where in the response is the array?"),
     Assumption("store_pages", "4.2", "pagination of the list",

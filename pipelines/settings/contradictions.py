@@ -173,6 +173,12 @@ def _address(settings: Settings) -> Iterator[str]:
         yield "[partner] base_url: must not contain a name or password; credentials have their own settings"
     elif url.query or url.fragment:
         yield "[partner] base_url: must not contain ? or #; paths are appended to it"
+    proxy = settings.partner.proxy
+    if proxy not in {"", "none"} and not re.fullmatch(r"https?://[^\s/?#@]+/?", proxy):
+        yield (
+            '[partner] proxy: must be "none" or an address such as http://proxy.example:3128; with a name and password '
+            "it is given by HTTPS_PROXY"
+        )
 
 
 def _pointers(settings: Settings) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import msgspec
 
+from pipelines.literals import unmarked
 from pipelines.resources import CHECKOUT, resource
 from pipelines.settings.contradictions import contradictions, readable_by_others
 from pipelines.settings.setting_tables import Secret, Settings, SettingsError, Table
@@ -105,7 +106,7 @@ def _plain(value: Any) -> Any:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         raise SettingsError(f"no settings file {path}: name another with --config") from None
     except OSError as error:
@@ -179,7 +180,7 @@ def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> list[tuple[st
 
 def _read_secret(variable: str, file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8").strip()
+        return unmarked(file.read_bytes()).decode().strip()
     except OSError as error:
         raise SettingsError(f"{variable} names a file that cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

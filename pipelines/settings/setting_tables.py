@@ -97,6 +97,7 @@ class Partner(Table, frozen=True):
     """The partner service: its address, limits, timeouts and retries."""
 
     base_url: str
+    proxy: str
     timeout_seconds: PositiveFloat
     connect_timeout_seconds: PositiveFloat
     max_concurrency: PositiveInt

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.ledger import LedgerError
+from pipelines.literals import encoding_of
 from pipelines.settlements.mapping import GROSS, KINDS, REFUNDS, Column, Order, Store, Text, has_short_numbers, signed
 
 if TYPE_CHECKING:
@@ -61,7 +62,6 @@ _MOST_NAME = 200
 _MILLE = 3
 _MONEY, _RATE = 4, 8  # decimals at most
 _CENT, _HALF = Decimal("0.01"), Decimal("0.005")  # what rounding an amount changes at most
-_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
 class SettlementError(LedgerError):
@@ -94,7 +94,7 @@ def sha256_of(content: bytes) -> str:
 
 def records_of(content: bytes, name: str, encoding: str, delimiter: str) -> Records:
     """Return header and rows of a CSV file, all text; rows without any text are left out."""
-    encoding = next((found for mark, found in _MARKS.items() if content.startswith(mark)), encoding or "utf-8")
+    encoding = encoding_of(content, encoding or "utf-8")
     try:
         text = content.decode(encoding)
     except (UnicodeDecodeError, LookupError):

@@ -134,6 +134,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     size: int = 0
     tries: int = 0  # 0: written before this was recorded
     earlier: tuple[tuple[int | None, str, int, int], ...] = ()  # attempts but the last: status, code, ms, bytes
+    age: float = 0.0  # seconds that a cache kept it
 
 
 class Left(NamedTuple):

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, sync, unfinished
+from pipelines.literals import unmarked
 from pipelines.settings import DEFAULT_FILE
 from pipelines.vault.database import MALFORMED, Lookup, contact, opened, transaction
 
@@ -123,7 +124,7 @@ def decrypt(cipher: AESGCM, encrypted: bytes, bound_to: bytes) -> bytes:
 def _read_key_file(path: Path, *, may_be_readable: bool) -> dict[str, str]:
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
-        text = path.read_text(encoding="utf-8")
+        text = unmarked(path.read_bytes()).decode()
     except OSError as error:
         raise VaultError(f"[vault] key_file: cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:

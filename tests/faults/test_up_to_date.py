@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import email.utils
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.loop import ingest, ingest_unlisted_stores
+from pipelines.warehouse.building.build import build
+from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from tests.rewriting import rewriting
 
 if TYPE_CHECKING:
@@ -102,6 +107,34 @@ def test_an_earlier_version_that_is_served_again_is_counted(strange: Callable[[C
         place.ask(place.ids[:1])
         returned.append(place.pull().returned)
     assert returned == [0, 0, 0, 1]
+
+
+def test_an_answer_from_a_cache_does_not_replace_a_newer_one(strange: Callable[[Change], Place]) -> None:
+    """An old version with Age, or with a Date of last week, is counted, and the order stays as it is."""
+    old = email.utils.format_datetime(dt.datetime.now(dt.UTC) - dt.timedelta(days=7))
+    nights: list[tuple[str, dict[str, str]]] = [
+        ("new", {}),
+        ("done", {"age": "0"}),
+        ("new", {"age": "864000"}),
+        ("done", {}),
+        ("new", {"date": old}),
+    ]
+    current = [nights[0]]
+
+    def change(path: str, status: int, body: Any) -> tuple[int, Any, dict[str, str]]:
+        if "/orders/" not in path or status != 200:
+            return status, body, {}
+        return status, {**body, "status": current[0][0]}, current[0][1]
+
+    place, seen = strange(change), []
+    for current[0] in nights:
+        place.ask(place.ids[:1])
+        found = place.pull()
+        seen.append((found.returned, found.aged))
+    assert seen == [(0, 0), (0, 0), (0, 1), (0, 0), (0, 1)]
+    build(place.settings)
+    with duckdb.connect(str(warehouse_file(place.data)), read_only=True) as con:
+        assert con.execute("select status from core.orders").fetchall() == [("done",)]
 
 
 def test_a_few_rejected_orders_leave_the_kind_up_to_date_also_when_asked_again(
