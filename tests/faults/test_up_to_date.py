@@ -132,7 +132,7 @@ def test_an_answer_from_a_cache_does_not_replace_a_newer_one(strange: Callable[[
         found = place.pull()
         seen.append((found.returned, found.aged))
     assert seen == [(0, 0), (0, 0), (0, 1), (0, 0), (0, 1)]
-    build(place.settings)
+    build(place.settings())
     with duckdb.connect(str(warehouse_file(place.data)), read_only=True) as con:
         assert con.execute("select status from core.orders").fetchall() == [("done",)]
 
