@@ -114,9 +114,10 @@ def journal(
 ) -> None:
     """Write the entries of a period, by store, day and currency, and record the export in the ledger.
 
-    Only closed days are written, each entry once; the files of earlier exports are made again, the same bytes. Exit
-    codes: 0 written, or nothing stops it; 1 it differs from the books or from an earlier export; 2 invalid usage; 3 a
-    store's day is stopped, with its order, and nothing is written; 4 another process holds the run lock.
+    Only closed days are written: of each entry the difference to what was exported; the files of earlier exports are
+    made again, the same bytes. Exit codes: 0 written, or nothing to write; 1 it differs from the books or from the
+    accounts of an earlier export; 2 invalid usage; 3 a store's day is stopped, with its order, and nothing is written;
+    4 another process holds the run lock.
     """
     from pipelines.finance.accounts import FORMS
     from pipelines.finance.exporting import check as checked
@@ -139,4 +140,4 @@ def journal(
             settings, period_of(settings, period), accounts, form, out, draft=draft, left_out=left_out, user=user
         )
     say(journal_lines(done))
-    leave(is_open=not done.files)
+    leave(is_open=done.is_stopped)

@@ -4,26 +4,30 @@
 |---|---|---|
 | journal | period, format, export_no, map_sha256, files: [{name, sha256}], without, uid, as | EXPORTED |
 
-An export has the entries that no earlier one of its period and format has. The files of earlier ones are made again,
-from the ledger, and are the same bytes; an entry that would be another one now is refused. A day that was reopened
-after an export is reversed by an entry of its own. Statements that were superseded or are matched otherwise after an
-export change nothing in it: the next period that is exported first has an entry of each change.
+An export has, by entry, what is to be posted less what was exported before, in whichever period, export and form: a
+first export everything, a later one what is new, changed or gone. An entry of sales is that of a day, store and
+currency; of statements or a bank's files that of a platform, day, store and currency, whichever ledger entry has it: of
+a file that grows only its new days are new. Sales and restatements change in their own period. Statements that were
+superseded or are matched otherwise since change on the first day from their own on that is open now. The files of
+earlier exports are made again, from the ledger, and are the same bytes.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import itertools
+import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.accounts import Export, files_of, read_accounts
-from pipelines.finance.journal import ACT, AS_MATCHED, NO_STORE, Entry, Journal, Line, journal
+from pipelines.finance.journal import ACT, AS_MATCHED, NO_STORE, Entry, Journal, Line, Stop, journal
 from pipelines.finance.periods import one_day, period_holding, period_of
 from pipelines.finance.released import FinanceError, query
 from pipelines.finance.restating import recorded
@@ -31,6 +35,7 @@ from pipelines.ledger import Closes
 from pipelines.ledger.decisions import ACCEPTED
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.settings import SettingsError
+from pipelines.settlements.importing import ACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from pipelines.finance.journal import Place
     from pipelines.finance.periods import Period
     from pipelines.finance.released import Released
+    from pipelines.ledger import Entry as LedgerEntry
     from pipelines.ledger import Ledger
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
@@ -58,7 +64,8 @@ EXPORTED = pa.schema(
     ]
 )
 _SHOWN = 3
-_REVERSAL, _CHANGE = "-reversal", "-change"
+_RESTATEMENT = re.compile(r"-(?:restatement|reversal)-R([0-9]+)")
+_SUFFIX = re.compile(r"(-reversal|-change[0-9]*)+\Z")
 _PERIODS = ("posted_period", "reversed_period")
 
 
@@ -70,6 +77,20 @@ class Done:
     files: tuple[Path, ...] = ()
     entry_no: int | None = None
     new_count: int = 0
+    is_stopped: bool = False
+    is_export: bool = True
+
+
+class _Exported(NamedTuple):
+    """An export of the ledger: number and body of its entry, and its entries."""
+
+    no: int
+    body: dict[str, Any]
+    export: Export
+
+
+_Sums = defaultdict[tuple[Any, ...], Decimal]
+_Key = tuple[Any, ...]  # what an entry is about: its place, kind, currency, and number of restatement or platform
 
 
 def export(
@@ -91,41 +112,153 @@ def export(
     found = journal(settings, period, accounts, draft=draft)
     if found.differences:
         raise FinanceError("the journal differs from the books: " + _some(found.differences))
-    named = {*left_out}
-    if found.stops.keys() - named:
-        return Done(found)
-    entries = [each for each in found.entries if each.place not in named]
+    ledger, name, named = signing_ledger(settings), period.name or "", {*left_out}
     said = tuple(f"{day} S{store_id}" for day, store_id in sorted(named, key=str))
-    if draft:
-        exports = [Export(period.name or "", form, 0, said, entries)]
-        return Done(found, tuple(_write(out, _contents(exports, accounts))))
-    ledger = signing_ledger(settings)
     exported = [*_earlier(ledger)]
-    earlier = [(body, done) for body, done in exported if done.period == period.name]
-    known = {each.number: each for _, done in earlier for each in done.entries}
-    entries = [_kept(known.get(each.number, each), each) for each in entries]
-    if differing := [line for each in entries for line in _difference(known.get(each.number, each), each)]:
-        raise FinanceError("an earlier export has other entries, and nothing was written: " + _some(differing))
-    entries += _reversals(known, Closes(ledger.entries()))
-    if not earlier:
-        entries += [each for each in _changes((done for _, done in exported), found) if each.place not in named]
-    every = {each.number: each for each in [*known.values(), *entries]}
-    mine = [(body, done) for body, done in earlier if done.form == form]
-    contents = _contents([done for _, done in mine], accounts)
-    for before, _ in mine:
-        for file in before["files"]:
-            if _sha256(contents[file["name"]]) != file["sha256"]:
-                raise FinanceError(f"{file['name']} would not be the same bytes: nothing was written; report this")
-    done_before = {each.number for _, done in mine for each in done.entries}
-    new = sorted((each for each in every.values() if each.number not in done_before), key=lambda each: each.number)
+    new = _Plan(settings, found, exported, [*ledger.entries()], {*found.stops} | named).entries()
+    if found.stops.keys() - named:
+        return Done(found, is_stopped=True)
+    if draft:
+        contents = _contents([Export(name, form, 0, said, new)], accounts) if new else {}
+        return Done(found, tuple(_write(out, contents)))
+    known = {each.number: each for one in exported if one.export.period == name for each in one.export.entries}
+    mine = [each for each in exported if (each.export.period, each.export.form) == (name, form)]
+    contents = _made_again(mine, accounts)
+    done_before = {each.number for one in mine for each in one.export.entries}
+    missing = (each for number, each in known.items() if number not in done_before)
+    new = sorted([*missing, *new], key=lambda each: each.number)
     if not new:
         return Done(found, tuple(_write(out, contents)))
-    made = Export(period.name or "", form, len(mine) + 1, said, new)
+    made = Export(name, form, len(mine) + 1, said, new)
     files = _contents([made], accounts)
     body: dict[str, Any] = {"period": made.period, "format": form, "export_no": made.number, "map_sha256": map_sha256}
     body |= {"files": [{"name": name, "sha256": _sha256(content)} for name, content in files.items()]}
     entry = ledger.append(ACT, {**body, "without": [*said], **user.body}, _rows(new))
     return Done(found, tuple(_write(out, contents | files)), entry.no, len(new))
+
+
+class _Plan:
+    """What an export of a period adds to those before: by entry, what is to be posted less what was exported."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        found: Journal,
+        exported: list[_Exported],
+        ledger: list[LedgerEntry],
+        left_out: set[Place],
+    ) -> None:
+        self._found, self._period, self._closes = found, found.period, Closes(ledger)
+        self._settings, self._exported = settings, exported
+        self._platforms = {entry.no: entry.body.get("platform") for entry in ledger if entry.act in ACTS}
+        self._numbers = {each.number for one in exported for each in one.export.entries}
+        self._now = {self._key(each): each for each in found.settled.values()}
+        self._now |= {self._key(each): each for each in found.entries if each.kind not in AS_MATCHED}
+        self._before = defaultdict[_Key, dict[str, Entry]](dict)
+        for one in exported:
+            for each in one.export.entries:
+                if each.kind in AS_MATCHED or one.export.period == self._period.name:
+                    self._before[self._key(each)].setdefault(each.number, each)
+        self._keys = [key for key in {**self._now, **self._before} if key[0] not in left_out]
+
+    def entries(self) -> list[Entry]:
+        """Return the new entries; raise FinanceError if accounts differ, or if the exports would miss the tables."""
+        made = {key: each for key in self._keys if (each := self._new(key, [*self._before[key].values()]))}
+        own = [key for key in self._keys if self._period.first_day <= key[0][0] <= self._period.last_day]
+        if differing := [text for key in own for text in self._on_other_accounts(key)]:
+            raise FinanceError("an earlier export has other entries, and nothing was written: " + _some(differing))
+        self._check_sums(made)
+        for (place, *_), each in made.items():
+            if of_class := next((line.account_class for line in each.lines if not line.account), None):
+                reason = f"class {of_class!r} has no account, and {each.memo} needs it"
+                self._found.stops.setdefault(place, Stop(place[0], place[1], None, reason))
+        return sorted(made.values(), key=lambda each: (each.day, each.number))
+
+    def _key(self, entry: Entry) -> _Key:
+        restatement = _RESTATEMENT.search(entry.number)
+        about = restatement[1] if restatement else self._platforms.get(entry.source or 0)
+        return entry.place, entry.kind, entry.currency, about if entry.kind != "sales" else None
+
+    def _new(self, key: _Key, before: list[Entry]) -> Entry | None:
+        """Return what an entry adds to those before it in this period; None for nothing."""
+        now = self._now.get(key)
+        if now and not before and not self._is_late(now):
+            return now if self._period.first_day <= now.day <= self._period.last_day and now.lines else None
+        was, is_now = _sums(before), _sums([now] if now else [])
+        day = self._day(key, now or before[0])
+        if all(was[part] == is_now[part] for part in [*was, *is_now]) or day > self._period.last_day:
+            return None
+        changes = _Sums(Decimal)  # by account, too: another one since then has the whole amount
+        for sign, each in [(1, now)] * bool(now) + [(-1, each) for each in before]:
+            for line in each.lines if each else ():
+                changes[line[:4]] += sign * line.amount
+        lines = tuple(Line._make((*part, changes[part])) for part in sorted(changes, key=str) if changes[part])
+        like = now or before[-1]
+        memo = now.memo if now else f"Reversal of {before[0].number}: its day was reopened, or it was superseded"
+        if now and any(was.values()):
+            memo += f", change since {before[0].number}"
+        number = self._number(key, like, before, is_gone=not now)
+        return replace(like, number=number, day=day, memo=memo, lines=lines)
+
+    def _is_late(self, entry: Entry) -> bool:
+        """Whether an export of its own day, made since its import, could not have it: it was matched otherwise."""
+        day, left_out = entry.place[0], f"{entry.place[0]} S{entry.store}"
+        return entry.kind in AS_MATCHED and any(
+            one.no > (entry.source or 0)
+            and one.export.period == period_holding(self._settings, day).name
+            and left_out not in one.export.without
+            for one in self._exported
+        )
+
+    def _day(self, key: _Key, entry: Entry) -> dt.date:
+        """Return on which day a change posts: sales on their own, others on the first from theirs on that is open."""
+        if key[1] not in AS_MATCHED:
+            return entry.day
+        day: dt.date = key[0][0]
+        store_id = key[0][1]
+        while self._closes.is_any(day, store_id):
+            day += dt.timedelta(days=1)
+        return max(day, self._period.first_day)
+
+    def _number(self, key: _Key, like: Entry, before: list[Entry], *, is_gone: bool) -> str:
+        """Return a number that no export has."""
+        found = like.number
+        if key[1] in AS_MATCHED:
+            (day, _), kind, currency, _ = key
+            found = f"OM-{self._period.name}-{day:%Y%m%d}-S{like.store}-{kind}-{currency}-L{like.source}"
+            if not is_gone and like.source in {each.source for each in before}:
+                found += "-change"
+        found = f"{_SUFFIX.sub('', found)}-reversal" if is_gone else found
+        if found not in self._numbers:
+            return found
+        found = _SUFFIX.sub("", found)
+        changes = (f"{found}-change{number}" for number in itertools.count(2))
+        return next(each for each in changes if each not in self._numbers)
+
+    def _on_other_accounts(self, key: _Key) -> Iterator[str]:
+        """Yield a sentence for each line whose amount is on another account now; nothing else explains two of them."""
+        before, now = self._before[key].values(), self._now.get(key)
+        was = _sums(before)
+        accounts = {line[1:4]: line.account for each in before for line in each.lines if was[line[1:4]]}
+        for line in now.lines if now else ():
+            if line.account and (account := accounts.get(line[1:4], line.account)) != line.account:
+                on = f"{line.amount:.4f} on account {line.account}, was on {account}"
+                yield f"{now.number if now else ''}: {line.account_class} is now {on}"
+
+    def _check_sums(self, made: dict[_Key, Entry]) -> None:
+        """Raise FinanceError unless all exports together are, by account, what the tables say."""
+        exported, stated = _Sums(Decimal), _Sums(Decimal)
+        for key, each in made.items():
+            of_key = [*self._before[key].values(), *_entries(_rows([each]))]
+            for sums, entries in ((exported, of_key), (stated, [now] if (now := self._now.get(key)) else [])):
+                for entry in entries:
+                    for line in entry.lines:
+                        sums[entry.currency, *line[:3]] += line.amount
+        if off := [key for key in [*exported, *stated] if exported[key] != stated[key]]:
+            currency, account, of_class, _ = min(off, key=str)
+            raise FinanceError(
+                f"all exports together miss the tables on {account or of_class}, {currency}: report this"
+            )
 
 
 def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
@@ -139,7 +272,7 @@ def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
         found = made[each] = journal(settings, period_of(settings, each), accounts)
         held = {period_holding(settings, one.day).name or "" for one in found.settled.values()}
         waiting += sorted(held - {*waiting}) if not name else []
-    return [Done(made[each]) for each in sorted(made)]
+    return [Done(made[each], is_export=False) for each in sorted(made)]
 
 
 def numbers_of(release: Released, order_id: int) -> list[str]:
@@ -177,11 +310,21 @@ def _write(out: Path, contents: dict[str, bytes]) -> list[Path]:
     return [out / name for name in contents]
 
 
-def _earlier(ledger: Ledger) -> Iterator[tuple[dict[str, Any], Export]]:
-    """Yield the exports of all periods, each with the body of its entry."""
+def _earlier(ledger: Ledger) -> Iterator[_Exported]:
+    """Yield the exports of all periods."""
     for entry in ledger.entries(ACT):
         body, entries = entry.body, list(_entries(ledger.rows(entry)))
-        yield body, Export(body["period"], body["format"], body["export_no"], tuple(body["without"]), entries)
+        made = Export(body["period"], body["format"], body["export_no"], tuple(body["without"]), entries)
+        yield _Exported(entry.no, body, made)
+
+
+def _made_again(exported: Sequence[_Exported], accounts: Accounts) -> dict[str, bytes]:
+    """Return the files of earlier exports; raise FinanceError unless they are the same bytes."""
+    contents = _contents([each.export for each in exported], accounts)
+    for file in (file for each in exported for file in each.body["files"]):
+        if _sha256(contents[file["name"]]) != file["sha256"]:
+            raise FinanceError(f"{file['name']} would not be the same bytes: nothing was written; report this")
+    return contents
 
 
 def _rows(entries: Iterable[Entry]) -> pa.Table:
@@ -205,64 +348,13 @@ def _entries(rows: pa.Table) -> Iterable[Entry]:
         yield Entry(number, first["day"], place, first["currency"], first["memo"], first["source"], lines)
 
 
-def _reversals(known: dict[str, Entry], closes: Closes) -> list[Entry]:
-    """Return an entry for each exported one of a close that is no longer active: its lines, negated."""
-    found = []
-    for each in known.values():
-        if each.kind != "sales" or each.number.endswith(_REVERSAL) or closes.of(*each.place) == each.source:
-            continue
-        number = each.number + _REVERSAL
-        lines = tuple(line._replace(amount=-line.amount) for line in each.lines)
-        made = replace(each, number=number, memo=f"Reversal of {each.number}: its day was reopened", lines=lines)
-        found.append(known.get(number, made))
-    return found
-
-
-def _kept(before: Entry, now: Entry) -> Entry:
-    """Return the entry of a statement as it was exported, though its lines are matched otherwise now."""
-    return before if now.kind in AS_MATCHED and _sums([before]) != _sums([now]) else now
-
-
-def _changes(exports: Iterable[Export], found: Journal) -> Iterable[Entry]:
-    """Yield an entry for each statement's or bank file's of an earlier period whose lines are others now."""
-    period, booked = found.period, defaultdict[str, dict[str, Entry]](dict)
-    for export in exports:
-        for each in export.entries:
-            if each.kind in AS_MATCHED:
-                key = each.number.removeprefix(f"OM-{export.period}-").removesuffix(_CHANGE)
-                booked[key].setdefault(each.number, each)
-    for key, entries in booked.items():
-        first, *_ = before = list(entries.values())
-        now = [found.settled[key]] if key in found.settled else []
-        parts = {line[1:4]: line for each in [*before, *now] for line in each.lines}
-        was, is_now = _sums(before), _sums(now)
-        lines = tuple(
-            parts[part]._replace(amount=amount)
-            for part in sorted(parts, key=str)
-            if (amount := is_now[part] - was[part])
-        )
-        if any(not line.account for line in lines):
-            raise FinanceError(f"{first.number} is matched otherwise now, and a class of it has no account in --map")
-        if lines and first.day < period.first_day:
-            memo = f"Change of {first.number}: superseded, or matched otherwise"
-            number = f"OM-{period.name}-{key}{_CHANGE}"
-            yield replace(first, number=number, day=period.first_day, memo=memo, lines=lines)
-
-
-def _sums(entries: Iterable[Entry]) -> defaultdict[Any, Decimal]:
+def _sums(entries: Iterable[Entry]) -> _Sums:
     """Return the amount of each class, platform and tax code."""
-    found = defaultdict[Any, Decimal](Decimal)
+    found = _Sums(Decimal)
     for each in entries:
         for line in each.lines:
             found[line[1:4]] += line.amount
     return found
-
-
-def _difference(before: Entry, now: Entry) -> Iterable[str]:
-    """Yield a sentence for each line of an entry that is another one now."""
-    for line in sorted({*before.lines} ^ {*now.lines}, key=str):
-        side = "was" if line in before.lines else "is now"
-        yield f"{now.number}: {line.account_class} {side} {line.amount:.4f} on account {line.account}"
 
 
 def _some(sentences: Sequence[str]) -> str:

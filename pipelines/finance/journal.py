@@ -104,7 +104,7 @@ class Journal:
     """The entries of a period; the stops of store-days; differences to the books; store-days that are still open.
 
     `outside` has the amounts that orders state and no entry has, because their totals do not count them; `settled` the
-    entries of statements and bank files of all periods, by their numbers without the period.
+    entries of statements and bank files of all periods, whichever ledger entries have them.
     """
 
     period: Period
@@ -113,7 +113,7 @@ class Journal:
     differences: list[str] = field(default_factory=list)
     open_days: set[Place] = field(default_factory=set)
     outside: dict[tuple[str | None, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
-    settled: dict[str, Entry] = field(default_factory=dict)
+    settled: dict[tuple[Any, ...], Entry] = field(default_factory=dict)
 
 
 class _Unbookable(Exception):
@@ -251,15 +251,19 @@ class _Book:
             )
             return
         sources_of |= {each.no: each.body["platform"] for each in effective_banks(self._entries)}
-        groups: dict[tuple[Any, ...], _Amounts] = {}
-        for *key, platform, of_class, amount in self._con.execute(query("journal_settlements")).fetchall():
-            groups.setdefault(tuple(key), defaultdict(Decimal))[of_class, platform, ""] = amount
-        for (kind, no, day, store_id, currency), amounts in groups.items():
-            place, posted = (day, store_id), self._posting_day(no, day, store_id)
+        groups: dict[tuple[Any, ...], dict[int, _Amounts]] = {}
+        for kind, no, *at, platform, of_class, amount in self._con.execute(query("journal_settlements")).fetchall():
+            of_group = groups.setdefault((kind, sources_of.get(no), *at), {})
+            of_group.setdefault(no, defaultdict(Decimal))[of_class, platform, ""] = amount
+        for (kind, platform, day, store_id, currency), of_entries in groups.items():
+            place, no, amounts = (day, store_id), max(of_entries), defaultdict[_Key, Decimal](Decimal)
+            for each in of_entries.values():
+                _add_up(amounts, each)
+            posted = self._posting_day(no, day, store_id)
             period = period_holding(self._settings, posted)
-            memo = f"{AS_MATCHED[kind].format(sources_of.get(no))}, {day}, store {_name(store_id)}, ledger entry {no}"
+            memo = f"{AS_MATCHED[kind].format(platform)}, {day}, store {_name(store_id)}, ledger entry {no}"
             made = self._entry(f"{kind}-{currency}-L{no}", place, currency, memo, no, amounts, posted, period)
-            self._done.settled[made.number.removeprefix(f"OM-{period.name}-")] = made
+            self._done.settled[kind, platform, place, currency] = made
             if period.name == self._period.name:
                 try:
                     self._check_accounts(amounts, store_id)

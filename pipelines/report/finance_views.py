@@ -270,8 +270,10 @@ def _exported(done: Done) -> Iterator[str]:
         yield f"Exported {counted(done.new_count, 'entry', 'entries')}, recorded as ledger entry {done.entry_no}."
     elif done.files:
         yield "No ledger entry was written: nothing is new, or it is a draft."
-    elif done.journal.stops:
+    elif done.is_stopped:
         yield "Settle the breaks, complete the map, or leave store-days out: `--without DAY:STORE`."
+    elif done.is_export:
+        yield "Nothing to write."
 
 
 def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:

@@ -192,7 +192,7 @@ def test_an_export_is_never_another_one(books: Any, tmp_path: Path) -> None:
     content = done.files[0].read_bytes()
     accounts_file = tmp_path / "accounts.toml"
     accounts_file.write_text(MAP.replace("Income:Delivery", "Income:Carriage"), encoding="utf-8")
-    with pytest.raises(FinanceError, match=r"-sales-EUR: delivery_price is now -2.0000 on account Income:Carriage; "):
+    with pytest.raises(FinanceError, match=r"-sales-EUR: delivery_price is now -4.0000 on account Income:Carriage, "):
         exported(books, tmp_path)
     assert done.files[0].read_bytes() == content
     accounts_file.write_text(MAP, encoding="utf-8")

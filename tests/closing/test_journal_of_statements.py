@@ -171,29 +171,37 @@ def test_a_later_import_leaves_an_exported_period_as_it_is(books: Any, tmp_path:
         for line in lines_of(november, "settlement")
         if line["entry_no"] == "OM-2026-11-20261031-S1-settlement-EUR-L6"
     }
-    assert late == {("2026-11-01", "Statement of dashline, 2026-10-31, store 1, ledger entry 6")}
+    memo = "Statement of dashline, 2026-10-31, store 1, ledger entry 6, change since OM-2026-10-20261031-S1-settlement-"
+    assert late == {("2026-11-01", memo + "EUR-L3")}
     assert {line["date"] for line in lines_of(november, "bank")} == {"2026-11-03"}
     before = november.files[0].read_bytes()
     # order 99 appears, and the statement is corrected
     books.land(99, **balanced | {"created_at": NEXT, "store_id": 1, "platform": "web", "total_price": "8.25"})
     imported(books, tmp_path, "transactions_3.csv", CORRECTED, supersede=True)
     assert exported(books, tmp_path, "2026-10").files[0].read_bytes() == content
-    assert exported(books, tmp_path, "2026-11").files[0].read_bytes() == before
-    december = lines_of(exported(books, tmp_path, "2026-12"), "settlement")
-    assert {line["entry_no"] for line in december} == {
-        "OM-2026-12-20261031-S1-settlement-EUR-L3-change",
-        "OM-2026-12-20261031-S1-settlement-EUR-L6-change",
+    again = exported(books, tmp_path, "2026-11")
+    assert (again.files[0].read_bytes(), again.new_count) == (before, 1)
+    with again.files[1].open(encoding="utf-8", newline="") as file:
+        change = list(csv.DictReader(file))
+    number = {line["entry_no"] for line in change}
+    assert number == {f"OM-2026-11-20261031-S1-settlement-EUR-L{[*books.ledger.entries('statement')][-1].no}"}
+    moved = {(line["class"], line["debit"], line["credit"]) for line in change}
+    assert moved == {
+        ("receivable", "", "5.00"),
+        ("unmatched", "4.50", ""),
+        ("commission", "0.50", ""),
+        ("adjustment", "0.25", ""),
+        ("clearing", "", "0.25"),
     }
-    moved = {(line["class"], line["debit"], line["credit"]) for line in december if "-L3-" in line["entry_no"]}
-    assert moved == {("receivable", "", "5.00"), ("unmatched", "4.50", ""), ("commission", "0.50", "")}
-    assert {line["date"] for line in december} == {"2026-12-01"}
+    assert {line["date"] for line in change} == {"2026-11-01"}
+    assert exported(books, tmp_path, "2026-12").files == ()
     receipt = explain_order(books.settings, 1)
     numbers = receipt[receipt.index("Exported in the journal's entries") + 1 :]
     assert numbers[:2] == ["  OM-2026-10-20261031-S1-sales-EUR", "  OM-2026-10-20261031-S1-settlement-EUR-L3"]
     assert explain_order(books.settings, 5)[-1] == numbers[0]  # never settled
     (tmp_path / "out").rename(tmp_path / "kept")
     kept = {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()}
-    for period in ("2026-10", "2026-11", "2026-12"):
+    for period in ("2026-10", "2026-11"):
         exported(books, tmp_path, period)
     assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == kept
 
