@@ -171,9 +171,17 @@ def demo(
 def retry(
     *,
     kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")] = "",
+    forget: Annotated[
+        bool,
+        typer.Option("--forget", help="Remove these ids from the list; nobody asks for them."),
+    ] = False,
     settings: Settings,
 ) -> None:
-    """Retry the dead-letter queue: make the ids that could not be fetched due now."""
+    """Retry the dead-letter queue and what waits after a failure: make the ids that could not be fetched due now.
+
+    Nights ask by themselves for what failed, for 30 days. What the service will never answer makes nights not good
+    until `--forget` removes it from the list.
+    """
     from pipelines.inbox.store import inbox_path
     from pipelines.inbox.worklist import WorkList
     from pipelines.report.outcomes import retried
@@ -183,7 +191,7 @@ def retry(
     if kind and known is None:
         raise usage_error(f"--kind: {kind!r} is not a kind of document; use one of {', '.join(KINDS)}")
     with WorkList(inbox_path(settings.data_dir)) as work:
-        say(retried(work.retry(known)))
+        say(retried(work.forget(known) if forget else work.retry(known), is_forgotten=forget))
 
 
 @app.command(short_help="Serve Dagster's web pages and run the nightly schedule.")

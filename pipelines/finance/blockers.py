@@ -162,6 +162,7 @@ def _not_built(settings: Settings, released: Released) -> Iterator[str]:
 def _unfinished_work(path: Path, released: Released, first_day: dt.date, now: dt.datetime) -> Iterator[str]:
     with WorkList(path) as work:
         letters = [letter.id for letter in work.dead_letters("orders")]
+        failing = work.failing("orders")
         due = work.due_counts(now).get("orders", 0)
         first = work.due("orders", now, _SHOWN)
         given_up = [
@@ -171,6 +172,8 @@ def _unfinished_work(path: Path, released: Released, first_day: dt.date, now: dt
         ]
     if letters:
         yield f"in the dead-letter queue: {_listed(letters)}; `ordermart retry`, then `ordermart run`"
+    if failing:
+        yield f"failed, and asked for again later: {_listed(failing)}; `ordermart retry`, then `ordermart run`"
     if due:
         yield f"due and not fetched yet: {_listed(first, due)}; `ordermart run`"
     yield from _named(

@@ -46,9 +46,20 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_SECONDS = 30.0
-_LAYOUT, _FIRST_LAYOUT = 5, 3  # 3 had no rejections, 4 no marks of the inventory; no release wrote an older one
-# table, column that an older layout lacks, its type
-_ADDED = (("entries", "rejections", "integer not null default 0"),)
+_LAYOUT, _FIRST_LAYOUT = 6, 3  # 3 had no rejections, 4 no marks of the inventory, 5 did not say since when ids fail
+# column of entries that an older layout lacks, its type, and what follows
+_ADDED = (
+    ("rejections", "integer not null default 0", ""),
+    # What failed once waited for a person.
+    (
+        "failing_since",
+        "integer",
+        """
+        update entries set state = 'waiting', due_at = finished_at, failing_since = finished_at
+        where state = 'dead' and rejections = 0
+        """,
+    ),
+)
 
 
 class Inbox(sqlite3.Connection):
@@ -118,10 +129,11 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
 
 def _migrate(connection: Inbox) -> None:
     """Add the columns that an older layout lacks, create the tables that are missing; harmless when repeated."""
-    for table, new, kind in _ADDED:
-        columns = {row[1] for row in connection.execute(f"pragma table_info({table})")}
+    columns = {row[1] for row in connection.execute("pragma table_info(entries)")}
+    for new, kind, then in _ADDED:
         if columns and new not in columns:
-            connection.execute(f"alter table {table} add column {new} {kind}")
+            connection.execute(f"alter table entries add column {new} {kind}")
+            connection.execute(then)
     for statement in (resource("sql") / "inbox" / "tables.sql").read_text(encoding="utf-8").split(";"):
         connection.execute(statement)
     track(connection, "inbox/worklist.sqlite")

@@ -45,9 +45,15 @@ GAP_PROBE, RANGE, WEBHOOK = "gap probe", "order-id range", "webhook"
 # A 404 may only be early: the id is requested again after each of these, counted from the last 404, then given up.
 NOT_FOUND_RETRIES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(minutes=60))
 
-# The same after a response that was rejected; the last one is repeated. Ids that are requested every night, such as
-# a young order, does not wait for them.
-REJECTED_RETRIES = tuple(timedelta(hours=hours) for hours in (1, 6, 24, 48, 96))
+# The same after a document that was rejected; the last one is repeated. A little less than whole days, so that a night
+# at the same hour finds the id due. An id that is requested every night, such as a young order's, does not wait.
+REJECTED_RETRIES = tuple(timedelta(hours=hours) for hours in (1, 6, 20, 44))
+
+# Without a usable response, or when most ids were bad together, by how long the id has failed: in the next night, in
+# each of the first three, then every second night, so that one that can be had is not missing for longer than two.
+FAILED_RETRIES = ((timedelta(), timedelta(hours=1)), (timedelta(hours=60), timedelta(hours=20)))
+FAILED_LATER, FAILED_FOR = timedelta(hours=44), timedelta(days=30)
+UNFETCHED_FOR = timedelta(hours=36)  # the third night in which an id fails ends after more than this
 
 _ADDED = 2_000  # ids per transaction: it bounds how long other writers wait, above all the webhook receiver
 _CHANGED = 500
@@ -127,36 +133,54 @@ class WorkList:
 
     def done(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
         """Record that these ids were fetched and landed; one with a later notification stays due."""
-        self._end(kind, ids, at, "done", "misses = 0, rejections = 0,")
+        self._end(kind, ids, at, "done", "misses = 0, rejections = 0, failing_since = null,")
 
     def rejected(self, kind: Kind, ids: Iterable[int], reason: str, most: int, at: datetime | None = None) -> None:
         """Record that the responses for these ids were rejected: due again later; a dead letter after `most`."""
         wait = " ".join(f"when {n} then {_micros(wait)}" for n, wait in enumerate(REJECTED_RETRIES))
         wait = f":at + case rejections {wait} else {_micros(REJECTED_RETRIES[-1])} end"
-        changes = "rejections = rejections + 1, misses = 0,"
+        changes = "rejections = rejections + 1, misses = 0, failing_since = null,"
         self._end(kind, ids, at, "dead", changes, reason, f"rejections + 1 < {int(most)}", wait)
 
-    def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None, *, reason: str = "") -> None:
+    def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
         """Record a 404: due again after 1, 10 and 60 minutes, then given up until a new notification.
 
-        An id that only the gap probe requested is given up at once: nothing says that it exists. `reason` marks ids
-        that were not found together with most others.
+        An id that only the gap probe requested is given up at once: nothing says that it exists.
         """
         wait = " ".join(f"when {n} then :at + {_micros(wait)}" for n, wait in enumerate(NOT_FOUND_RETRIES))
         probe = f"(select 1 << no from reasons where name = '{GAP_PROBE}')"
         waits = f"misses < {len(NOT_FOUND_RETRIES)} and why is not {probe}"
-        changes = f"misses = iif({_LATER}, 0, misses + 1),"
-        self._end(kind, ids, at, "given_up", changes, reason, waits, f"case misses {wait} end")
+        changes = f"misses = iif({_LATER}, 0, misses + 1), failing_since = null,"
+        self._end(kind, ids, at, "given_up", changes, "", waits, f"case misses {wait} end")
 
-    def failed(self, kind: Kind, id: int, reason: str, at: datetime | None = None) -> None:  # noqa: A002
-        """Make an id a dead letter, with the reason; one with a later notification stays due."""
-        self._end(kind, (id,), at, "dead", "", reason)
+    def failed(self, kind: Kind, ids: Iterable[int], reason: str, at: datetime | None = None) -> None:
+        """Record why these ids have no usable response: due again, from 30 days after the first time dead letters."""
+        age = ":at - coalesce(failing_since, :at)"
+        waits = " ".join(f"when {age} <= {_micros(until)} then {_micros(wait)}" for until, wait in FAILED_RETRIES)
+        wait = f":at + case {waits} else {_micros(FAILED_LATER)} end"
+        changes = "failing_since = coalesce(failing_since, :at),"
+        self._end(kind, ids, at, "dead", changes, reason, f"{age} < {_micros(FAILED_FOR)}", wait)
+
+    def unfetched(self, kind: Kind, now: datetime | None = None) -> list[tuple[int, str]]:
+        """Return how many ids have failed for longer than two nights, by their last reason, the most first."""
+        rows = self._read(
+            "select count(*), coalesce(reason, '') from entries where kind = ? and failing_since < ? "
+            "group by reason order by 1 desc, 2",
+            (known_kind(kind), micros((now or self._clock()) - UNFETCHED_FOR)),
+        )
+        return [(number, reason.removeprefix(BAD_TOGETHER)) for number, reason in rows]
+
+    def forget(self, kind: Kind | None = None) -> list[Entry]:
+        """Remove the dead-letter queue from the list, and return it: nobody asks for these ids any more."""
+        letters = self.dead_letters(kind)
+        with self._lock, transaction(self._connection) as connection:
+            connection.execute("delete from entries where state = 'dead' and (? is null or kind = ?)", (kind, kind))
+        return letters
 
     def retry(self, kind: Kind | None = None) -> list[Entry]:
-        """Make due now the dead-letter queue and the ids that were bad together; return their entries as they were."""
+        """Make due now the dead-letter queue and the ids that failed; return their entries as they were."""
         letters = self._entries(
-            f"(state = 'dead' or (reason like '{BAD_TOGETHER}%' and due_at is not null)) "
-            "and (:kind is null or kind = :kind)",
+            "(state = 'dead' or failing_since + due_at > 0) and (:kind is null or kind = :kind)",
             {"kind": kind},
         )
         for letter_kind in KINDS if kind is None else (kind,):
@@ -217,9 +241,14 @@ class WorkList:
         )
 
     def rejected_counts(self) -> dict[str, int]:
-        """Return by kind how many ids wait because their response was rejected."""
-        query = "select kind, count(*) from entries where rejections > 0 and due_at is not null group by kind"
-        return dict(self._read(f"{query} order by kind"))
+        """Return by kind how many ids wait because they failed, or their document was rejected."""
+        bad = "due_at is not null and (rejections > 0 or failing_since is not null)"
+        return dict(self._read(f"select kind, count(*) from entries where {bad} group by kind order by kind"))
+
+    def failing(self, kind: Kind) -> list[int]:
+        """Return the ids that failed and are to be requested again, by id."""
+        query = "select id from entries where kind = ? and failing_since is not null and due_at is not null order by id"
+        return [row[0] for row in self._read(query, (known_kind(kind),))]
 
     def bad_before(self, kind: Kind, now: datetime | None = None) -> int:
         """Return how many ids were bad together with most others and are not due: they wait, or wait no more."""
@@ -233,8 +262,8 @@ class WorkList:
     def judged(self, kind: Kind, now: datetime | None = None) -> set[int]:
         """Return the due ids whose answers say how the service does.
 
-        Not those that only the gap probe or a range of ids names, which may not exist; nor ids that are requested again
-        because it alone was bad. A webhook may come before its document can be read: of ids only it named, the second
+        Not those that only the gap probe or a range of ids names, which may not exist; nor ids requested again because
+        they alone were bad. A webhook may come before its document can be read: of ids only it named, the second
         request counts.
         """
         rows = self._read(
@@ -248,7 +277,10 @@ class WorkList:
             select id from entries, bits
             where
                 kind = :kind and due_at <= :now and why & ~bits.guessed <> 0 and misses >= (why = bits.webhook)
-                and (reason like :together or (rejections = 0 and misses <= (why = bits.webhook)))
+                and (
+                    reason like :together
+                    or (rejections = 0 and failing_since is null and misses <= (why = bits.webhook))
+                )
             """,
             {
                 "together": f"{BAD_TOGETHER}%",

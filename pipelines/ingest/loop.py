@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
 from pipelines.inbox.store import BAD_TOGETHER, INT64, inbox_path
-from pipelines.inbox.worklist import WorkList
+from pipelines.inbox.worklist import FAILED_FOR, WorkList
 from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.outcome import (
     AnswerCheck,
@@ -134,6 +134,12 @@ class _Ingestion:
             self.result.stopped = error
             self.result.shortfalls.append(str(error))
         self.result.shortfalls += self.check.sentences()
+        if unfetched := self.work.unfetched(self.kind):
+            (number, why), count = unfetched[0], sum(number for number, _ in unfetched)
+            late = f"{count:,} {self.kind} could not be fetched for longer than two nights, {number:,} of them because"
+            self.result.shortfalls.append(
+                f"{late} {why}; {FAILED_FOR.days} days after the first try they wait for `ordermart retry`"
+            )
         if self.result.listed is not None:
             self.result.shortfalls += self.records.of_stores()
             self.result.of_menus = self.records.of_menus()
@@ -273,21 +279,25 @@ class _Ingestion:
     def _report(self, outcome: Outcome, refusals: list[Refusal]) -> None:
         """Update the work list after the load is committed, so that whatever it calls done is on the disk."""
         accepted, rejected = outcome.sorted_by_verdict(refusals)
-        failed, missing = outcome.failed, ""
-        if self.check.is_exceeded(outcome, refusals):
-            rejected = {BAD_TOGETHER + reason: ids for reason, ids in rejected.items()}
-            for answer in failed:
-                rejected.setdefault(BAD_TOGETHER + answer.reason, []).append(answer.id)
-            failed, missing = [], BAD_TOGETHER + "404"
+        failed: dict[str, list[int]] = defaultdict(list)
+        not_found = outcome.not_found
+        for answer in outcome.failed:
+            failed[answer.reason].append(answer.id)
+        if self.check.is_exceeded(outcome, refusals):  # the service is at fault, or an address: it may pass
+            for reason, ids in rejected.items():
+                failed[reason] += ids
+            failed["the service answers 404"] += [id_ for id_ in not_found if id_ in self.check.judged]
+            not_found = [id_ for id_ in not_found if id_ not in self.check.judged]
+            failed, rejected = {BAD_TOGETHER + reason: ids for reason, ids in failed.items()}, {}
         self.work.add("menus", sorted(self.menu_ids), why="store record", unless_done_since=self.since)
         self.work.done(self.kind, accepted)
         if self.kind == "stores":
             self.result.accepted.update(accepted)
         for reason, ids in rejected.items():
             self.work.rejected(self.kind, ids, reason, self.settings.planner.max_rejected_attempts)
-        self.work.not_found(self.kind, outcome.not_found, reason=missing)
-        for answer in failed:
-            self.work.failed(self.kind, answer.id, answer.reason)
+        self.work.not_found(self.kind, not_found)
+        for reason, ids in failed.items():
+            self.work.failed(self.kind, ids, reason)
 
 
 _FEWEST, _MAX_RATE = 2, 0.1  # of the stores: more that the list lacks make it doubtful

@@ -172,7 +172,7 @@ class AnswerCheck:
         judged: AbstractSet[int] = frozenset(),
         before: int = 0,
     ) -> None:
-        self._kind, self._known, self._judged, self._before = kind, known, judged, before
+        self._kind, self._known, self.judged, self._before = kind, known, judged, before
         self._max_bad_rate = settings.planner.max_failed_rate
         self._not_found = NotFoundGuard(settings.planner.max_not_found_rate, len(known))
         self._not_found_new = NotFoundGuard(settings.planner.max_not_found_rate, len(judged - known))
@@ -185,10 +185,10 @@ class AnswerCheck:
 
     def count(self, answer: Answer) -> None:
         """Count a response; raise SuspectBaseUrlError before answers of a wrong address or account are believed."""
-        if answer.id in self._judged:
+        if answer.id in self.judged:
             self._answered += 1
             self._refused += answer.code in _REFUSALS
-            if self._refused == self._answered >= max(_FEWEST_REFUSED, min(_REFUSED, len(self._judged))):
+            if self._refused == self._answered >= max(_FEWEST_REFUSED, min(_REFUSED, len(self.judged))):
                 raise SuspectBaseUrlError(
                     f"all of {self._refused:,} requested {self._kind} are refused, because {answer.reason}; check "
                     "[partner] base_url and what the credentials may read"
@@ -198,7 +198,7 @@ class AnswerCheck:
         if answer.id in self._known:
             if self._not_found.trips(not_found=answer.status == _NOT_FOUND):
                 raise SuspectBaseUrlError(self._not_found.sentence(f"known {self._kind}", "[partner] base_url"))
-        elif answer.id in self._judged:
+        elif answer.id in self.judged:
             self._not_found_new.trips(not_found=answer.status == _NOT_FOUND)
 
     def is_exceeded(self, outcome: Outcome, refusals: Iterable[Refusal]) -> bool:
@@ -207,10 +207,10 @@ class AnswerCheck:
         bad = [(answer.id, "failed", answer.reason) for answer in outcome.failed]
         bad += [(id_, "were rejected", f"of {rejected[id_]}") for id_ in outcome.fetched if id_ in rejected]
         bad += [(id_, "are not found", "the service answers 404") for id_ in outcome.not_found]
-        bad = [each for each in bad if each[0] in self._judged]
+        bad = [each for each in bad if each[0] in self.judged]
         for _, how, why in bad:
             self._bad[how][why] += 1
-        answered = sum(id_ in self._judged for id_ in outcome.ids())
+        answered = sum(id_ in self.judged for id_ in outcome.ids())
         self._landed += answered
         return is_above(self._max_bad_rate, len(bad), answered)
 

@@ -374,10 +374,10 @@ def reprocessed(decoded: int, undecoded: int) -> str:
     return f"{decoded:,} decoded and put on the work list; {undecoded:,} still undecodable."
 
 
-def retried(letters: list[Entry]) -> Iterator[str]:
-    """Yield lines on retried entries of the dead-letter queue: how many of each kind and reason."""
+def retried(letters: list[Entry], *, is_forgotten: bool = False) -> Iterator[str]:
+    """Yield lines on retried or forgotten entries: how many of each kind and reason."""
     if not letters:
-        yield "Nothing to retry."
+        yield f"Nothing to {'forget' if is_forgotten else 'retry'}."
         return
     ids = defaultdict(list)
     for letter in letters:
@@ -385,6 +385,9 @@ def retried(letters: list[Entry]) -> Iterator[str]:
     for (kind, reason), failed in sorted(ids.items()):
         yield f"  {kind}: {len(failed):,}, such as {failed[0]}, failed: {reason}"
     due = counted(len(letters), "id is", "ids are")
+    if is_forgotten:
+        yield f"{due} no longer on the work list."
+        return
     yield f"{due} due again: the next `ordermart run` requests what was in the queue."
 
 

@@ -1,6 +1,7 @@
 -- The tables of the inbox. due_at is null for entries that wait for nothing: done, dead, given
 -- up. `notifications` counts additions and `covered` is its value when the fetch in flight
 -- began: a later notification makes notifications > covered, whatever the clocks say.
+-- `failing_since`: when an id first had no usable response, after the last one that had.
 create table if not exists reasons (no integer primary key, name text not null unique) strict;
 
 create table if not exists entries (
@@ -19,6 +20,7 @@ create table if not exists entries (
     finished_at integer,
     reason text,
     rejections integer not null default 0,
+    failing_since integer,
     primary key (kind, id)
 ) strict, without rowid;
 

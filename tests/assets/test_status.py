@@ -136,7 +136,7 @@ def test_status_names_what_empties_the_dead_letter_queue(tmp_path: Path) -> None
     settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path)})
     with WorkList(inbox_path(tmp_path)) as work:
         work.add("orders", [7], why="a test")
-        work.failed("orders", 7, "timeout")
+        work.rejected("orders", [7], "no_id", 1)
     (shown,) = (line for line in status_lines(status(settings, NOW)) if line.startswith("Work list, orders"))
     assert shown.endswith("1 in the dead-letter queue (`ordermart retry` requests them again)")
 

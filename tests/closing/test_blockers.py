@@ -57,15 +57,21 @@ def test_a_day_ends_in_the_stores_time_zone(clean: Any) -> None:
 
 @pytest.mark.slow
 def test_unfinished_work_is_a_blocker(clean: Any) -> None:
-    """Due ids, dead-letter ids and ids that were not found block a close."""
+    """Due ids, failed ids, dead-letter ids and ids that were not found block a close."""
     at = CAN_BE_CLOSED + dt.timedelta(days=3)
     with WorkList(inbox_path(clean.world.data), clock=lambda: at - dt.timedelta(hours=4)) as work:
-        work.add("orders", [11, 12, 13], why="test")
-        work.failed("orders", 12, "refused")
+        work.add("orders", [11, 12, 13, 14], why="test")
+        work.rejected("orders", [12], "no_id", 1)
+        work.failed("orders", [14], "timeout", at=at - dt.timedelta(minutes=1))
         for _ in range(4):
             work.not_found("orders", [13], at=at - dt.timedelta(hours=3))
     found = closing.check(clean.settings, one_day(DAY), None, at).against
-    assert heads(found) == {"due and not fetched yet", "in the dead-letter queue", "not found (404)"}
+    assert heads(found) == {
+        "due and not fetched yet",
+        "failed, and asked for again later",
+        "in the dead-letter queue",
+        "not found (404)",
+    }
     inbox_path(clean.world.data).unlink()
 
 

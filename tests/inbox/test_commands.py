@@ -79,9 +79,9 @@ def test_retry_makes_the_dead_letter_queue_due(command: Command, tmp_path: Path)
         for kind, ids in (("orders", [5, 3]), ("menus", [9])):
             work.add(kind, ids, why="test")  # type: ignore[arg-type]
             for id_ in ids:
-                work.failed(kind, id_, "the answer was cut short")  # type: ignore[arg-type]
+                work.rejected(kind, [id_], "no_id", 1)  # type: ignore[arg-type]
     assert said(command("retry", "--kind", "orders")) == (
-        "  orders: 2, such as 3, failed: the answer was cut short\n"
+        "  orders: 2, such as 3, failed: no_id\n"
         "2 ids are due again: the next `ordermart run` requests what was in the queue.\n"
     )
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
@@ -89,6 +89,12 @@ def test_retry_makes_the_dead_letter_queue_due(command: Command, tmp_path: Path)
         assert [letter.id for letter in work.dead_letters()] == [9]
     assert "1 id is due again" in said(command("retry"))
     assert said(command("retry")) == "Nothing to retry.\n"
+    with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
+        work.rejected("orders", [5], "no_id", 1)
+    assert said(command("retry", "--forget")).endswith("1 id is no longer on the work list.\n")
+    assert said(command("retry", "--forget")) == "Nothing to forget.\n"
+    with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
+        assert work.entry("orders", 5) is None
     with command("retry", "--kind", "customers") as wrong:
         assert wrong.communicate(timeout=60)[1].startswith("ordermart: --kind: 'customers' is not a kind of document")
     assert wrong.returncode == 2

@@ -96,7 +96,7 @@ def test_hint_during_a_fetch_outlives_its_failure(work: WorkList, outcome: str, 
     if outcome == "missing":
         work.not_found("orders", [1])
     else:
-        work.failed("orders", 1, "timeout")
+        work.failed("orders", [1], "timeout")
     clock.forward(minutes=1)
     assert work.due("orders") == [1]
     assert work.dead_letters() == []
@@ -182,8 +182,8 @@ def test_dead_letter_and_retry(work: WorkList, clock: Any) -> None:
     """A failed id is a dead letter with its reason; retry puts it back and says why."""
     work.add("orders", [1, 2], "range")
     work.add("menus", [3], "store record")
-    work.failed("orders", 1, "truncated body")
-    work.failed("menus", 3, "timeout")
+    work.rejected("orders", [1], "truncated body", 1)
+    work.rejected("menus", [3], "timeout", 1)
     assert [(x.kind, x.id, x.reason) for x in work.dead_letters()] == [
         ("menus", 3, "timeout"),
         ("orders", 1, "truncated body"),
@@ -214,7 +214,7 @@ def test_only_what_was_done_is_forgotten(work: WorkList, clock: Any) -> None:
     """Pruning forgets old fetches, never what waits, failed or was given up."""
     work.add("orders", [1, 2, 3, 4], "range")
     work.done("orders", [1])
-    work.failed("orders", 2, "timeout")
+    work.rejected("orders", [2], "no_id", 1)
     for _ in range(4):
         work.not_found("orders", [4], clock.forward(hours=2))
     assert work.prune(clock.forward(days=1)) == 1
@@ -225,7 +225,7 @@ def test_results_of_ids_never_added_change_nothing(work: WorkList) -> None:
     """A result for an id that is not on the list makes no entry."""
     work.done("orders", [1])
     work.not_found("orders", [2])
-    work.failed("orders", 3, "timeout")
+    work.failed("orders", [3], "timeout")
     assert work.counts() == {}
 
 
@@ -355,15 +355,53 @@ def test_no_hint_is_ever_dropped(tmp_path_factory: pytest.TempPathFactory, steps
             elif id_ in under_way and step in {"done", "not_found", "failed"}:
                 under_way.discard(id_)
                 if step == "failed":
-                    work.failed("orders", id_, "timeout")
+                    work.failed("orders", [id_], "timeout")
                 else:
                     getattr(work, step)("orders", [id_])
             due = work.due("orders", now + timedelta(minutes=1))  # repeated webhooks make one request a minute
             assert {one for one, open_ in uncovered.items() if open_} <= set(due)
 
 
+def test_what_failed_is_asked_for_in_the_next_night_and_for_thirty_days(work: WorkList, clock: Any) -> None:
+    """A night at the same hour asks in the first three nights, then in every second one; after 30 days a person does.
+
+    It is unfetched for too long from the third night on; a document ends that, and the count of days.
+    """
+    work.add("orders", [7], "range")
+    began, asked, late = clock(), [], []
+    for night in range(34):
+        clock.now = now = began + timedelta(days=night)
+        if work.due("orders") == [7]:
+            asked.append(night)
+            work.started("orders", [7])
+            work.failed("orders", [7], "the service failed (500)", now + timedelta(minutes=20))
+        if work.unfetched("orders"):
+            late.append(night)
+    assert asked == [0, 1, 2, 3, *range(5, 32, 2)]
+    assert late == list(range(2, 34))
+    assert [letter.id for letter in work.dead_letters()] == [7]
+    work.retry()
+    work.done("orders", [7])
+    assert (work.unfetched("orders"), work.dead_letters()) == ([], [])
+
+
+def test_what_failed_in_an_older_version_is_asked_for_again(inbox_path: Path) -> None:
+    """A work list whose failures wait for a person makes them due; what was rejected too often stays."""
+    with WorkList(inbox_path) as work:
+        work.add("orders", [1, 2], "range")
+        work.rejected("orders", [1], "no_id", 1)
+    with closing(sqlite3.connect(inbox_path)) as old, old:
+        old.execute(
+            "update entries set state = 'dead', due_at = null, finished_at = 5, reason = 'timeout' where id = 2"
+        )
+        old.execute("alter table entries drop column failing_since")
+        old.execute("pragma user_version = 5")
+    with WorkList(inbox_path) as work:
+        assert (work.due("orders"), [letter.id for letter in work.dead_letters()]) == ([2], [1])
+
+
 def test_a_rejected_response_is_requested_again_for_days(work: WorkList, clock: Any) -> None:
-    """An id whose response was rejected waits 1, 6, 24, 48, 96 hours; after the last attempt it is a dead letter."""
+    """An id whose response was rejected waits 1, 6, 20, 44, 44 hours; after the last attempt it is a dead letter."""
     work.add("orders", [7, 8], "range")
     waited = []
     for attempt in range(6):
@@ -378,7 +416,7 @@ def test_a_rejected_response_is_requested_again_for_days(work: WorkList, clock: 
         assert work.rejected_counts() == {"orders": 2}
         waited.append((entry.due_at - clock.now) / timedelta(hours=1))
         clock.now = entry.due_at
-    assert waited == [1, 6, 24, 48, 96]
+    assert waited == [1, 6, 20, 44, 44]
     assert [letter.id for letter in work.dead_letters()] == [7, 8]
     assert work.rejected_counts() == {}
 

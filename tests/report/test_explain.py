@@ -217,8 +217,8 @@ def test_unknown_order_shows_its_work_list_entry(world: World) -> None:
     with WorkList(inbox_path(world.settings.data_dir)) as work:
         work.add("orders", [77, 78], "asked for")
         work.started("orders", [78])
-        work.failed("orders", 78, "timeout")
+        work.rejected("orders", [78], "no_id", 1)
     waiting, dead = (world.command("explain", "order", each).stderr for each in ("77", "78"))
     assert "Work list: queued, due 20" in waiting
     assert "requested by: asked for; attempts: 0" in waiting
-    assert "in the dead-letter queue (timeout); `ordermart retry` queues it again" in dead
+    assert "in the dead-letter queue (no_id); `ordermart retry` queues it again" in dead
