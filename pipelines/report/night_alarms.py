@@ -12,7 +12,7 @@
 | disk | less than [notify] min_free_gb is free below [data] dir |
 | silence | no document was observed for [notify] silence_hours |
 | damaged | a file that cannot be rebuilt is missing, damaged or older than the inventory has it |
-| verification | a sample that was rebuilt from raw differs from the warehouse or the release, or was unreadable |
+| verification | the last night could not verify a sample, or one differs from the warehouse or the release |
 | models | tables of [models] could not be made, and have their last rows |
 | rule_changed | orders show another formula than in the release before |
 
@@ -33,7 +33,7 @@ import duckdb
 from pipelines import notify
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import RunLockedError, run_lock
-from pipelines.record import NIGHT, current_release, release_before, save
+from pipelines.record import NIGHT, VERIFYING, current_release, release_before, runs, save
 from pipelines.report.text import counted
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import verifications
@@ -167,6 +167,7 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.A
             _NEW, f"{ids} newly quarantined or failed in release{'s' * (len(found) > 1)} {where}: see audit.quarantine."
         )
     yield from _of_release(settings, received, now)
+    yield from _of_verification(settings.data_dir, run)
     if wrong:
         names = ", ".join(sorted(str(row[0]) for row in wrong)[:5])
         what = counted(len(wrong), "own table or check is", "own tables or checks are")
@@ -185,14 +186,19 @@ def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.d
         yield notify.Alarm(
             "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
         )
-    latest = {(v.part, v.first_order_id, v.business_date): v for v in verifications(settings.data_dir)}
+
+
+def _of_verification(data_dir: Path, run: Run) -> Iterator[notify.Alarm]:
+    """Yield the alarm of parts that differ; else of the last night's verification, if it failed, whatever the error."""
+    latest = {(v.part, v.first_order_id, v.business_date): v for v in verifications(data_dir)}
     wrong = [each for each in latest.values() if not each.is_proven]
+    night = run if run.kind == NIGHT else next((each for each in reversed(runs(data_dir)) if each.kind == NIGHT), run)
+    failed = [each for each in night.undone if each.startswith(VERIFYING)]
     if wrong:
-        yield notify.Alarm(
-            "verification",
-            f"{len(wrong):,} verified parts differ from a rebuild, or were unreadable: see audit.verifications, "
-            "`ordermart build --full`.",
-        )
+        text = f"{len(wrong):,} verified parts differ from a rebuild, or were unreadable: see audit.verifications, "
+        yield notify.Alarm("verification", f"{text}`ordermart build --full`.")
+    elif failed:
+        yield notify.Alarm("verification", f"The nightly verification failed: {failed[0]}. See `ordermart verify`.")
 
 
 def _any_after(since: dt.datetime, times: set[tuple[object, ...]]) -> bool:

@@ -46,7 +46,7 @@ from pipelines.partner.answers import PartnerMisconfigured, ServiceDown
 from pipelines.partner.client import client_of
 from pipelines.partner.token import authenticate_request
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
-from pipelines.record import NIGHT, WEBHOOKS, RunKind, current_release
+from pipelines.record import NIGHT, VERIFYING, WEBHOOKS, RunKind, current_release
 from pipelines.report.text import moment
 from pipelines.run.dagster_records import prune_records
 from pipelines.settings import SettingsError
@@ -140,7 +140,7 @@ _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
     "loads of past days merged": lambda settings, now: sum(
         merge_days(settings.data_dir, kind, now.date()) for kind in KINDS
     ),
-    "orders rebuilt from raw and compared": _verify,
+    VERIFYING: _verify,
     "old Dagster runs removed": lambda settings, now: prune_records(
         settings.data_dir / "dagster", settings.dagster.keep_days, now
     ),

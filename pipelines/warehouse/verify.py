@@ -392,8 +392,9 @@ def _looking(live: _Live, part: Part, started: int) -> Iterator[None]:
     """Log a part that cannot be verified like one that differs, and name the raw file that cannot be read."""
     try:
         yield
-    except (duckdb.Error, LandingError, MissingDocumentError, VerifyError) as error:
-        why = short(error)
+    except Exception as error:  # noqa: BLE001 -- whatever it is, the part is not verified
+        is_plain = isinstance(error, duckdb.Error | LandingError | MissingDocumentError | VerifyError)
+        why = short(error) if is_plain else type(error).__name__  # another may quote a value of a document
         try:
             check_raw(live.settings.data_dir, hashes=True)
         except LandingError as damaged:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from pipelines.notify import notice_missing_nights, standing
-from pipelines.record import WEBHOOKS
+from pipelines.record import NIGHT, VERIFYING, WEBHOOKS, Step
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
 from pipelines.settings import Secret, load_settings
@@ -142,6 +142,21 @@ def test_a_failed_verification_is_raised_and_ends(settings: Settings) -> None:
     for differences, expected in ((2, ["verification"]), (0, [])):
         verify(settings, differences)
         ended(settings, NOW)
+        assert causes(settings) == expected
+
+
+def test_a_verification_that_failed_is_an_alarm_until_one_does_not(settings: Settings) -> None:
+    """Whatever error stopped it: the night's alarm stands after runs for webhooks, until a night verified something."""
+    release(settings, "1")
+    undone = f"{VERIFYING}: OverflowError"
+    for at, kind, sentences, expected in (
+        (0, NIGHT, [undone], ["verification"]),
+        (1, WEBHOOKS, [], ["verification"]),
+        (2, NIGHT, ["old deliveries pruned: OSError"], []),
+    ):
+        run = recorded(NOW + dt.timedelta(hours=at), kind=kind)
+        run.steps.append(Step("maintenance", NOW, NOW, shortfalls=sentences))
+        after_run(settings, run, NOW + dt.timedelta(hours=at))
         assert causes(settings) == expected
 
 
