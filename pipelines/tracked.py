@@ -147,7 +147,8 @@ def changed_parts(db: sqlite3.Connection, name: str, store: Store) -> set[str]:
     found = {part for (part,) in db.execute("select part from inventory_changed where no >= ?", (store.no,))}
     by = {table.name: table.by for table in STORES[name]}
     for table, *values in (str(part).split("/") for part in found):
-        if table not in by or len(values) != len(by[table]) or not all(each.isdecimal() for each in values[-1:]):
+        is_no = all(each.removeprefix("-").isdecimal() for each in values[-1:])  # ids may be negative
+        if table not in by or len(values) != len(by[table]) or not is_no:
             raise sqlite3.DatabaseError("the note of what changed names a part that there is not")
     if (last := _last_of(db, name)) > store.last:
         found |= {f"{_APPENDED}/{part}" for part in range((store.last + 1) >> _BITS, (last >> _BITS) + 1)}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from pipelines.inbox.store import INT64, add_notified, connect, micros, moment, reason_bit, transaction
+from pipelines.inbox.store import IDS, INT64, add_notified, connect, micros, moment, reason_bit, transaction
 from pipelines.literals import unmarked
 from pipelines.partner.pointer import UNREADABLE, is_json, parse, raw_at
 from pipelines.settings import SettingsError
@@ -73,12 +73,15 @@ class Decoder:
         body = unmarked(body)
         topic, kind = self._find_topic(headers, body)
         delivery_id = self._find_delivery(headers, body)
+        out_of_range = False
         if kind is not None:
             for location in self._ids[kind]:
                 id_ = _as_id(_value_at(location, headers, body))
-                if id_ is not None:
+                if id_ is not None and id_ in IDS:
                     return Notification(topic, kind, id_, delivery_id, None)
+                out_of_range |= id_ is not None
             reason = "no id found" if is_json(body) else "no id found: the body is not JSON"
+            reason = "id_out_of_range" if out_of_range else reason
         elif topic is not None:
             reason = "unknown topic"
         else:

@@ -169,6 +169,7 @@ def moment(value: int | None) -> datetime | None:
 State = Literal["waiting", "started", "done", "dead", "given_up"]
 
 INT64 = range(-(2**63), 2**63)
+IDS = range(2**63)  # of documents
 _MOST_REASONS = 62
 INTERVAL = 60 * 1_000_000  # microseconds from the last request of an id until a webhook makes it due again
 BAD_TOGETHER = "failed with most others: "  # how a reason begins when most ids of the load failed, too

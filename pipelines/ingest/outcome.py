@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipelines.inbox.store import INT64
+from pipelines.inbox.store import IDS
 from pipelines.landing.raw_folder import read_rows
 from pipelines.landing.raw_rows import Refusal
 from pipelines.partner.pointer import UNREADABLE, get_all
@@ -248,7 +248,7 @@ def listed_id(record: bytes, settings: Settings) -> int | None:
         found = get_all(msgspec.json.decode(record), settings.partner.store.id_pointer)
     except (ValueError, RecursionError):
         return None
-    return found[0] if len(found) == 1 and type(found[0]) is int and found[0] in INT64 else None
+    return found[0] if len(found) == 1 and type(found[0]) is int and found[0] in IDS else None
 
 
 def menu_ids_of(body: bytes, settings: Settings) -> Iterator[int]:
@@ -259,7 +259,7 @@ def menu_ids_of(body: bytes, settings: Settings) -> Iterator[int]:
         return
     for pointer in settings.partner.store.menu_id_pointers:
         for value in get_all(record, pointer):
-            if isinstance(value, int) and not isinstance(value, bool):
+            if type(value) is int and value in IDS:
                 yield value
 
 

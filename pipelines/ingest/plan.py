@@ -79,7 +79,7 @@ _LARGEST_ID = 2**63 - 1
 def ids_of_file(path: Path) -> Iterator[int]:
     """Yield the ids of a file, one per line; skip blank lines and lines that start with #.
 
-    Raise SettingsError with file and line for anything that is not a 64-bit integer.
+    Raise SettingsError with file and line for anything that is no id.
     """
     try:
         with path.open("rb") as file:
@@ -89,7 +89,7 @@ def ids_of_file(path: Path) -> Iterator[int]:
                 text = line.strip()
                 if not text or text.startswith("#"):
                     continue
-                if not (text.isascii() and text.lstrip("-").isdigit() and abs(int(text)) <= _LARGEST_ID):
+                if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= _LARGEST_ID):
                     raise SettingsError(f"{path.name}, line {number}: not a valid id; use one integer per line")
                 yield int(text)
     except OSError as error:

@@ -244,7 +244,7 @@ class FastOrders:
     def validate(self, body: bytes, asked: int | None) -> ValidatedDocument | None:
         """Return the walk's result for `body`, or None when it is not plainly clean."""
         objects = self._read(body) if len(body) <= self._max_bytes else None
-        if objects is None or (asked is not None and objects[0][0].id != asked):
+        if objects is None or objects[0][0].id < 0 or (asked is not None and objects[0][0].id != asked):
             return None
         order = objects[0][0]
         nulls = body.count(b"null")

@@ -110,6 +110,8 @@ class Validator:
         else:
             canonical = walk.document(tree, SHAPES[self._kind])
             id_ = _at(self.id_pointer, canonical)
+        if id_ < 0:
+            raise InvalidDocumentError("id_out_of_range", self.id_pointer)
         if asked is not None and id_ != asked:
             raise InvalidDocumentError("wrong_id", self.id_pointer)
         counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
@@ -145,7 +147,8 @@ class Validator:
             at: Any = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
             for token in self.id_pointer.split("/")[1:]:
                 at = at[token]
-            return integer(at, "")
+            found = integer(at, "")
+            return found if found >= 0 else None
         except (InvalidDocumentError, KeyError, TypeError, IndexError):
             return None
 

@@ -67,9 +67,17 @@ def test_what_is_no_id(id_: Any) -> None:
     assert decode({"topic": "orders.update", "data": {"id": id_}}).undecodable == "no id found"
 
 
-@pytest.mark.parametrize("id_", [0, -5, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("id_", [-1, -5, -(2**63)])
+def test_negative_ids_are_refused_at_the_door(id_: int) -> None:
+    """No document has such an id: the delivery is kept, and names none."""
+    for sent in (id_, str(id_)):
+        named = decode({"topic": "orders.update", "data": {"id": sent}})
+        assert (named.kind, named.id, named.undecodable) == ("orders", None, "id_out_of_range")
+
+
+@pytest.mark.parametrize("id_", [0, 2**63 - 1])
 def test_extreme_ids(id_: int) -> None:
-    """Every 64-bit integer is an id, as a number and as text."""
+    """An id up to 64 bits is one, as a number and as text."""
     assert decode({"topic": "orders.update", "data": {"id": id_}}).id == id_
     assert decode({"topic": "orders.update", "data": {"id": str(id_)}}).id == id_
 

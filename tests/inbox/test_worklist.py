@@ -17,7 +17,7 @@ from pipelines.inbox.deliveries import Notification
 from pipelines.inbox.store import Committer, Delivery, connect, inbox_path, transaction
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 from pipelines.inventory import read_inventory, record_stores
-from pipelines.tracked import WORK_LIST, changed_parts
+from pipelines.tracked import WORK_LIST, changed_parts, damaged_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -450,6 +450,23 @@ def test_a_404_is_unexpected_once(work: WorkList) -> None:
     later = work.entry("orders", 2)
     assert later is not None
     assert work.judged("orders", later.due_at) == {2}
+
+
+def test_negative_ids_of_older_folders_are_recorded(tmp_path: Path) -> None:
+    """An id that is refused today is a row like others to the inventory: its part is noted, recorded and compared."""
+    path = inbox_path(tmp_path)
+    with WorkList(path) as work:
+        work.add("orders", [7], "range")
+    record_stores(tmp_path)
+    before = read_inventory(tmp_path).stores[WORK_LIST]
+    with WorkList(path) as work:
+        work.add("orders", [-5, -(2**63)], "webhook")
+    with closing(connect(path)) as db:
+        assert {f"entries/orders/-{part}" for part in (1, 2**51)} <= changed_parts(db, WORK_LIST, before)
+    record_stores(tmp_path)
+    after = read_inventory(tmp_path).stores[WORK_LIST]
+    assert after.parts["entries/orders/-1"][0] == 1
+    assert list(damaged_parts(path, WORK_LIST, after, after.parts)) == []
 
 
 def test_parts_that_get_deliveries_are_changed(tmp_path: Path) -> None:

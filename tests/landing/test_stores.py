@@ -105,6 +105,7 @@ def test_menus_that_are_keys(configure: Callable[..., Settings], tmp_path: Path)
     ("change", "reason", "pointer"),
     [
         ({"id": None}, "no_id", "/id"),
+        ({"id": -5}, "id_out_of_range", "/id"),
         ({"id": "3"}, "wrong_type", "/id"),
         ({"id": 4}, "wrong_id", "/id"),
         ({"name": 5}, "wrong_type", "/name"),

@@ -25,6 +25,7 @@ def _replaced(document: dict[str, Any], pointer: str, text: str) -> bytes:
 
 ORDER_FAULTS = [
     ("/id", "null", "no_id"),
+    ("/id", "-5", "id_out_of_range"),
     ("/id", '"7"', "wrong_type"),
     ("/id", "7.0", "wrong_type"),
     ("/id", "true", "wrong_type"),
