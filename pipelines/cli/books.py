@@ -50,7 +50,7 @@ closes = Commands(
 restatements = group(app, "restatements", "List and post changes to closed days.")
 breaks = group(app, "breaks", "List, accept, assign and comment on breaks.")
 totals = group(app, "totals", "Import control totals.")
-ledger = group(app, "ledger", "Check the hash-chained ledger.")
+ledger = group(app, "ledger", "Check the hash-chained ledger, sign its head again.")
 app.add_typer(closes, name="close")
 
 
@@ -414,3 +414,32 @@ def ledger_verify(
     chain = ledger_of(settings.data_dir)
     done = verify(chain, expect_head)
     say([*verified(done), *checked_heads(settings, chain)])
+
+
+@ledger.command("accept-head", short_help="Sign the ledger's head again, after its last hash was confirmed.")
+def ledger_accept_head(
+    head: Annotated[str, typer.Argument(metavar="[HASH]", help="The chain's last hash, kept elsewhere.")] = "",
+    *,
+    reason: Annotated[str, typer.Option(help="Why no kept head can be used; recorded in the ledger.")],
+    user: User,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Sign the ledger's head again where the kept one is lost, of an older version, or not of this chain.
+
+    Only a copy of the last hash that was kept elsewhere proves that nobody changed the entries. Exit codes: 0 signed
+    and recorded; 1 the chain is broken, HASH is not its last hash, or the vault's keys are missing; 2 invalid usage; 3
+    without HASH: the last hash is shown, and nothing is signed; 4 another process holds the run lock.
+    """
+    from pipelines.ledger import ledger_of, verify
+    from pipelines.ledger.signed_head import accept_head
+
+    why = given("--reason", reason)
+    if not head:
+        found = verify(ledger_of(settings.data_dir))
+        last = f"The last of {found.entries:,} entries has the hash {found.head}"
+        say([f"{last}: if you kept it elsewhere, confirm it as HASH."])
+        leave(is_open=True)
+    with locked("ordermart ledger accept-head"):
+        entry = accept_head(settings, head.strip().lower(), why, user)
+    say([f"Signed the head of entry {entry.no - 1}, and recorded it as ledger entry {entry.no}."])

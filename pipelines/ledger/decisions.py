@@ -12,6 +12,7 @@ copied_from: the hash of the entry that was applied again after a restore |
 | fields_revealed | reason, field_count, uid, as |
 | exported | found_by, customer_sha256, version_count, uid, as |
 | no_erasures_since | backup: the name of the one that was restored, reason, uid, as |
+| head_accepted | entries, sha256: the chain that a person confirmed, whose kept head was lost, reason, uid, as |
 | vault_rotated | rotated_at, customer_count, version_count, uid, as |
 
 A break is called by a key such as `order:1`; older entries have an `order_id` or `order_ids` instead. `content` is a
@@ -37,6 +38,7 @@ NO_ORDERS = "no_orders_accepted"
 ERASED, REVEALED, EXPORTED, ROTATED = "erased", "revealed", "exported", "vault_rotated"
 FIELDS_REVEALED = "fields_revealed"
 NO_ERASURES = "no_erasures_since"
+HEAD_ACCEPTED = "head_accepted"
 FoundBy = Literal["order_id", "phone", "email"]
 
 

@@ -2,7 +2,7 @@
 
 The head is the number of entries and the last hash, signed by a key in the vault. The inventory, the vault and the
 witness keep it. One who rewrites the ledger without the vault's keys cannot sign another head; a head that is gone
-where there was one is never signed again.
+where there was one is signed again only if a person accepts the chain as it is, by its last hash.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.inventory import Head, changing, is_expected, read_inventory
-from pipelines.ledger.chain import Ledger, LedgerError
+from pipelines.ledger.chain import Ledger, LedgerError, verify
+from pipelines.ledger.decisions import HEAD_ACCEPTED
 from pipelines.vault import VaultError
 from pipelines.vault.keys import keep_ledger_head, kept_ledger_head, ledger_key
 from pipelines.verdict import Verdict
@@ -28,12 +29,15 @@ from pipelines.verdict import Verdict
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.ledger.chain import Entry
+    from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)
 WITNESSED = "ledger-head.json"
 VAULT = "vault/vault.sqlite"
-_RESTORE = "restore the data folder from a backup; a head that is lost is never signed again"
+_ACCEPT = "compare the chain's last hash with one that you kept elsewhere, and see `ordermart ledger accept-head`"
+_RESTORE = f"restore the data folder from a backup; or {_ACCEPT}"
 
 
 def signing_ledger(settings: Settings, *, is_restored: bool = False) -> Ledger:
@@ -102,12 +106,32 @@ def signed(seed: bytes, entries: int, sha256: str) -> Head:
 
 
 def _keep(settings: Settings, ledger: Ledger, count: int) -> None:
-    """Write the head to every place, signed; say so if it cannot be. One that the chain does not go on from stays."""
+    """Sign the head, unless the chain does not go on from one that is kept."""
     try:
         check_heads(settings, ledger)
     except LedgerError as error:
         log.warning("Entry %d of the ledger is written; its head was not signed: %s", count, error)
         return
+    _sign(settings, ledger, count)
+
+
+def accept_head(settings: Settings, sha256: str, reason: str, user: User) -> Entry:
+    """Sign the head of a chain that a person confirmed by its last hash, whatever was kept; return the entry of that.
+
+    Raise LedgerError if the chain is broken or has another last hash, VaultError without the vault and its keys.
+    """
+    ledger = Ledger(settings.data_dir / "ledger")
+    found = verify(ledger)
+    if not found.entries or found.head != sha256:
+        raise LedgerError(f"the chain's last hash is {found.head}, of entry {found.entries}, and no other: {_ACCEPT}")
+    keep_ledger_head(settings, lambda seed: signed(seed, found.entries, sha256))  # or raise
+    _sign(settings, ledger, found.entries)
+    body = {"entries": found.entries, "sha256": sha256, "reason": reason, **user.body}
+    return signing_ledger(settings).append(HEAD_ACCEPTED, body)
+
+
+def _sign(settings: Settings, ledger: Ledger, count: int) -> None:
+    """Write the head to every place, signed; say so if it cannot be."""
     head = Head(count, ledger.head())
     try:
         head = keep_ledger_head(settings, lambda seed: signed(seed, head.entries, head.sha256))
@@ -140,7 +164,7 @@ def kept_heads(settings: Settings) -> dict[str, Head]:
         if kept:
             found["the vault"] = _decoded(kept, path)
         elif has_key:  # they are made together
-            raise LedgerError(f"{path} lacks the ledger's head, which it had: {_RESTORE}")
+            raise LedgerError(f"{path} lacks the ledger's head, which it had, or is of an older version: {_ACCEPT}")
     elif VAULT in inventory.stores:
         raise LedgerError(f"{path} is missing, which keeps the ledger's head: {_RESTORE}")
     if (witness := _witness(settings)) and (witness / WITNESSED).exists():

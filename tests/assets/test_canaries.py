@@ -204,6 +204,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "contract": [],
     "retry": [],
     "ledger verify": [],
+    "ledger accept-head": ["--reason", "a test"],
     "inventory": [],
     "source move": ["http://127.0.0.1:1", "http://127.0.0.1:2"],
     "explain order": ["1"],

@@ -99,6 +99,11 @@ class Place:
         with WorkList(self.data / "inbox" / "worklist.sqlite") as work:
             return work.dead_letters()
 
+    def failing(self) -> list[int]:
+        """Return the orders that had no usable response, and are asked for again."""
+        with WorkList(self.data / "inbox" / "worklist.sqlite") as work:
+            return work.failing("orders")
+
     def tries(self, kind: str = "orders") -> Counter[int]:
         """Return how often the service was asked for each id."""
         return Counter({int(id_): no for id_, no in self.sandbox.served()["tries"].get(kind, {}).items()})

@@ -90,7 +90,7 @@ def test_recover_lands_each_kind_of_response(place: Place) -> None:
     pulled = place.pull()
     assert (pulled.counts["accepted"], pulled.counts["missing"], pulled.counts["failed"]) == (1, 1, 1)
     assert place.verdicts() == {one: ["accepted"], two: ["missing"], three: ["failed"]}
-    assert [letter.id for letter in place.dead_letters()] == [three]
+    assert place.failing() == [three]
     assert place.tries() == {}
 
 

@@ -117,7 +117,7 @@ def test_a_bad_week(serve: Callable[..., Place]) -> None:
     code, said = place.command("run")
     assert code == 3, said
     assert {row[0] for row in place.all("select order_id from core.orders")} == set(place.ids) - {bad}
-    assert [letter.id for letter in place.dead_letters()] == [bad]
+    assert place.failing() == [bad]
     listed = place.all("select kind, entity_id, reason from audit.quarantine where is_unresolved")
     assert listed == [("orders", bad, "server_error")]
 

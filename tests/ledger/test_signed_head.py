@@ -13,10 +13,11 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from pipelines.inventory import COPY, INVENTORY, Inventory, read_inventory, write_inventory, write_noted
-from pipelines.ledger import Ledger, LedgerError
+from pipelines.inventory import COPY, INVENTORY, Inventory, changing, read_inventory, write_inventory, write_noted
+from pipelines.ledger import Ledger, LedgerError, User
 from pipelines.ledger.signed_head import (
     WITNESSED,
+    accept_head,
     check_heads,
     checked_heads,
     kept_heads,
@@ -25,7 +26,7 @@ from pipelines.ledger.signed_head import (
     signing_ledger,
 )
 from pipelines.settings import load_settings
-from pipelines.vault import new_key_file, new_keys, open_vault, read_keys, rotate
+from pipelines.vault import VaultError, new_key_file, new_keys, open_vault, read_keys, rotate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,3 +188,30 @@ def test_witness_that_cannot_be_written_is_said(settings: Settings, caplog: pyte
     (settings.file.parent / "witness").write_text("a file", encoding="utf-8")
     signing_ledger(settings).append("a", {"n": 1})
     assert "cannot be written to" in caplog.text
+
+
+@pytest.mark.parametrize("lost", ["the head in the vault", "the key's head, and the inventory's", "a rewritten chain"])
+def test_person_who_confirms_the_last_hash_has_it_signed_again(settings: Settings, lost: str) -> None:
+    """No command works until then; afterwards each does, each place has the new head, and an entry tells."""
+    ledger = written(settings)
+    if lost == "a rewritten chain":
+        forge(ledger)
+    else:
+        in_vault(settings, "delete from meta where name = 'ledger/head'")
+    if "inventory" in lost:
+        with changing(settings.data_dir) as inventory:
+            inventory.ledger = None
+    with pytest.raises(LedgerError, match="ordermart ledger accept-head"):
+        sign_missing_heads(settings)
+    for wrong in ("", "0" * 64, "a" * 64):
+        with pytest.raises(LedgerError, match="the chain's last hash is"):
+            accept_head(settings, wrong, "moved", User(7))
+    with pytest.raises(VaultError):
+        accept_head(without_keys(settings), ledger.head(), "moved", User(7))
+    settings.file.write_text('[ledger]\nwitness = "witness"\n[vault]\nkey_file = "keys.json"\n', encoding="utf-8")
+    confirmed = ledger.head()
+    entry = accept_head(settings, confirmed, "moved", User(7, "Anne"))
+    assert entry.body == {"entries": 3, "sha256": confirmed, "reason": "moved", "uid": 7, "as": "Anne"}
+    sign_missing_heads(settings)
+    assert {(head.entries, head.sha256) for head in kept_heads(settings).values()} == {(4, ledger.head())}
+    assert signing_ledger(settings).append("a", {"n": 1}).no == 5
