@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["Ingested", "SuspectBaseUrlError", "ingest"]
 
 _LOAD = 2_000  # bodies per load
+_MOST_MISSING = 100  # menus of a store in a row, before its others wait
 RECENT = timedelta(days=28)  # orders whose stores the list should have
 _WITHOUT_ID = 1_000  # listed records without a usable id; more of them are no list of stores
 
@@ -87,6 +88,7 @@ def ingest(
         ):
             # Nobody names them otherwise.
             work.add("menus", known_ids(settings.data_dir, "menus"), why="store record")
+        ingestion.store_of = {menu: store for before in session.ingested for menu, store in before.store_of.items()}
         session.ingested.append(ingestion.result)
         ingestion.recover()
         if request is not None:
@@ -111,6 +113,8 @@ class _Ingestion:
     def __post_init__(self) -> None:
         self.result = Ingested(self.kind)
         self.menu_ids: set[int] = set()
+        self.store_of: dict[int, int] = {}
+        self.missing_in_a_row: Counter[int] = Counter()  # menus by store
         self.check = AnswerCheck(self.settings, self.kind)
         self.records = StoreRecords(self.settings)
         self.known: set[int] = set()
@@ -140,6 +144,11 @@ class _Ingestion:
             self.result.shortfalls.append(
                 f"{late} {why}; {FAILED_FOR.days} days after the first try they wait for `ordermart retry`"
             )
+        if hopeless := sum(missing >= _MOST_MISSING for missing in self.missing_in_a_row.values()):
+            self.result.shortfalls.append(
+                f"{hopeless:,} stores name menus of which the service had none of {_MOST_MISSING} in a row; their "
+                "others wait for the next night: check [partner.store] menu_id_pointers"
+            )
         if self.result.listed is not None:
             self.result.shortfalls += self.records.of_stores()
             self.result.of_menus = self.records.of_menus()
@@ -152,9 +161,13 @@ class _Ingestion:
         with Load(self.settings, self.vault, self.kind) as load:
             self.spool.begin(load.load_id)
             try:
-                async with aclosing(fetch_all(client, self.kind, ids)) as answers:
+                asked = (id_ for id_ in ids if self.missing_in_a_row[self.store_of.get(id_, -1)] < _MOST_MISSING)
+                async with aclosing(fetch_all(client, self.kind, asked)) as answers:
                     async for fetched in answers:
                         answer = answer_of(fetched)
+                        if (store := self.store_of.get(answer.id)) is not None:
+                            missing = self.missing_in_a_row[store] + 1
+                            self.missing_in_a_row[store] = missing if answer.status == 404 else 0
                         self.result.answered += 1
                         self.check.count(answer)
                         self.spool.add(answer)
@@ -267,6 +280,7 @@ class _Ingestion:
             named = set(menu_ids_of(answer.body, self.settings))
             if len(named) <= self.settings.landing.max_store_menus:  # else validation rejects the record
                 self.menu_ids |= named
+                self.result.store_of |= dict.fromkeys(named, answer.id)
 
     def _count_store(self, body: bytes) -> None:
         """Count the store that a new order names, unless it is an old order."""

@@ -60,6 +60,7 @@ class Ingested:
     named_stores: Counter[int] = field(default_factory=Counter)
     returned: int = 0
     aged: int = 0  # answers that a cache kept
+    store_of: dict[int, int] = field(default_factory=dict)  # by menu, as store records name them
 
     @property
     def requested(self) -> int:

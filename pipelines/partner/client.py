@@ -56,6 +56,7 @@ _RATE_LIMITED = 3  # attempts by which the backoff of a rate-limited request sta
 _TOKEN_ATTEMPTS, _TOKEN_LONGEST_SECONDS = 30, 20.0
 _NAME_ATTEMPTS = 3  # a name without an address has one within seconds, or not in this run
 _MIN_SECONDS = 1.0
+_SHARE = 0.25  # of a run's time, at most, for each kind but the orders
 _AGE_DIGITS, _CLOCK_SECONDS = 10, 600.0
 _BODIES = 4  # complete bodies for one id that are no usable document, before validation decides on the last
 _OK = 200
@@ -85,7 +86,8 @@ class PartnerClient:
         self._clock = clock or Clock()
         self._http = client_of(partner, transport)
         self._ahead = math.nan  # seconds by which the service's clock is ahead; nan: unknown
-        self._began = self._clock.monotonic()
+        self._began = self._since = self._clock.monotonic()
+        self._group, self._spent = "", dict[str, float]()
         self._limit = ConcurrencyLimit(partner.max_concurrency)
         self._budget = RetryBudget()
         self._breaker = Breaker(self._clock, partner.outage_timeout_seconds)
@@ -158,9 +160,7 @@ class PartnerClient:
         broken: bytes | None = None
         bodies = 0
         while True:
-            most = self._partner.max_run_seconds
-            if most and self._clock.monotonic() - self._began >= most:
-                raise RunTooLong(f"[partner] max_run_seconds = {most:g} are over; the next run fetches the rest")
+            self._check_time(group)
             token = await self._tokens.current()
             outcome = await self._attempt(group, url, token, limit)
             if outcome is None:
@@ -193,6 +193,17 @@ class PartnerClient:
                 return outcome, earlier
             earlier = (*earlier, attempt)
             await self._clock.sleep(pause)
+
+    def _check_time(self, group: str) -> None:
+        """Raise RunTooLong if the run's time is over, or the share of a kind that comes before the orders."""
+        now, most = self._clock.monotonic(), self._partner.max_run_seconds
+        if group != self._group:
+            self._spent[self._group] = self._spent.get(self._group, 0.0) + now - self._since
+            self._group, self._since = group, now
+        share = 1.0 if group == "orders" else _SHARE
+        if most and max((now - self._began), (self._spent.get(group, 0.0) + now - self._since) / share) >= most:
+            of = "" if group == "orders" or now - self._began >= most else f" times {_SHARE:g}, the share of {group},"
+            raise RunTooLong(f"[partner] max_run_seconds = {most:g}{of} are over; the next run fetches the rest")
 
     def _accept(self, token: Token, group: str, url: str, expiry: str) -> None:
         """Note a good answer, and by which error of another kind the service says that a token has expired."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import email.utils
+from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,27 @@ def test_an_answer_from_a_cache_does_not_replace_a_newer_one(strange: Callable[[
     build(place.settings())
     with duckdb.connect(str(warehouse_file(place.data)), read_only=True) as con:
         assert con.execute("select status from core.orders").fetchall() == [("done",)]
+
+
+def test_menus_that_do_not_exist_are_bounded_by_store(strange: Callable[[Change], Place]) -> None:
+    """Each store names 3,000 menus besides its own: a hundred or so are asked for, night after night, and its own."""
+    asked: Counter[str] = Counter()
+
+    def change(path: str, status: int, body: Any) -> tuple[int, Any]:
+        asked[path.rsplit("/", 2)[1]] += 1
+        if path.startswith(f"{STORES}/") and status == 200:
+            body["menu_ids"] = [*body["menu_ids"], *range(body["id"] * 100_000, body["id"] * 100_000 + 3_000)]
+        return status, body
+
+    place = strange(change)
+    for _ in range(2):
+        asked.clear()
+        place.ask(place.ids[:5])
+        said = night(place)
+        assert any("8 stores name menus of which the service had none of 100" in each for each in said["menus"])
+        assert 8 * 100 <= asked["menus"] <= 8 * 130 + 40
+        assert asked["orders"] == 5
+    assert {"accepted"} <= {verdict for verdicts in place.verdicts("menus").values() for verdict in verdicts}
 
 
 def test_a_few_rejected_orders_leave_the_kind_up_to_date_also_when_asked_again(

@@ -304,6 +304,32 @@ def test_a_run_requests_nothing_after_its_time(
     assert not most or seconds < most + 30
 
 
+def test_menus_leave_most_of_a_run_to_orders(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
+    """Of ten minutes slow menus get a quarter, however many there are, and orders all that is left."""
+
+    async def serve(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(29)
+        response: httpx.Response = answer(body={"id": 1})
+        return response
+
+    service = fake(serve)
+
+    async def main(clock: Clock) -> list[float]:
+        ended = []
+        async with client(partner(max_concurrency=16, max_run_seconds=600.0), service, clock) as asking:
+            for kind in ("menus", "orders"):
+                with pytest.raises(RunTooLong, match="share of menus" if kind == "menus" else "600 are over"):
+                    async with aclosing(fetch_all(asking, kind, range(1_000))) as all_:
+                        async for _ in all_:
+                            pass
+                ended.append(clock.monotonic())
+        return ended
+
+    menus, orders = jump(main)
+    assert 150 <= menus < 180
+    assert 600 <= orders < 630
+
+
 def test_a_page_for_everybody_is_no_document(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
     """The same page under JSON's name for many ids reaches no gate; a document broken for good does, all the same."""
     service = fake()
