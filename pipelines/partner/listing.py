@@ -275,6 +275,8 @@ class Listing:
             raise self._broken(f"items_pointer {pointer!r} leads to nothing")
         try:
             found = msgspec.json.decode(value, type=list[msgspec.Raw])
+        except RecursionError:
+            raise self._broken("the answer has more levels than can be read, as no list of stores has") from None
         except UNREADABLE:
             raise self._broken(f"items_pointer {pointer!r} does not lead to an array") from None
         return [bytes(record) for record in found]

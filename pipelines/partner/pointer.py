@@ -50,9 +50,11 @@ def get(document: Any, pointer: str) -> Any:
 
 
 def is_json(body: bytes) -> bool:
-    """Return whether `body` is one JSON value; nothing of it is kept."""
+    """Return whether `body` is one JSON value, or too deep to tell; nothing of it is kept."""
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
+    except RecursionError:
+        return True
     except UNREADABLE:
         return False
     return True

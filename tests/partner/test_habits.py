@@ -121,6 +121,22 @@ def test_a_new_token_that_does_not_help_either_is_asked_for_once(fetch: Any, ans
     assert (service.tokens, asking.expiries) == (2, set())
 
 
+def test_a_list_of_ten_thousand_levels_is_said_to_be_one(
+    jump: Any, partner: Any, fake: Any, client: Any, answer: Any
+) -> None:
+    """Neither its JSON nor the pointer to its items is blamed."""
+
+    async def serve(_: httpx.Request) -> httpx.Response:
+        return answer(body=b"[" * 10_000 + b"]" * 10_000)
+
+    async def main(clock: Clock) -> Any:
+        async with client(partner(), fake(serve), clock) as asking:
+            return [page async for page in asking.list_stores()]
+
+    with pytest.raises(ListingBroken, match="more levels than can be read"):
+        jump(main)
+
+
 MARKED = {
     "UTF-8": lambda text: codecs.BOM_UTF8 + text.encode(),
     "UTF-16": lambda text: text.encode("utf-16"),
