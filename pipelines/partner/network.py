@@ -51,7 +51,8 @@ def open_client(
 
 async def _stay(response: httpx.Response) -> None:
     """Forget where a redirect leads: httpx would prepare that request even if it is never sent."""
-    response.headers.pop("location", None)
+    if response.is_redirect:
+        response.headers.pop("location", None)
 
 
 def transport_to(address: str, *, proxy: str = "", connections: int = 2) -> httpx.AsyncBaseTransport:
