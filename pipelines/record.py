@@ -79,6 +79,7 @@ class Run(msgspec.Struct):
     refused: int = 0  # documents that are quarantined or failed, in the current release
     newly_refused: int = 0  # of these, in the release before it was not
     sentence: str = ""  # what it did, and its alarms
+    unwritten: str = ""  # why the morning page could not be written
     is_told: bool = False  # alarms were sent, and the page was written
 
     @property
@@ -99,6 +100,7 @@ class Run(msgspec.Struct):
     def judged(self) -> Verdict:
         """Whether it was good: how much it did, all that went wrong, and whether it came to its end."""
         wrong = [*self.errors, *(each for said in self.incomplete.values() for each in said), *self.damaged]
+        wrong += [self.unwritten] if self.unwritten else []
         asked = sum(step.asked for step in self.steps)
         checked = {"steps": sum(bool(step.ended_at) for step in self.steps), "ids asked": asked, "checks": self.checks}
         unended = f"it {self.how}" if self.stopped_by else "" if self.ended_at else "it has no end"

@@ -265,7 +265,7 @@ def menu_ids_of(body: bytes, settings: Settings) -> Iterator[int]:
 
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}", re.ASCII)  # names of members that are shown
-_CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+_CURRENCY = re.compile(r"[A-Za-z]{3}", re.ASCII)
 _SHOWN = 3
 _LOOKED_AT = 50  # records in which other places are looked for
 _MEMBERS = 200  # of a record, whose names are looked at
@@ -278,14 +278,16 @@ class StoreRecords:
     """
 
     def __init__(self, settings: Settings) -> None:
-        store = settings.partner.store
+        store, codes = settings.partner.store, settings.finance.currency_codes
         self._menus = store.menu_id_pointers
         self._fields: dict[str, tuple[str, Callable[[object], bool]]] = {
             "name_pointer": (store.name_pointer, lambda value: isinstance(value, str) and bool(value.strip())),
             "timezone_pointer": (store.timezone_pointer, lambda value: isinstance(value, str) and is_zone(value)),
             "currency_pointer": (
                 store.currency_pointer,
-                lambda value: isinstance(value, str) and bool(_CURRENCY.fullmatch(value)),
+                lambda value: (
+                    isinstance(value, str) and bool(value in codes or _CURRENCY.fullmatch(value.strip().upper()))
+                ),
             ),
         }
         self.count = 0

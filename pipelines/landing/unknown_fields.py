@@ -12,7 +12,7 @@ import msgspec
 
 from pipelines.landing.exact import IntegerText, escaped, plain, shown, type_name
 from pipelines.landing.shape import ORDER, ArrayField, Field
-from pipelines.partner.pointer import KEYS, key_value
+from pipelines.partner.pointer import KEYS, elements_of, key_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,11 +60,11 @@ class Sorted:
                 within_kept = Sorted()
                 within_kept.add(value, pointer, pattern, {t: each for t, each in named.items() if t != _END})
                 self.kept += within_kept.kept
+        elif "*" in named and (elements := elements_of(value)) is not None:
+            for at, element in enumerate(elements):
+                self.add(element, f"{pointer}/{at}", f"{pattern}/*", named["*"])
         elif named and isinstance(value, dict):
             self.members(value, pointer, pattern, named)
-        elif named and isinstance(value, list) and "*" in named:
-            for at, element in enumerate(value):
-                self.add(element, f"{pointer}/{at}", f"{pattern}/*", named["*"])
         else:
             self.encrypted[pointer] = value
             if len(self.unknown) >= _MOST_PATTERNS and pattern not in self.unknown:

@@ -45,6 +45,7 @@ from pipelines.landing.shape import (
 )
 from pipelines.landing.unknown_fields import Sorted, Trie, attributes, trie, within
 from pipelines.literals import unmarked
+from pipelines.partner.pointer import elements_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
@@ -68,7 +69,7 @@ class Validator:
             f"{path}/{field.name}" for path, field in (shape.walk() if shape else ()) if isinstance(field, MapField)
         )
         self._keep: Trie = trie(settings.landing.allowed_pointers)
-        self._rounds = settings.landing.excess_decimals == "round"
+        self._takes = Takes(settings.landing.excess_decimals == "round", settings.landing.lists_as_objects)
         limits = settings.landing
         most = {"orders": limits.max_order_parts, "stores": limits.max_store_menus}
         self._most_parts = most.get(kind, limits.max_menu_parts)
@@ -103,7 +104,7 @@ class Validator:
             raise InvalidDocumentError("too_deep", "") from None
 
     def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
-        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._most_parts, rounds=self._rounds)
+        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._most_parts, self._takes)
         if self._kind == "stores":
             canonical = walk.store(tree, self._settings.partner.store)
             id_ = canonical["id"]
@@ -177,13 +178,20 @@ def _at(pointer: str, document: Any) -> Any:
     return document
 
 
+class Takes(NamedTuple):
+    """What settings let pass: amounts that must be rounded, and lists that come as objects."""
+
+    rounded: bool
+    lists_as_objects: bool
+
+
 class Walk:
     """One walk through one document, and what it found."""
 
-    def __init__(self, keep: Trie, plaintext_fields: Iterable[str], most_parts: int, *, rounds: bool) -> None:
+    def __init__(self, keep: Trie, plaintext_fields: Iterable[str], most_parts: int, takes: Takes) -> None:
         self._keep = keep
         self._open = frozenset(plaintext_fields)
-        self._rounds = rounds
+        self._takes = takes
         self._most_parts = most_parts
         self.missing_fields: set[str] = set()
         self.counts: dict[str, int] = {}
@@ -246,7 +254,7 @@ class Walk:
 
     def _leaf(self, field: Field, own: Any, canonical: dict[str, Any], place: str) -> None:
         if field.leaf == "money":
-            text, amount, rounded = money(own, place, rounds=self._rounds)
+            text, amount, rounded = money(own, place, rounds=self._takes.rounded)
             canonical[field.name] = text
             self.rounded += rounded
             total = self.sums.get(field.adds_to, Decimal(0))
@@ -263,12 +271,16 @@ class Walk:
             self.encrypted[place] = valid
 
     def _many(self, field: ArrayField, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
+        if isinstance(own, dict) and (not own or self._takes.lists_as_objects):
+            self.missing_fields.add(f"{pattern[1:]}=type")
+            own = elements_of(own)
         if not isinstance(own, list):
             raise InvalidDocumentError("wrong_type", at)
         self._count(field, own)
         return [self._element(field.of, element, f"{at}/{no}", f"{pattern}/*", keep) for no, element in enumerate(own)]
 
     def _keyed(self, field: MapField, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
+        own = self._object_of(own, pattern)
         if not isinstance(own, dict):
             raise InvalidDocumentError("wrong_type", at)
         for key in own:
@@ -276,8 +288,16 @@ class Walk:
                 raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
         self._count(field, own)
         return {
-            key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)
+            key: self._element(field.of, self._object_of(own[key], f"{pattern}/*"), f"{at}/{key}", f"{pattern}/*", keep)
+            for key in sorted(own, key=int)
         }
+
+    def _object_of(self, own: Any, pattern: str) -> Any:
+        """Return an empty object for an empty array, which PHP writes in its place; anything else as it is."""
+        if own != []:
+            return own
+        self.missing_fields.add(f"{pattern[1:]}=type")
+        return {}
 
     def _count(self, field: ArrayField | MapField, own: Sized) -> None:
         """Count elements before they are walked: too many are not."""

@@ -100,7 +100,8 @@ def _element(index: int) -> Callable[[msgspec.Raw], msgspec.Raw]:
 def get_all(document: Any, pointer: str) -> list[Any]:
     """Return all values at `pointer`, in document order; branches without it are skipped.
 
-    A token "*" matches every element of an array; in an object it is a plain key. A last token "{key}" gives the keys
+    A token "*" matches every element of an array, also of one that came as an object of positions; in another object it
+    is a plain key. A last token "{key}" gives the keys
     of an object, those that are whole numbers as such.
     """
     return list(_walk(document, parse(pointer)))
@@ -111,13 +112,20 @@ def key_value(key: str) -> int | str:
     return int(key) if _INDEX.fullmatch(key) and len(key) < _DIGITS else key
 
 
+def elements_of(value: Any) -> list[Any] | None:
+    """Return the elements of an array, also of one that came as an object of positions; None of anything else."""
+    if isinstance(value, dict) and all(isinstance(key_value(key), int) for key in value):
+        return [value[key] for key in sorted(value, key=int)]
+    return value if isinstance(value, list) else None
+
+
 def _walk(value: Any, tokens: tuple[str, ...]) -> Iterator[Any]:
     if not tokens:
         yield value
         return
     first, rest = tokens[0], tokens[1:]
-    if first == "*" and isinstance(value, list):
-        for element in value:
+    if first == "*" and (elements := elements_of(value)) is not None:
+        for element in elements:
             yield from _walk(element, rest)
         return
     if first == KEYS and not rest and isinstance(value, dict):

@@ -40,7 +40,7 @@ from pipelines.warehouse.inputs.sources import verifications
 from pipelines.warehouse.release.manifest import deferred_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pipelines.record import Run
@@ -61,10 +61,13 @@ _MODELS_SEE = "See meta.models, `ordermart models check`."
 _RULES = "select rule_target, scope, rule from audit.formula_populations where rule is not null"
 
 
-def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> list[str]:
-    """Record the sentence about a run, send what changed about alarms, call the heartbeat after a good night.
+def after_run(
+    settings: Settings, run: Run, now: dt.datetime | None = None, write_page: Callable[[], str] = lambda: ""
+) -> list[str]:
+    """Record the sentence about a run, send what changed about alarms, write the page, call the heartbeat.
 
-    Return what failed of it. A run for webhooks does not request everything: it ends no alarm about a night.
+    A night without a page, of which `write_page` says why, is not good, and has no heartbeat. Return what failed. A run
+    for webhooks does not request everything: it ends no alarm about a night.
     """
     now = now or utc_now()
     alarms = [*_of_run(settings.data_dir, run), *notify.no_good_night(settings, now, run), *_alarms(settings, run, now)]
@@ -84,6 +87,7 @@ def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> l
     failures += notify.update_alarms(
         settings.data_dir, alarms, notify.channels_of(settings), looked_at=looked_at, now=now
     )
+    run.unwritten = write_page()
     if run.verdict == "good" and is_night:
         try:
             notify.beat(settings)

@@ -65,14 +65,13 @@ def tell(settings: Settings, run: Run) -> Told:
     from pipelines.report.night_alarms import after_run  # noqa: PLC0415 -- slow: a status only looks for dead runs
     from pipelines.report.page.morning import write_morning_page  # noqa: PLC0415 -- the same
 
-    failures = after_run(settings, run)
-    unwritten = write_morning_page(settings, run)
+    failures = after_run(settings, run, write_page=lambda: write_morning_page(settings, run))
     run.is_told = True
     try:
         save(settings.data_dir, run)
     except OSError as error:
         failures.append(f"The record of the run could not be written: {error.strerror}.")
-    return Told(tuple(failures), unwritten)
+    return Told(tuple(failures), run.unwritten)
 
 
 def tell_of_dead_runs(settings: Settings) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import ipaddress
 import re
 import zoneinfo
@@ -63,6 +64,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _webhooks(settings.webhooks)
     yield from _formula(settings)
     yield from _limits(settings)
+    yield from _years_and_currencies(settings)
     yield from security(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
@@ -101,6 +103,20 @@ def is_zone(name: str) -> bool:
         return False
 
 
+def _years_and_currencies(settings: Settings) -> Iterator[str]:
+    day = settings.business_day
+    if not day.first_year <= day.last_year < dt.MAXYEAR:
+        yield f"[business_day] first_year, last_year: must not decrease, and be below {dt.MAXYEAR}"
+    for name, code in settings.finance.currency_codes.items():
+        if not _CURRENCY.fullmatch(code):
+            yield f"[finance.currency_codes] {name}: {code!r} is not a currency such as EUR"
+    for currency, amount in settings.closing.tolerance.items():
+        if not _CURRENCY.fullmatch(currency):
+            yield f"[closing.tolerance] {currency}: is not a currency such as EUR"
+        if not _AMOUNT.fullmatch(amount) or amount.startswith("-"):
+            yield f'[closing.tolerance] {currency}: {amount!r} is not an amount such as "0.02", with at most 4 decimals'
+
+
 def _limits(settings: Settings) -> Iterator[str]:
     planner = settings.planner
     if not planner.hot_max_age_days <= planner.warm_max_age_days <= planner.cold_max_age_days:
@@ -108,11 +124,6 @@ def _limits(settings: Settings) -> Iterator[str]:
     for name in ("max_not_found_rate", "max_failed_rate"):
         if not 0 < getattr(planner, name) <= 1:
             yield f"[planner] {name}: must be above 0 and at most 1"
-    for currency, amount in settings.closing.tolerance.items():
-        if not _CURRENCY.fullmatch(currency):
-            yield f"[closing.tolerance] {currency}: is not a currency such as EUR"
-        if not _AMOUNT.fullmatch(amount) or amount.startswith("-"):
-            yield f'[closing.tolerance] {currency}: {amount!r} is not an amount such as "0.02", with at most 4 decimals'
     notify = settings.notify
     if notify.smtp_host and not (notify.mail_from and notify.mail_to):
         yield "[notify] mail_from, mail_to: mail needs both; leave smtp_host empty to send none"

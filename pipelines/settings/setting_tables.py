@@ -124,6 +124,7 @@ class Landing(Table, frozen=True):
     max_menu_parts: PositiveInt
     max_store_menus: PositiveInt
     excess_decimals: Literal["quarantine", "round"]
+    lists_as_objects: bool
     allowed_pointers: tuple[str, ...]
 
 
@@ -208,9 +209,10 @@ class Formula(Table, frozen=True):
 
 
 class Finance(Table, frozen=True):
-    """The currency of stores whose record names none, and when two orders may be duplicates."""
+    """The currency of stores whose record names none, what other names are, and when two orders may be duplicates."""
 
     currency: str
+    currency_codes: dict[str, str]
     duplicate_minutes: PositiveInt
 
 
@@ -255,12 +257,21 @@ class Daypart(Table, frozen=True):
 
 
 class BusinessDay(Table, frozen=True):
-    """Which time of an order decides its business day, where a day begins, and its dayparts."""
+    """Which time of an order decides its business day, which times can be, where a day begins, and its dayparts."""
 
     time_field: Literal["created_at", "requested_time", "promised_delivery_time"]
     timezone: str
     day_start: str
+    first_year: PositiveInt
+    last_year: PositiveInt
+    zone_changes: Literal["from now", "all"]
     dayparts: tuple[Daypart, ...]
+
+    @property
+    def possible_times(self) -> tuple[dt.datetime, dt.datetime]:
+        """The first instant that an order may name, and the first after the last."""
+        first, after = (dt.datetime(year, 1, 1, tzinfo=dt.UTC) for year in (self.first_year, self.last_year + 1))
+        return first, after
 
     @property
     def daypart_of_hour(self) -> list[str | None]:

@@ -160,7 +160,7 @@ def currency_reader(
     place = place_of(records, stated.column, name)
 
     def read(number: int, cells: list[str]) -> str:
-        code = cells[place].strip()
+        code = cells[place].strip().upper()
         if not _CURRENCY.fullmatch(code) and (code or not may_lack):
             raise Where(name, number, stated.column).refused("no currency code such as EUR")
         return code

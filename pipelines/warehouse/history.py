@@ -245,6 +245,7 @@ def _create_contents(con: duckdb.DuckDBPyConnection, orders: str) -> None:
         create or replace table touched.contents as
         select order_id, version_no, cast(null as bigint) as lines_version_no, {_content("document")} as content
         from raw.order_versions as t
+        cross join raw.settings as s
         where exists (select 1 from {orders} as o where o.order_id = t.order_id)
     """)
 
@@ -289,7 +290,7 @@ def _content(document: str) -> str:
         if isinstance(type_, list):
             value = _normal(value, type_[0], name[0])
         elif type_ == relations.INSTANT:
-            value = f"cast({value} as timestamp with time zone)"
+            value = f"stated(cast({value} as timestamptz), s.business_day_from, s.business_day_until)"
         fields.append(f'"{name}" := {value}')
     return f"struct_pack({', '.join(fields)})"
 

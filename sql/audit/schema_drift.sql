@@ -8,7 +8,7 @@
 -- key: kind, path, change_type, value
 --
 -- path: Where in the document, as a JSON pointer in which * stands for every element or key.
--- change_type ENUM('absent', 'field', 'null', 'type', 'value'): value: of a coded field. null, absent: a documented field is so. field: one that is not documented. type: a documented field of another type; such a document is quarantined.
+-- change_type ENUM('absent', 'field', 'null', 'type', 'value'): value: of a coded field. null, absent: a documented field is so. field: one that is not documented. type: a documented field of another type; such a document is quarantined, unless it is a list that came as an object, or an empty one of the two in place of the other.
 -- value null: The value as sent, or the types of a new field; null for others.
 -- first_seen_at not null: When it first occurred, or its load began.
 -- load_id: The load in which it first occurred.

@@ -2,12 +2,14 @@
 --
 -- Source: get order details, every field of the interface that is not personal; raw.latest_orders.
 -- Caveats: the interface does not say which statuses are sales: see mart.orders. An order deleted at source stays,
--- with is_deleted. Prices are never filled in: null means that the source gave none.
+-- with is_deleted. Prices are never filled in: null means that the source gave none. A time outside [business_day]
+-- first_year to last_year counts as not stated: impossible_times has it as sent.
 --
 -- key: order_id
 -- scope: order
 -- in core.stores (store_id), warning reference_a_known_store: Every store that an order names has an observed record.
 --
+-- impossible_times VARCHAR[] null: The times outside [business_day] first_year to last_year, as `field: time as sent`; null if there is none.
 -- has_user_phone BOOLEAN null: Whether there is a phone number; false for an empty text, null if the source gave null or nothing.
 -- has_user_email BOOLEAN null: Whether there is an e-mail address; false for an empty text, null if the source gave null or nothing.
 -- has_user_address BOOLEAN null: Whether there is an address; false for an empty text, null if the source gave null or nothing.
@@ -18,6 +20,18 @@
 -- has_dispatch_note BOOLEAN null: Whether there is a note for dispatch; false for an empty text, null if the source gave null or nothing.
 -- dispatch_note VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 -- _payload_sha256: SHA-256 of the document without personal data.
+with timed as (
+    select
+        latest.*,
+        settings.business_day_from, settings.business_day_until,
+        cast(document.created_at as timestamp with time zone) as created_at,
+        cast(document.requested_time as timestamp with time zone) as requested_time,
+        cast(document.promised_delivery_time as timestamp with time zone) as promised_delivery_time,
+        cast(document.promised_pick_up_time as timestamp with time zone) as promised_pick_up_time,
+    from raw.latest_orders as latest
+    cross join raw.settings as settings
+)
+
 select
     order_id,
     document.store_id as store_id,
@@ -27,12 +41,44 @@ select
     document.platform as platform,
     document.dispatch_method as dispatch_method,
     -- times
-    cast(document.created_at as timestamp with time zone) as created_at,
-    cast(document.requested_time as timestamp with time zone) as requested_time,
-    cast(document.promised_delivery_time as timestamp with time zone)
+    stated(timed.created_at, business_day_from, business_day_until) as created_at,
+    stated(timed.requested_time, business_day_from, business_day_until) as requested_time,
+    stated(timed.promised_delivery_time, business_day_from, business_day_until)
         as promised_delivery_time,
-    cast(document.promised_pick_up_time as timestamp with time zone)
+    stated(timed.promised_pick_up_time, business_day_from, business_day_until)
         as promised_pick_up_time,
+    nullif(
+        list_filter(
+            [
+                if(
+                    stated(timed.created_at, business_day_from, business_day_until)
+                    is distinct from timed.created_at,
+                    'created_at: ' || document.created_at,
+                    null
+                ),
+                if(
+                    stated(timed.requested_time, business_day_from, business_day_until)
+                    is distinct from timed.requested_time,
+                    'requested_time: ' || document.requested_time,
+                    null
+                ),
+                if(
+                    stated(timed.promised_delivery_time, business_day_from, business_day_until)
+                    is distinct from timed.promised_delivery_time,
+                    'promised_delivery_time: ' || document.promised_delivery_time,
+                    null
+                ),
+                if(
+                    stated(timed.promised_pick_up_time, business_day_from, business_day_until)
+                    is distinct from timed.promised_pick_up_time,
+                    'promised_pick_up_time: ' || document.promised_pick_up_time,
+                    null
+                ),
+            ],
+            lambda each: each is not null
+        ),
+        []
+    ) as impossible_times,
     -- money
     document.$price as $price,
     -- in the vault
@@ -50,4 +96,4 @@ select
     _fetched_at,
     _load_id,
     _payload_sha256,
-from raw.latest_orders
+from timed

@@ -12,7 +12,7 @@
 -- store_id not null: The store, as the service numbers it.
 -- version_no: The record's version, from 1, with which it was first observed so.
 -- name: The store's name, if [partner.store] name_pointer finds one.
--- currency: The currency of its amounts, as sent; null if the record has none or '', or currency_pointer is empty.
+-- currency: The currency of its amounts: the code of ISO 4217 in capitals, or what [finance] currency_codes says, else as sent; null if the record has none or '', or currency_pointer is empty.
 -- first_listed_at TIMESTAMPTZ null: When it was first observed so, not when it took effect: it may have been so before. Null for an archive of unknown time.
 -- last_listed_at TIMESTAMPTZ null: When it was last observed so: for the current row, when the store was last listed. Null for an archive of unknown time.
 -- is_current: Whether the latest record still says so.
@@ -22,9 +22,10 @@ with versions as (
         store_id, version_no, is_new, first_seen_at, last_seen_at,
         document.name as name,
         document.timezone as timezone,
-        nullif(document.currency, '') as currency,
+        currency_of(document.currency, settings.finance_currency_codes) as currency,
         _load_id,
     from raw.store_versions
+    cross join raw.settings as settings
 ),
 
 -- each new version, and the last version that stands here

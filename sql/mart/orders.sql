@@ -14,7 +14,7 @@
 --
 -- customer_order_no: Which order of its customer it is, from 1, by created_at, then order_id: of every store and sale class, among orders observed. Null without customer_key or created_at.
 -- is_first_order BOOLEAN null: Whether it is its customer's first order (customer_order_no 1); null without one.
--- timezone not null: The time zone of local times and business day.
+-- timezone not null: The time zone of local times and business day: that of the store's record when the order was created or, with [business_day] zone_changes = "all", of the latest.
 -- timezone_source ENUM('setting', 'store'): store: from the store record. setting: [business_day] timezone, if the record has none or an invalid one.
 -- delivery_count BIGINT >= 0: Number of delivery records.
 -- delivery_type VARCHAR null: Who delivers, as the last record that says so does; null if none.
@@ -30,25 +30,58 @@
 -- line_count: Number of lines.
 -- unit_count: Sum of the lines' quantities; 0 without lines, null if there are lines but no quantities.
 -- last_checked_at TIMESTAMPTZ null: Freshness: when the order was last requested, whatever the answer; null if an archive has no time.
-with zoned as (
+with zones as (
+    select distinct timezone from raw.zone_offsets
+),
+
+-- zones that records of a store stated before the last one, and until when
+earlier_zones as (
+    select
+        store_id,
+        list({'timezone': timezone, 'until_us': until_us} order by until_us) as spans,
+    from (
+        select
+            store_id, timezone,
+            epoch_us(lead(first_listed_at) over (
+                partition by store_id order by version_no
+            )) as until_us,
+        from core.store_versions
+        semi join zones using (timezone)
+    )
+    where until_us is not null
+    group by store_id
+),
+
+zoned as (
     select
         orders.order_id,
-        coalesce(zones.timezone, settings.business_day_timezone) as timezone,
-        -- null: the store's record has none, or an invalid one
-        if(zones.timezone is null, 'setting', 'store') as timezone_source,
         epoch_us(orders.created_at) as created_us,
         epoch_us(orders.requested_time) as requested_us,
         epoch_us(orders.promised_delivery_time) as delivery_us,
         epoch_us(orders.promised_pick_up_time) as pick_up_us,
+        list_filter(
+            if(settings.business_day_zone_changes = 'all', [], earlier.spans),
+            lambda span: coalesce(
+                created_us, requested_us, delivery_us, pick_up_us
+            ) < span.until_us
+        )[1].timezone as earlier_timezone,
+        coalesce(earlier_timezone, zones.timezone, settings.business_day_timezone)
+            as timezone,
+        -- the store's record has none, or an invalid one
+        if(coalesce(earlier_timezone, zones.timezone) is null, 'setting', 'store')
+            as timezone_source,
     from core.orders as orders
     cross join raw.settings as settings
     left join core.stores as stores using (store_id)
-    left join (select distinct timezone from raw.zone_offsets) as zones using (timezone)
+    left join zones using (timezone)
+    left join earlier_zones as earlier using (store_id)
 ),
 
 -- for speed: other zones need not be sorted
 used_zones as (
     select timezone from core.stores
+    union
+    select timezone from core.store_versions
     union
     select business_day_timezone from raw.settings
 ),

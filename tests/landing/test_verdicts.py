@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from decimal import localcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from pipelines.landing.exact import EXACT, InvalidDocumentError
+from pipelines.landing.validate import Validator
+from pipelines.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +53,9 @@ ORDER_FAULTS = [
     ("/tip", "100000000000000", "too_many_digits"),
     ("/tip", "1e14", "too_many_digits"),
     ("/tip", "1e-5", "too_many_decimals"),
-    ("/items", "{}", "wrong_type"),
+    ("/items", '{"0": {}}', "wrong_type"),
+    ("/items", "false", "wrong_type"),
+    ("/deliveries", '""', "wrong_type"),
     ("/items/0", "[]", "wrong_type"),
     ("/items/0/price", '"10"', "wrong_type"),
     ("/items/0/quantity", "1.5", "wrong_type"),
@@ -139,14 +147,57 @@ def test_null_is_accepted_everywhere_but_for_the_id(
     assert document["items"][0] is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "pointer", "text"),
+    [
+        ("orders", "/items", "{}"),
+        ("orders", "/deliveries", "{}"),
+        ("orders", "/items/0/modifiers", "{}"),
+        ("menus", "/products", "[]"),
+        ("menus", "/modifiers", "[]"),
+        ("menus", "/menu/price_groups", "{}"),
+        ("menus", "/menu/price_groups/0/prices", "{}"),
+        ("menus", "/products/100", "[]"),
+        ("menus", "/products/100/modifiers", "{}"),
+        ("menus", "/modifiers/900/children", "{}"),
+    ],
+)
+def test_an_empty_one_of_the_other_kind_is_empty(
+    land: Callable[..., LoadSummary], raw: Callable[..., Any], order: Any, menu: Any, kind: str, pointer: str, text: str
+) -> None:
+    """`{}` for a list has the content of `[]`, and `[]` for an object that of `{}`; that it came so is noted."""
+    document = order if kind == "orders" else menu
+    right = "[]" if text == "{}" else "{}"
+    assert land(kind, _replaced(document, pointer, text)).counts["accepted"] == 1
+    assert land(kind, _replaced(document, pointer, right)).counts["unchanged"] == 1
+    (row,) = raw("documents", kind)
+    path = re.sub(r"/(\d+)(?=/|$)", "/*", pointer).removeprefix("/")
+    assert [note for note in row["absences"] if note.endswith("=type")] == [f"{path}=type"]
+
+
+def test_lists_come_as_objects_by_a_setting(order: dict[str, Any]) -> None:
+    """An object whose keys are positions is the list in their order, holes or not; other keys are no positions."""
+    validate = Validator(load_settings(environ={"ORDERMART_LANDING__LISTS_AS_OBJECTS": "true"}), "orders").validate
+    item = order["items"][0]
+    first, second = item | {"id": 1}, item | {"id": 2, "modifiers": {"3": item["modifiers"][0]}}
+    with localcontext(EXACT):
+        found = validate(json.dumps(order | {"items": {"10": second, "2": first}}).encode())
+        items = json.loads(found.document)["items"]
+        assert [(each["id"], len(each["modifiers"])) for each in items] == [(1, len(item["modifiers"])), (2, 1)]
+        assert {"items=type", "items/*/modifiers=type"} <= set(found.missing_fields)
+        for key in ("x", "-1", "01"):
+            with pytest.raises(InvalidDocumentError, match="wrong_type at /items"):
+                validate(json.dumps(order | {"items": {key: item}}).encode())
+
+
 MENU_FAULTS = [
     ("/menu", "null", "no_id"),
     ("/menu/id", "null", "no_id"),
     ("/menu/price_groups/0/prices/0/product_id", "null", "no_id"),
     ("/menu/price_groups/0/prices/0/price", '"1"', "wrong_type"),
     ("/products/100/modifiers/0/modifier_id", "null", "no_id"),
-    ("/products", "[]", "wrong_type"),
-    ("/modifiers/900/children", "{}", "wrong_type"),
+    ("/products", "[1]", "wrong_type"),
+    ("/modifiers/900/children", '{"0": {"modifier_id": 1}}', "wrong_type"),
 ]
 
 

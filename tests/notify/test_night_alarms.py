@@ -11,9 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from pipelines.notify import notice_missing_nights, standing
-from pipelines.record import NIGHT, VERIFYING, WEBHOOKS, Step
+from pipelines.record import NIGHT, VERIFYING, WEBHOOKS, Step, runs
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
+from pipelines.run.under_way import tell
 from pipelines.settings import Secret, load_settings
 from pipelines.warehouse.inputs.sources import Verified, append_verification
 from pipelines.warehouse.release.manifest import defer
@@ -295,3 +296,16 @@ def test_changes_that_wait_are_not_nothing(settings: Settings) -> None:
         "There was nothing to publish. No alarms.",
         "Its changes wait for the next release. No alarms.",
     )
+
+
+def test_a_night_without_a_page_is_not_good(settings: Settings, tmp_path: Path) -> None:
+    """Its verdict is incomplete, it has no heartbeat, and its record says why."""
+    (tmp_path / "published" / "morning.html").mkdir(parents=True)
+    run = recorded(NOW)
+    assert run.verdict == "good"
+    tell(settings, run)
+    assert run.verdict == "incomplete"
+    (kept,) = runs(settings.data_dir)
+    assert kept.verdict == "incomplete"
+    assert kept.judged().wrong == ["The morning page could not be written: IsADirectoryError"]
+    assert kept.exit_code() == 3

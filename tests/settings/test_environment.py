@@ -30,6 +30,8 @@ OTHERS: dict[str, tuple[str, object]] = {
     "business_day.time_field": ("requested_time", "requested_time"),
     "business_day.timezone": ("America/Sao_Paulo", "America/Sao_Paulo"),
     "business_day.day_start": ("04:30", "04:30"),
+    "business_day.last_year": ("2050", 2050),
+    "business_day.zone_changes": ("all", "all"),
     "business_day.dayparts": (
         '[{name = "day", from = 6}, {name = "night", from = 20}]',
         (Daypart(name="day", from_hour=6), Daypart(name="night", from_hour=20)),
@@ -50,6 +52,7 @@ OTHERS: dict[str, tuple[str, object]] = {
         (FormulaComponent(name="bag", constant="0.99", store=7),),
     ),
     "finance.currency": ("EUR", "EUR"),
+    "finance.currency_codes": ('{"US$" = "USD"}', {"US$": "USD"}),
     "finance.duplicate_minutes": ("5", 5),
     "warehouse.memory_limit": ("512MB", "512MB"),
     "schedule.cron": ("0 4 * * 1-5", "0 4 * * 1-5"),

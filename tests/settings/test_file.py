@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def keys(tree: dict[str, Any], path: str = "") -> Iterator[str]:
     """Give the keys of a TOML tree as dotted paths; what a body, a query and a tolerance hold are no settings."""
     for name, value in tree.items():
-        if isinstance(value, dict) and name not in {"body", "query", "tolerance"}:
+        if isinstance(value, dict) and name not in {"body", "query", "tolerance", "currency_codes"}:
             yield from keys(value, f"{path}{name}.")
         else:
             yield path + name

@@ -217,3 +217,14 @@ def test_formula_populations_support_settings(run_check: Run) -> None:
     assert run_check(claim, {"audit.formula_populations": [clean]}) == []
     (found,) = run_check(claim, {"audit.formula_populations": [clean | {"verdict": "none"}]})
     assert (found["location"], found["detail"]) == ("total, [[formula.rule]] no. 1", "so")
+
+
+def test_impossible_times_are_found(run_check: Run) -> None:
+    """Each time of an order that does not count is found, by its field, as it was sent."""
+    odd = ["created_at: 0001-01-01T00:00:00Z", "requested_time: 9999-12-31T00:00:00Z"]
+    orders = [{"order_id": 1, "impossible_times": odd}, {"order_id": 2}]
+    found = run_check("core.orders__have_possible_times", {"core.orders": orders})
+    assert [(row["entity_id"], row["location"], row["detail"]) for row in found] == [
+        (1, "created_at", odd[0]),
+        (1, "requested_time", odd[1]),
+    ]

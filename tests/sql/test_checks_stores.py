@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.sql.conftest import Given, Run
 
@@ -55,3 +57,36 @@ def test_timezones_that_do_not_exist(run_check: Run) -> None:
     assert run_check(claim, {"core.stores": clean}) == []
     planted = [*clean, {"store_id": 3, "timezone": "europe/berlin"}, {"store_id": 4, "timezone": ""}]
     assert [row["entity_id"] for row in run_check(claim, {"core.stores": planted})] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("zones", "is_found"),
+    [
+        (("America/New_York", "Europe/Berlin"), True),
+        (("America/New_York", "US/Eastern"), False),
+        (("Asia/Calcutta", "Asia/Kolkata"), False),
+        (("UTC", "Etc/UTC"), False),
+        (("Europe/Berlin", None), False),
+        (("Nowhere", "Europe/Berlin"), False),
+        (("Pacific/Auckland", "Pacific/Honolulu", "Pacific/Auckland"), True),
+        (("America/Phoenix", "America/Denver"), True),
+        (("Asia/Kathmandu", "Asia/Katmandu"), False),
+        (("Australia/Lord_Howe", "Australia/Sydney"), True),
+    ],
+)
+def test_store_with_another_timezone(run_check: Run, zones: tuple[str | None, ...], is_found: bool) -> None:
+    """A store whose record stated zones of different clocks is found; another name of the same clocks is no change."""
+    versions = [{"store_id": 1, "version_no": no, "timezone": zone} for no, zone in enumerate(zones, 1)]
+    found = run_check("core.store_versions__keep_their_timezone", {"core.store_versions": versions})
+    assert [row["entity_id"] for row in found] == [1] * is_found
+    assert all(str(zone) in row["detail"] for row in found for zone in zones)
+
+
+def test_store_with_an_unknown_currency(run_check: Run) -> None:
+    """Signs, names and codes that ISO 4217 lacks are found; codes and none at all are not."""
+    stated = ["EUR", None, "US$", "€", "RMB", "Euro", "USDT", "XBT"]
+    stores = [{"store_id": no, "currency": currency} for no, currency in enumerate(stated)]
+    found = run_check("core.stores__have_a_known_currency", {"core.stores": stores})
+    assert [(row["entity_id"], row["detail"]) for row in found] == [
+        (no, f"stated: {currency}") for no, currency in enumerate(stated) if no > 1
+    ]

@@ -35,6 +35,7 @@ def placed(run_table: Run, orders: list[dict[str, Any]], **more: Any) -> list[di
         "core.order_lines": more.pop("lines", []),
         "core.order_deliveries": more.pop("deliveries", []),
         "raw.order_checks": more.pop("checks", []),
+        "core.store_versions": more.pop("versions", []),
     }
     return run_table("mart.orders", {"core.orders": orders, "core.stores": stores, "raw.settings": [more], **tables})
 
@@ -338,3 +339,39 @@ def test_deliveries_are_counted(run_table: Run) -> None:
     rows = placed(run_table, [order(1), order(2)], deliveries=deliveries)
     columns = ("delivery_count", "delivery_type", "last_delivery_status")
     assert [tuple(row[name] for name in columns) for row in rows] == [(3, "own_delivery", "done"), (0, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("America/New_York", "Europe/Berlin"), ("Pacific/Auckland", "Pacific/Honolulu"), ("UTC", "Asia/Tokyo")],
+)
+def test_a_zone_counts_from_when_it_was_seen(run_table: Run, before: str, after: str) -> None:
+    """An order created before the store's record stated another zone keeps the one before; all have it by a setting."""
+    seen = [("2026-10-01T00:00:00Z", before), ("2026-10-15T12:00:00Z", after)]
+    versions = [
+        {"store_id": 1, "version_no": no, "timezone": zone, "first_listed_at": at}
+        for no, (at, zone) in enumerate(seen, 1)
+    ]
+    orders = [order(1, "2026-10-14T20:00:00Z"), order(2, "2026-10-15T20:00:00Z"), order(3, "2026-09-14T20:00:00Z")]
+    stores = [BERLIN | {"timezone": after}]
+    rows = placed(run_table, orders, stores=stores, versions=versions)
+    assert [row["timezone"] for row in rows] == [before, after, before]
+    expected = [
+        dt.datetime.fromisoformat(str(row["created_at"])).astimezone(clock(zone)).date()
+        for row, zone in zip(rows, (before, after, before), strict=True)
+    ]
+    assert [row["business_date"] for row in rows] == expected
+    rows = placed(run_table, orders, stores=stores, versions=versions, business_day_zone_changes="all")
+    assert {row["timezone"] for row in rows} == {after}
+
+
+def test_a_zone_that_is_stated_first_is_no_change(run_table: Run) -> None:
+    """A record that named no zone, or an invalid one, before it names one, had that one."""
+    for lacking in (None, "Nowhere"):
+        seen = [("2026-10-01T00:00:00Z", lacking), ("2026-10-15T12:00:00Z", "Europe/Berlin")]
+        versions = [
+            {"store_id": 1, "version_no": no, "timezone": zone, "first_listed_at": at}
+            for no, (at, zone) in enumerate(seen, 1)
+        ]
+        (row,) = placed(run_table, [order(1, "2026-10-14T23:00:00Z")], versions=versions)
+        assert (row["timezone"], row["timezone_source"]) == ("Europe/Berlin", "store")

@@ -85,3 +85,32 @@ def test_notes_only_where_opened(run_table: Run) -> None:
         (True, None),
         (True, "ring twice"),
     ]
+
+
+BOUNDS = {
+    "business_day_from": dt.datetime(1970, 1, 1, tzinfo=dt.UTC),
+    "business_day_until": dt.datetime(2101, 1, 1, tzinfo=dt.UTC),
+}
+
+
+@pytest.mark.parametrize(
+    ("time", "counts"),
+    [
+        ("0001-01-01T00:00:00Z", False),
+        ("0001-01-01T00:00:00", False),
+        ("1899-12-30T00:00:00Z", False),
+        ("1969-12-31T23:59:59.999999Z", False),
+        ("1970-01-01T00:30:00+01:00", False),
+        ("1970-01-01T00:00:00Z", True),
+        ("2100-12-31T23:59:59.999999Z", True),
+        ("2100-12-31T23:00:00-02:00", False),
+        ("2101-01-01T00:00:00Z", False),
+        ("9999-12-31T23:59:59.9999999Z", False),
+    ],
+)
+@pytest.mark.parametrize("field", ["created_at", "requested_time", "promised_delivery_time", "promised_pick_up_time"])
+def test_a_time_that_cannot_be_is_not_stated(run_table: Run, field: str, time: str, counts: bool) -> None:
+    """Outside the years of the settings a time is null in its column, and stands as sent beside it."""
+    given = {"raw.latest_orders": [order(1, **{field: time})], "raw.settings": [BOUNDS]}
+    (row,) = run_table("core.orders", given)
+    assert (row[field] is not None, row["impossible_times"]) == (counts, None if counts else [f"{field}: {time}"])

@@ -47,3 +47,28 @@ def test_an_empty_currency_is_none(run_table: Run) -> None:
     given = {"store_id": 3, "document": {"id": 3, "currency": ""}, **LINEAGE}
     (row,) = run_table("core.stores", {"raw.latest_stores": [given]})
     assert row["currency"] is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        ("USD", "USD"),
+        ("usd", "USD"),
+        ("Usd", "USD"),
+        (" eur ", "EUR"),
+        ("gbP", "GBP"),
+        ("jpy", "JPY"),
+        ("US$", "USD"),
+        ("€", "EUR"),
+        ("RMB", "CNY"),
+        ("Rs.", "Rs."),
+        ("bitcoin", "bitcoin"),
+        ("  ", None),
+    ],
+)
+def test_a_currency_is_its_code(run_table: Run, sent: str, code: str | None) -> None:
+    """Codes of ISO 4217 in any case are one; other texts are what a setting says, else as sent."""
+    given = {"store_id": 3, "document": {"id": 3, "currency": sent}, **LINEAGE}
+    names = {"key": ["US$", "€", "RMB"], "value": ["USD", "EUR", "CNY"]}
+    rows = run_table("core.stores", {"raw.latest_stores": [given], "raw.settings": [{"finance_currency_codes": names}]})
+    assert rows[0]["currency"] == code

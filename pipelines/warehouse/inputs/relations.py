@@ -291,11 +291,12 @@ RAW: dict[str, dict[str, str]] = {
     "raw.refusals": OBSERVATION,
     "raw.settings": columns_of(
         "business_day_time VARCHAR, business_day_timezone VARCHAR, business_day_start INTERVAL, "
+        "business_day_from TIMESTAMPTZ, business_day_until TIMESTAMPTZ, business_day_zone_changes VARCHAR, "
         "daypart_of_hour VARCHAR[], sales_counted VARCHAR[], sales_excluded VARCHAR[], "
         "menus_product_id_scope VARCHAR, plaintext_fields VARCHAR[], known_fields VARCHAR[], "
         "privacy_customer_key BOOLEAN, formula_total_rule VARCHAR, formula_subtotal_rule VARCHAR, "
         "formula_min_distinguishing_orders BIGINT, formula_max_violation_rate DOUBLE, finance_currency VARCHAR, "
-        "finance_duplicate_minutes BIGINT"
+        "finance_currency_codes MAP(VARCHAR, VARCHAR), finance_duplicate_minutes BIGINT"
     ),
     "raw.document_notes": columns_of("kind VARCHAR, load_id VARCHAR, id BIGINT, note VARCHAR"),
     "raw.service_log": columns_of(

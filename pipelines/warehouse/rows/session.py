@@ -246,13 +246,15 @@ def code_fingerprint() -> Mapping[str, str]:
 
 def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
     day, sales, privacy, formula = settings.business_day, settings.sales, settings.privacy, settings.formula
+    codes = settings.finance.currency_codes
     row = (
-        *(day.time_field, day.timezone, day.day_start, day.daypart_of_hour),
+        *(day.time_field, day.timezone, day.day_start, *day.possible_times),
+        *(day.zone_changes, day.daypart_of_hour),
         *(list(sales.counted_statuses), list(sales.excluded_statuses), settings.menus.product_id_scope),
         *(list(privacy.plaintext_fields), list(privacy.known_fields), privacy.customer_key),
         *(formula.total_rule, formula.subtotal_rule),
         *(formula.min_distinguishing_orders, formula.max_violation_rate),
-        *(settings.finance.currency, settings.finance.duplicate_minutes),
+        *(settings.finance.currency, {"key": [*codes], "value": [*codes.values()]}, settings.finance.duplicate_minutes),
     )
     create(con, "raw.settings")
     con.execute(f"insert into raw.settings values ({', '.join('?' * len(row))})", row)
