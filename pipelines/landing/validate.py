@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 
     from pipelines.settings import Settings
-    from pipelines.settings.setting_tables import StoreRecord
+    from pipelines.settings.setting_tables import Landing, StoreRecord
 
 
 _ABSENT = object()
@@ -69,7 +69,6 @@ class Validator:
             f"{path}/{field.name}" for path, field in (shape.walk() if shape else ()) if isinstance(field, MapField)
         )
         self._keep: Trie = trie(settings.landing.allowed_pointers)
-        self._takes = Takes(settings.landing.excess_decimals == "round", settings.landing.lists_as_objects)
         limits = settings.landing
         most = {"orders": limits.max_order_parts, "stores": limits.max_store_menus}
         self._most_parts = most.get(kind, limits.max_menu_parts)
@@ -104,7 +103,7 @@ class Validator:
             raise InvalidDocumentError("too_deep", "") from None
 
     def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
-        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._most_parts, self._takes)
+        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._most_parts, self._settings.landing)
         if self._kind == "stores":
             canonical = walk.store(tree, self._settings.partner.store)
             id_ = canonical["id"]
@@ -178,20 +177,13 @@ def _at(pointer: str, document: Any) -> Any:
     return document
 
 
-class Takes(NamedTuple):
-    """What settings let pass: amounts that must be rounded, and lists that come as objects."""
-
-    rounded: bool
-    lists_as_objects: bool
-
-
 class Walk:
     """One walk through one document, and what it found."""
 
-    def __init__(self, keep: Trie, plaintext_fields: Iterable[str], most_parts: int, takes: Takes) -> None:
+    def __init__(self, keep: Trie, plaintext_fields: Iterable[str], most_parts: int, landing: Landing) -> None:
         self._keep = keep
         self._open = frozenset(plaintext_fields)
-        self._takes = takes
+        self._rounds, self._takes_objects = landing.excess_decimals == "round", landing.lists_as_objects
         self._most_parts = most_parts
         self.missing_fields: set[str] = set()
         self.counts: dict[str, int] = {}
@@ -254,7 +246,7 @@ class Walk:
 
     def _leaf(self, field: Field, own: Any, canonical: dict[str, Any], place: str) -> None:
         if field.leaf == "money":
-            text, amount, rounded = money(own, place, rounds=self._takes.rounded)
+            text, amount, rounded = money(own, place, rounds=self._rounds)
             canonical[field.name] = text
             self.rounded += rounded
             total = self.sums.get(field.adds_to, Decimal(0))
@@ -271,7 +263,7 @@ class Walk:
             self.encrypted[place] = valid
 
     def _many(self, field: ArrayField, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
-        if isinstance(own, dict) and (not own or self._takes.lists_as_objects):
+        if isinstance(own, dict) and (not own or self._takes_objects):
             self.missing_fields.add(f"{pattern[1:]}=type")
             own = elements_of(own)
         if not isinstance(own, list):
