@@ -62,6 +62,10 @@ class Tax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             and (self.last_day is None or day <= self.last_day)
         )
 
+    def of_any(self) -> Tax:
+        """Return the same tax, whatever it is of: parts of an order that have it are taxed together."""
+        return msgspec.structs.replace(self, of_class="", store=None, platform=None, first_day=None, last_day=None)
+
     def on(self, amount: Decimal, digits: int) -> Decimal:
         """Return the tax on an amount, rounded half up to the digits of its currency."""
         if self.reverse_charge:

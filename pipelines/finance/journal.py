@@ -31,7 +31,7 @@ from pipelines.warehouse.release.manifest import DATABASE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipelines.finance.accounts import Accounts
+    from pipelines.finance.accounts import Accounts, Tax
     from pipelines.finance.periods import Period
     from pipelines.finance.released import Released
     from pipelines.settings import Settings
@@ -309,13 +309,16 @@ class _Book:
             raise _Unbookable("its currency is unknown")
         decimals = digits(currency)
         sums: _Amounts = defaultdict(Decimal, {(RECEIVABLE, platform, ""): state.total or Decimal(0)})
+        taxed: dict[Tax, Decimal] = defaultdict(Decimal)
         for part, amount in self._parts(state, decimals):
             tax = self._accounts.tax_of(part, platform, store_id, day) if self._accounts else None
             sums[part, platform, tax.code if tax else ""] -= amount
             if tax:
-                owed = tax.on(amount, decimals)
-                sums[TAX_IN_SALES, platform, tax.code] += owed
-                sums[TAX_BY_PLATFORM if tax.collected_by_platform else TAX_PAYABLE, platform, tax.code] -= owed
+                taxed[tax.of_any()] += amount
+        for tax, amount in taxed.items():  # rounded once, whatever the number of parts
+            owed = tax.on(amount, decimals)
+            sums[TAX_IN_SALES, platform, tax.code] += owed
+            sums[TAX_BY_PLATFORM if tax.collected_by_platform else TAX_PAYABLE, platform, tax.code] -= owed
         self._check_accounts(sums, store_id)
         return sums
 

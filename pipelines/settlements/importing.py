@@ -131,6 +131,7 @@ def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = Fal
     if entry_no := _known(ledger, read.mapping.platform).get(sha256_of(content)):
         raise SettlementError(f"{file.name} was imported before, as ledger entry {entry_no}")
     payouts = read_bank(content, file.name, read)
+    table = _with_currency(payouts.table, file.name, read, effective_statements(ledger.entries()), ledger)
     days = {"first_day": payouts.first_day.isoformat(), "last_day": payouts.last_day.isoformat()}
     body = {**_origin(file.name, content, read), **days, "row_count": payouts.row_count}
     same = [
@@ -142,8 +143,31 @@ def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = Fal
     ]
     if same and not supersede:
         raise SettlementError(f"{file.name}: ledger entry {same[0]} has some of its days; --supersede replaces it")
-    entry = ledger.append(BANK, body | {"replaces": same}, payouts.table)
-    return Imported(file.name, entry.no, 0, payouts.table.num_rows, len(same))
+    entry = ledger.append(BANK, body | {"replaces": same}, table)
+    return Imported(file.name, entry.no, 0, table.num_rows, len(same))
+
+
+def _with_currency(table: pa.Table, name: str, read: Read, known: list[Statement], ledger: Ledger) -> pa.Table:
+    """Return credits with the currency of their payout, else the one of all statements, where the file has none."""
+    if not table["currency"].null_count:
+        return table
+    stated: dict[str | None, set[str]] = {None: set()}
+    for entry in {each.entry.no: each.entry for each in known if each.platform == read.mapping.platform}.values():
+        rows = ledger.rows(entry).select(["payout_ref", "settled_currency"])
+        for row in rows.group_by(rows.column_names).aggregate([]).to_pylist():
+            for ref in (row["payout_ref"], None):
+                stated.setdefault(ref, set()).add(row["settled_currency"])
+    line = read.mapping.line
+    if not stated[None] and line and isinstance(line.currency, str) and not line.settled_currency:
+        stated[None].add(line.currency)
+    rows = table.to_pylist()
+    for row in rows:
+        found = stated.get(row["payout_ref"]) or stated[None]
+        if not row["currency"] and len(found) != 1:
+            where = Where(name, row["source_row"], "currency")
+            raise where.refused("is not stated, and not one of the platform's statements: add currency to [bank]")
+        row["currency"] = row["currency"] or next(iter(found))
+    return pa.Table.from_pylist(rows, schema=CREDITS)
 
 
 def _append(ledger: Ledger, name: str, content: bytes, lines: pa.Table, read: Read, *, supersede: bool) -> Imported:

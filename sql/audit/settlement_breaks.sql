@@ -34,14 +34,19 @@ with orders as (
 
 lines as (
     select
-        match_id as break_key,
-        if(match_state = 'differs', 'period_differs', match_state) as break_kind,
-        platform, order_id,
-        line_date as since_date,
-        currency,
-        if(match_state in ('differs', 'one_of'), difference, their_amount) as amount,
-    from mart.settlement_matches
-    where match_state not in ('matched', 'group', 'no_order')
+        matches.match_id as break_key,
+        if(matches.match_state = 'differs', 'period_differs', matches.match_state) as break_kind,
+        matches.platform, matches.order_id,
+        matches.line_date as since_date,
+        matches.currency,
+        case
+            when matches.match_state in ('differs', 'one_of') then matches.difference
+            when matches.statement_kind in ('order', 'total') then matches.their_amount
+            else coalesce(nullif(rows_of.refund_amount, 0), matches.net_amount)
+        end as amount,
+    from mart.settlement_matches as matches
+    inner join audit.settlement_rows as rows_of using (entry_no, settlement_no)
+    where matches.match_state not in ('matched', 'group', 'no_order')
 ),
 
 commissions as (

@@ -5,8 +5,8 @@ where exported.currency = orders.currency and (
     or contains(number, '-sales-') and sale_class = 'counted'
         and exported.business_date = orders.business_date and exported.store_id is not distinct from orders.store_id
     or contains(number, '-settlement-') and coalesce(exported.store_id, orders.store_id) = orders.store_id
-        and (source, exported.business_date) in (
-        select (entry_no, line_date) from mart.settlement_lines
+        and (exported.platform, exported.business_date) in (
+        select (platform, line_date) from mart.settlement_lines
         where $order_id = order_id
             or match_id in (select match_id from mart.order_settlements where order_id = $order_id)
     )

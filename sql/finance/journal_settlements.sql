@@ -32,7 +32,7 @@ with lines as (
 settlements as (
     select
         *,
-        row_number() over (partition by match_id order by entry_no, settlement_no) as place,
+        dense_rank() over (partition by match_id order by entry_no, settlement_no) as place,
     from (
         select
             entry_no, settlement_no, match_id, line_date, store_id, currency, platform,
@@ -136,7 +136,8 @@ debits as (
         'settlement', settlements.entry_no, settlements.line_date, settlements.store_id,
         settlements.currency, coalesce(claims.platform, settlements.platform),
         if(claims.match_id is null, 'unmatched', 'receivable'),
-        coalesce(-claims.settled_amount, settlements.amount),
+        -- events of one settlement have days of their own; a period's line is of several orders
+        if(claims.match_id like 'period:%', -claims.settled_amount, settlements.amount),
     from settlements
     left join claims
         on settlements.match_id = claims.match_id

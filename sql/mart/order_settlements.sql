@@ -30,7 +30,7 @@ with scopes as (
 last_lines as (
     select
         rows_of.platform,
-        max(rows_of.line_date) as last_line_date,
+        max(rows_of.last_line_date) as last_line_date,
         min(statements.due_days) as due_days,
     from audit.settlement_rows as rows_of
     inner join raw.settlement_statements as statements using (entry_no)

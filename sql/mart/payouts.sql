@@ -46,11 +46,18 @@ due_days as (
     group by platform
 ),
 
--- a file that states no currency has that of the payout, if it has one only
+currencies as (
+    select platform, any_value(currency) as currency
+    from stated
+    group by platform
+    having count(distinct currency) = 1
+),
+
+-- a file that states no currency has that of the payout, else of the platform, if it has one only
 credits as (
     select
         banks.platform, banks.payout_ref,
-        coalesce(banks.currency, stated.currency, 'XXX') as currency,
+        coalesce(banks.currency, stated.currency, currencies.currency, 'XXX') as currency,
         max(banks.bank_date) as bank_date,
         sum(banks.amount) as bank_amount,
         sum(banks.fee_amount) as bank_fee_amount,
@@ -61,6 +68,7 @@ credits as (
         group by platform, payout_ref
         having count(*) = 1
     ) as stated using (platform, payout_ref)
+    left join currencies on banks.platform = currencies.platform
     group by all
 ),
 

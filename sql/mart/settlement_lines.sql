@@ -34,7 +34,9 @@ select
     settlements.store_id,
     lines.order_ref,
     settlements.order_id,
-    settlements.line_date,
+    coalesce(
+        cast(make_timestamp(epoch_us(lines.line_at) + offsets.offset_us) as date), lines.line_date
+    ) as line_date,
     settlements.period_from,
     settlements.period_to,
     settlements.stated_order_count,
@@ -49,3 +51,8 @@ inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
 left join (
     select distinct entry_no, settlement_no, match_id from audit.settlement_pairs
 ) as pairs using (entry_no, settlement_no)
+left join core.stores as stores on settlements.store_id = stores.store_id
+-- each event has its own day; a time with a zone is on the store's
+asof left join raw.zone_offsets as offsets
+    on stores.timezone = offsets.timezone
+    and epoch_us(lines.line_at) >= offsets.from_us

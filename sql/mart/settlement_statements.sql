@@ -39,7 +39,7 @@ settled as (
     select
         rows_of.entry_no, rows_of.statement_ref, rows_of.currency,
         min(coalesce(rows_of.period_from, rows_of.line_date)) as first_line_date,
-        max(rows_of.line_date) as last_line_date,
+        max(rows_of.last_line_date) as last_line_date,
         sum(rows_of.gross_amount) as gross_amount,
         sum(rows_of.refund_amount) as refund_amount,
         sum(rows_of.cost_amount) as cost_amount,

@@ -1,0 +1,114 @@
+"""Days, currencies and amounts that a small file says: each event on its own day, each credit in a currency."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from pipelines.finance.accounts import Tax
+from pipelines.finance.released import query
+from pipelines.settlements.lines import SettlementError
+from tests.settlements.conftest import Books
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.settlements.statements import World
+
+EVENTS = """platform = "dash"
+orders = { platform = ["dashline"] }
+[file]
+names = "e.csv"
+[line]
+statement = "stm"
+payout = "stm"
+order = "no"
+date = { column = "day", form = "%Y-%m-%d" }
+currency = CURRENCY
+[components]
+amount = "+amount"
+column = "event"
+values = { SALE = "items", FEE = "commission", REFUND = "refund" }
+[bank]
+date = { column = "Date", form = "%Y-%m-%d" }
+amount = "+Amount"
+text = "Text"
+payout = '(PO[0-9])'
+"""
+HEAD = "stm,no,event,day,amount,cur\n"
+FOREIGN = HEAD + "PO1,999,REFUND,2026-11-03,-10.01,EUR\nPO1,999,FEE,2026-11-04,2.00,EUR\n"
+BANK = "Date,Amount,Text\n2026-11-05,3.00,dash PO1\n2026-11-06,4.00,dash PO2\n"
+
+
+@pytest.fixture
+def small(tmp_path: Path, made: World) -> Iterator[tuple[Books, duckdb.DuckDBPyConnection]]:
+    """Give an empty ledger beside the orders of a world, and a connection."""
+    books = Books(tmp_path, made.orders)
+    for name, currency in (("stated", '{ column = "cur" }'), ("constant", '"EUR"')):
+        (tmp_path / f"{name}.toml").write_text(EVENTS.replace("CURRENCY", currency), encoding="utf-8")
+    (tmp_path / "b.csv").write_text(BANK, encoding="utf-8")
+    with duckdb.connect(config={"threads": 1}) as con:
+        yield books, con
+
+
+def test_an_event_keeps_its_day_and_a_refund_its_amount(small: tuple[Books, duckdb.DuckDBPyConnection]) -> None:
+    """Sale, tip, fee and refund on four days; the receivable moves on the first two. A refund of nobody has -10.01."""
+    books, con = small
+    order = next(each for each in books.orders if each["platform"] == "dashline" and each["sale_class"] == "counted")
+    gross, no, cur = order["total_price"], order["order_id"], order["currency"]
+    first = gross - Decimal("1.00")
+    own = [("SALE", 1, first), ("TIP", 2, 1), ("FEE", 3, "-4.00"), ("REFUND", 4, "-2.00")]
+    rows = [f"PO2,{no},{event},2026-11-0{day},{amount},{cur}\n" for event, day, amount in own]
+    (books.folder / "e.csv").write_text(FOREIGN.replace("EUR", cur) + "".join(rows), encoding="utf-8")
+    text = (books.folder / "stated.toml").read_text("utf-8").replace("SALE =", 'TIP = "tip", SALE =')
+    (books.folder / "stated.toml").write_text(text, encoding="utf-8")
+    books.statement("e.csv", "stated")
+    books.build(con)
+    days = "select line_date from mart.settlement_lines where order_id = ? order by source_row"
+    november = [dt.date(2026, 11, day) for day in (1, 2, 3, 4)]
+    assert [day for (day,) in con.execute(days, [no]).fetchall()] == november
+    debits = f"select day, -amount from ({query('journal_settlements')}) where account_class = 'receivable' order by 1"
+    assert con.execute(debits).fetchall() == [(november[0], first), (november[1], Decimal(1))]
+    breaks = "select amount from audit.settlement_breaks where break_kind = 'not_ours'"
+    assert con.execute(breaks).fetchall() == [(Decimal("-10.01"),)]
+    last = "select first_line_date, last_line_date from mart.settlement_statements where statement_ref = 'PO2'"
+    assert con.execute(last).fetchall() == [(november[0], november[3])]
+
+
+def test_a_credit_has_the_currency_of_the_statements(small: tuple[Books, duckdb.DuckDBPyConnection]) -> None:
+    """Of its payout, else of the platform, else of the mapping; of several it is refused by row."""
+    books, con = small
+    with pytest.raises(SettlementError, match=r"b\.csv, row 2, column currency: is not stated"):
+        books.bank("b.csv", "stated")
+    assert books.bank("b.csv", "constant").row_count == 2
+    (books.folder / "e.csv").write_text(FOREIGN, encoding="utf-8")
+    books.statement("e.csv", "stated")
+    (books.folder / "b.csv").write_text(BANK + "2026-11-06,5.00,another\n", encoding="utf-8")
+    assert books.bank("b.csv", "stated", supersede=True).row_count == 2
+    books.build(con)
+    found = con.execute("select payout_ref, currency from mart.payouts order by all").fetchall()
+    assert found == [("PO1", "EUR"), ("PO2", "EUR")]
+    (books.folder / "e.csv").write_text(HEAD + "PO3,998,REFUND,2026-11-03,-1.00,USD\n", encoding="utf-8")
+    books.statement("e.csv", "stated")
+    (books.folder / "b.csv").write_text(BANK + "2026-11-06,6.00,another\n", encoding="utf-8")
+    with pytest.raises(SettlementError, match=r"b\.csv, row 3, column currency: is not stated"):
+        books.bank("b.csv", "stated", supersede=True)
+
+
+def test_parts_of_one_rate_are_one_tax() -> None:
+    """9.53 of 10.04 less 0.51 is taxed once: 0.87; part by part it would be 0.86."""
+    taxes = [
+        Tax(of_class=name, rate=Decimal("0.10"), code="V10", store=store)
+        for name, store in (("subtotal_price", None), ("discount", 1))
+    ]
+    first, second = (tax.of_any() for tax in taxes)
+    assert first == second
+    assert first.on(Decimal("10.04") - Decimal("0.51"), 2) == Decimal("0.87")
+    assert sum(tax.on(amount, 2) for tax, amount in zip(taxes, (Decimal("10.04"), Decimal("-0.51")), strict=True)) == (
+        Decimal("0.86")
+    )
