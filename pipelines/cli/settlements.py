@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Commands, Locked, group, leave, say, usage_error
+from pipelines.cli.options import Commands, Locked, given, group, leave, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.ledger import User
@@ -70,6 +70,29 @@ def settlements_import(
         else:
             done = import_statements(chain, path, read, supersede=supersede)
     say(imported(done))
+
+
+@statements.command("undo", short_help="Undo an import.")
+def settlements_undo(
+    entry_no: Annotated[int, typer.Argument(metavar="ENTRY", help="The ledger entry, as `import` printed it.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why; recorded in the ledger.")],
+    user: User,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Undo an import by an entry of the ledger: what it superseded is in force again, and its file can be imported.
+
+    Exit codes: 0 undone; 1 the entry is no import, or was undone before; 2 invalid usage; 4 another process holds the
+    run lock.
+    """
+    from pipelines.ledger.signed_head import signing_ledger
+    from pipelines.settlements.importing import undo_import
+
+    why = given("--reason", reason, "text")
+    with locked("ordermart settlements undo"):
+        done = undo_import(signing_ledger(settings), entry_no, why, user)
+    say([f"Undid ledger entry {entry_no} by entry {done.no}; `ordermart build` makes the tables without it."])
 
 
 @statements.command("list", short_help="List statements, payouts and open items.")

@@ -35,6 +35,7 @@ def imported(done: list[Imported]) -> Iterator[str]:
         of = f"{each.statement_count:,} statements with " if each.statement_count else ""
         replaced = f", superseding {each.replaced:,} earlier" if each.replaced else ""
         yield f"{each.file}: {of}{each.row_count:,} rows imported as ledger entry {each.entry_no}{replaced}."
+        yield from (f"  {change}" for change in each.changes)
     if any(each.entry_no for each in done):
         yield "The next `ordermart run` or `ordermart build` matches them; then see `ordermart settlements list`."
 

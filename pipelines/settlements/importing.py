@@ -6,11 +6,14 @@
 timezone, statements: [{ref, rows, lines, amounts by currency, first_day, last_day, stores}], \
 replaces: [entry numbers] | LINES |
 | bank | platform, file, sha256, mapping_sha256, first_day, last_day, row_count, replaces | CREDITS |
+| import_undone | entry_no, reason, uid, as | |
 
-A statement is effective until a later entry has one of the same platform and reference. One without a reference is the
-whole file; it is effective until an entry replaces it. The same file is refused, and so is what an effective statement
-or bank file already has, unless it is to supersede it. Of each credit of a bank's file, CSV by the mapping or camt.053,
-whose text names a payout reference, day, amount and currency are kept; texts and other rows are not.
+`undoes`, of both, names entries of the same file by another mapping. What they and `import_undone` name is as if it had
+never been imported. A statement is effective until a later entry has one of the same platform and reference. One
+without a reference is the whole file; it is effective until an entry replaces it. The same file is refused, and so is
+what an effective statement or bank file already has, unless it is to supersede it. Of each credit of a bank's file, CSV
+by the mapping or camt.053, whose text names a payout reference, day, amount and currency are kept; texts and other rows
+are not.
 """
 
 from __future__ import annotations
@@ -43,11 +46,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from pipelines.ledger import Entry, Ledger
+    from pipelines.ledger import Entry, Ledger, User
     from pipelines.settlements.lines import Records
     from pipelines.settlements.mapping import Bank, Read
 
-STATEMENT, BANK = "statement", "bank"
+STATEMENT, BANK, UNDONE = "statement", "bank", "import_undone"
 ACTS = (STATEMENT, BANK)
 
 
@@ -59,6 +62,7 @@ class Imported(NamedTuple):
     statement_count: int
     row_count: int
     replaced: int
+    changes: tuple[str, ...] = ()  # by component, of a file that was imported by another mapping before
 
 
 @dataclass(frozen=True)
@@ -88,22 +92,39 @@ class Statement:
         return bool(self.ref) or (is_overlapping and bool({*self.stores} & {*new["stores"]}))
 
 
+def _imports(entries: Iterable[Entry], act: str) -> list[Entry]:
+    """Return the imports that were not undone, oldest first."""
+    of_imports = [entry for entry in entries if entry.act in (*ACTS, UNDONE)]
+    undone: set[int] = set()
+    for entry in reversed(of_imports):
+        if entry.no not in undone:
+            undone |= {entry.body["entry_no"]} if entry.act == UNDONE else {*entry.body.get("undoes", ())}
+    return [entry for entry in of_imports if entry.act == act and entry.no not in undone]
+
+
+def undo_import(ledger: Ledger, entry_no: int, reason: str, user: User) -> Entry:
+    """Record that an import is as if it had never been; raise SettlementError if it is none, or undone already."""
+    found = [entry for act in ACTS for entry in _imports(ledger.entries(), act)]
+    if entry_no not in {entry.no for entry in found}:
+        raise SettlementError(f"ledger entry {entry_no} is no import, or was undone: see `ordermart settlements list`")
+    return ledger.append(UNDONE, {"entry_no": entry_no, "reason": reason, **user.body})
+
+
 def effective_statements(entries: Iterable[Entry]) -> list[Statement]:
     """Return the effective statements, oldest entry first."""
     found: dict[tuple[str, str], Statement] = {}
-    for entry in entries:
-        if entry.act == STATEMENT:
-            for number in entry.body["replaces"]:
-                found = {key: each for key, each in found.items() if key != (each.platform, f"entry {number}")}
-            for each in (Statement(entry, entry.body["platform"], **each) for each in entry.body["statements"]):
-                found.pop(each.key, None)
-                found[each.key] = each
+    for entry in _imports(entries, STATEMENT):
+        for number in entry.body["replaces"]:
+            found = {key: each for key, each in found.items() if key != (each.platform, f"entry {number}")}
+        for each in (Statement(entry, entry.body["platform"], **each) for each in entry.body["statements"]):
+            found.pop(each.key, None)
+            found[each.key] = each
     return list(found.values())
 
 
 def effective_banks(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries of the effective files of banks, oldest first."""
-    banks = [entry for entry in entries if entry.act == BANK]
+    banks = _imports(entries, BANK)
     replaced = {number for entry in banks for number in entry.body["replaces"]}
     return [entry for entry in banks if entry.no not in replaced]
 
@@ -114,9 +135,9 @@ def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool
     All files are read before the first is appended. Raise SettlementError if one is refused.
     """
     files = _files(path, read.mapping.file.names)
-    known = _known(ledger, read.mapping.platform)
+    known = _known(ledger, read, is_corrected=supersede)
     if path.is_file() and (entry_no := known.get(sha256_of(_content(path)))):
-        raise SettlementError(f"{path.name} was imported before, as ledger entry {entry_no}")
+        raise SettlementError(_known_before(path, entry_no))
     contents = [(file, content) for file in files if sha256_of(content := _content(file)) not in known]
     ready = [(file, content, read_lines(content, file.name, read)) for file, content in contents]
     done = [Imported(file.name, None, 0, 0, 0) for file in files if file not in {each for each, *_ in ready}]
@@ -128,15 +149,16 @@ def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool
 def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = False) -> Imported:
     """Append a bank's file: of its rows those that name a payout of the platform."""
     content = _content(file)
-    if entry_no := _known(ledger, read.mapping.platform).get(sha256_of(content)):
-        raise SettlementError(f"{file.name} was imported before, as ledger entry {entry_no}")
+    if entry_no := _known(ledger, read, is_corrected=supersede).get(sha256_of(content)):
+        raise SettlementError(_known_before(file, entry_no))
     payouts = read_bank(content, file.name, read)
     table = _with_currency(payouts.table, file.name, read, effective_statements(ledger.entries()), ledger)
     days = {"first_day": payouts.first_day.isoformat(), "last_day": payouts.last_day.isoformat()}
-    body = {**_origin(file.name, content, read), **days, "row_count": payouts.row_count}
+    body: dict[str, Any] = {**_origin(file.name, content, read, ledger), **days, "row_count": payouts.row_count}
+    entries = [entry for entry in ledger.entries() if entry.no not in body["undoes"]]
     same = [
         entry.no
-        for entry in effective_banks(ledger.entries())
+        for entry in effective_banks(entries)
         if entry.body["platform"] == body["platform"]
         and entry.body["first_day"] <= days["last_day"]
         and days["first_day"] <= entry.body["last_day"]
@@ -144,7 +166,8 @@ def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = Fal
     if same and not supersede:
         raise SettlementError(f"{file.name}: ledger entry {same[0]} has some of its days; --supersede replaces it")
     entry = ledger.append(BANK, body | {"replaces": same}, table)
-    return Imported(file.name, entry.no, 0, table.num_rows, len(same))
+    changes = _changes(ledger, body["undoes"], table)
+    return Imported(file.name, entry.no, 0, table.num_rows, len(same) + len(body["undoes"]), changes)
 
 
 def _with_currency(table: pa.Table, name: str, read: Read, known: list[Statement], ledger: Ledger) -> pa.Table:
@@ -173,8 +196,8 @@ def _with_currency(table: pa.Table, name: str, read: Read, known: list[Statement
 def _append(ledger: Ledger, name: str, content: bytes, lines: pa.Table, read: Read, *, supersede: bool) -> Imported:
     mapping = read.mapping
     described = [_described(lines, ref) for ref in pc.unique(lines["statement_ref"]).to_pylist()]
-    body = {
-        **_origin(name, content, read),
+    body: dict[str, Any] = {
+        **_origin(name, content, read, ledger),
         "order_platforms": mapping.orders.platform,
         "due_days": mapping.due_days,
         "window_minutes": mapping.line.window_minutes,
@@ -182,14 +205,34 @@ def _append(ledger: Ledger, name: str, content: bytes, lines: pa.Table, read: Re
         "timezone": mapping.file.timezone,
         "statements": described,
     }
-    old = effective_statements(ledger.entries())
+    old = effective_statements(entry for entry in ledger.entries() if entry.no not in body["undoes"])
     replaced = [each for each in old if any(each.is_replaced_by(mapping.platform, new) for new in described)]
     if replaced and not supersede:
         what = f"statement {replaced[0].ref}" if replaced[0].ref else "some of its days"
         raise SettlementError(f"{name}: ledger entry {replaced[0].entry.no} has {what}; --supersede replaces it")
     replaces = sorted(each.entry.no for each in replaced if not each.ref)
     entry = ledger.append(STATEMENT, body | {"replaces": replaces}, lines)
-    return Imported(name, entry.no, len(described), sum(each["rows"] for each in described), len(replaced))
+    count, changes = len(replaced) + len(body["undoes"]), _changes(ledger, body["undoes"], lines)
+    return Imported(name, entry.no, len(described), sum(each["rows"] for each in described), count, changes)
+
+
+def _changes(ledger: Ledger, undone: list[int], table: pa.Table) -> tuple[str, ...]:
+    """Return what a corrected mapping changes: count and sum by component, if there are any, and currency."""
+    keys = [key for key in ("component", "currency") if key in table.column_names]
+    tables = [table, *(ledger.rows(entry) for entry in ledger.entries() if entry.no in undone)]
+    new, *old = [
+        {
+            " ".join(str(row[key]) for key in keys): f"{row['amount_count']:,} of {row['amount_sum']:,.2f}"
+            for row in each.group_by(keys).aggregate([("amount", "count"), ("amount", "sum")]).to_pylist()
+        }
+        for each in tables
+    ]
+    return tuple(
+        f"{key}: {before.get(key, 'none')}, now {new.get(key, 'none')}"
+        for before in old
+        for key in sorted(new.keys() | before.keys())
+        if before.get(key) != new.get(key)
+    )
 
 
 def _described(lines: pa.Table, ref: str | None) -> dict[str, Any]:
@@ -208,8 +251,11 @@ def _described(lines: pa.Table, ref: str | None) -> dict[str, Any]:
     }
 
 
-def _origin(name: str, content: bytes, read: Read) -> dict[str, Any]:
+def _origin(name: str, content: bytes, read: Read, ledger: Ledger) -> dict[str, Any]:
+    sha256, platform = sha256_of(content), read.mapping.platform
+    old = [entry for act in ACTS for entry in _imports(ledger.entries(), act) if entry.body["sha256"] == sha256]
     return {
+        "undoes": [entry.no for entry in old if entry.body["platform"] == platform],
         "platform": read.mapping.platform,
         "file": name,
         "sha256": sha256_of(content),
@@ -217,10 +263,22 @@ def _origin(name: str, content: bytes, read: Read) -> dict[str, Any]:
     }
 
 
-def _known(ledger: Ledger, platform: str) -> dict[str, int]:
-    """Return hash → entry of every file that was ever imported for a platform: a bank's file may be for several."""
-    entries = (entry for entry in ledger.entries() if entry.act in ACTS)
-    return {entry.body["sha256"]: entry.no for entry in entries if entry.body["platform"] == platform}
+def _known(ledger: Ledger, read: Read, *, is_corrected: bool) -> dict[str, int]:
+    """Return hash → entry of every file that was imported for a platform: a bank's file may be for several.
+
+    A corrected file is known only if it was read by the same mapping.
+    """
+    return {
+        entry.body["sha256"]: entry.no
+        for act in ACTS
+        for entry in _imports(ledger.entries(), act)
+        if entry.body["platform"] == read.mapping.platform
+        and (not is_corrected or entry.body["mapping_sha256"] == read.sha256)
+    }
+
+
+def _known_before(file: Path, entry_no: int) -> str:
+    return f"{file.name} was imported before, as ledger entry {entry_no}; another mapping of it needs --supersede"
 
 
 def _files(path: Path, names: str) -> list[Path]:

@@ -11,6 +11,8 @@ import pytest
 
 from pipelines.finance.accounts import Tax
 from pipelines.finance.released import query
+from pipelines.ledger import User
+from pipelines.settlements.importing import effective_banks, effective_statements, undo_import
 from pipelines.settlements.lines import SettlementError
 from tests.settlements.conftest import Books
 
@@ -112,3 +114,43 @@ def test_parts_of_one_rate_are_one_tax() -> None:
     assert sum(tax.on(amount, 2) for tax, amount in zip(taxes, (Decimal("10.04"), Decimal("-0.51")), strict=True)) == (
         Decimal("0.86")
     )
+
+
+def test_a_corrected_mapping_is_taken_and_an_import_undone(small: tuple[Books, duckdb.DuckDBPyConnection]) -> None:
+    """The same file by another mapping needs --supersede and says what changes; undone, the one before is in force."""
+    books, _ = small
+
+    def parts() -> dict[int, set[str]]:
+        found = effective_statements(books.ledger.entries())
+        return {each.entry.no: {*books.ledger.rows(each.entry)["component"].to_pylist()} for each in found}
+
+    text = (books.folder / "constant.toml").read_text("utf-8")
+    (books.folder / "bad.toml").write_text(text.replace('"commission"', '"marketing"'), encoding="utf-8")
+    (books.folder / "e.csv").write_text(FOREIGN, encoding="utf-8")
+    books.statement("e.csv", "bad")
+    for name in ("bad", "constant"):
+        with pytest.raises(SettlementError, match="imported before, as ledger entry 1; another mapping of it needs"):
+            books.statement("e.csv", name)
+    with pytest.raises(SettlementError, match="imported before"):
+        books.statement("e.csv", "bad", supersede=True)
+    (done,) = books.statement("e.csv", "constant", supersede=True)
+    assert (done.replaced, done.changes) == (
+        1,
+        ("commission EUR: none, now 1 of 2.00", "marketing EUR: 1 of 2.00, now none"),
+    )
+    assert parts() == {2: {"refund", "commission"}}
+    undo_import(books.ledger, 2, "by mistake", User(1, "Anne"))
+    assert parts() == {1: {"refund", "marketing"}}
+    for number in (2, 3, 7):
+        with pytest.raises(SettlementError, match="is no import, or was undone"):
+            undo_import(books.ledger, number, "again", User(1, "Anne"))
+    undo_import(books.ledger, 1, "that too", User(1, "Anne"))
+    assert parts() == {}
+    books.statement("e.csv", "constant")
+    books.bank("b.csv", "constant")
+    (books.folder / "other.toml").write_text(text.replace("PO[0-9]", "PO[1]"), encoding="utf-8")
+    with pytest.raises(SettlementError, match="imported before"):
+        books.bank("b.csv", "other")
+    corrected = books.bank("b.csv", "other", supersede=True)
+    assert corrected.changes == ("EUR: 2 of 7.00, now 1 of 3.00",)
+    assert [each.no for each in effective_banks(books.ledger.entries())] == [corrected.entry_no]

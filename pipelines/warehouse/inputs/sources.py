@@ -28,7 +28,7 @@ from pipelines.ledger import Closes, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
 from pipelines.settings import SettingsError
 from pipelines.settings.assumptions import assumptions
-from pipelines.settlements.importing import BANK, STATEMENT
+from pipelines.settlements.importing import BANK, STATEMENT, UNDONE
 from pipelines.warehouse.catalogue.meta_tables import FILES
 from pipelines.warehouse.inputs import ledger_entries as entries
 from pipelines.warehouse.inputs.relations import create, fill
@@ -307,9 +307,9 @@ SOURCES: dict[str, Source] = {
     "raw.closed_scopes": Source(entries.CLOSED_ORDERS_STATE, _filled(entries.closed_scopes)),
     "raw.closed_components": Source(entries.CLOSED_ORDERS_STATE, entries.create_closed_components),
     "raw.restated": Source(entries.RESTATED_STATE, entries.create_restated),
-    "raw.settlement_statements": Source(entries.state_of(STATEMENT), _filled(entries.settlement_statements)),
-    "raw.settlement_lines": Source(entries.state_of(STATEMENT), entries.create_settlement_lines),
-    "raw.bank_files": Source(entries.state_of(BANK), _filled(entries.bank_files)),
-    "raw.bank_payouts": Source(entries.state_of(BANK), entries.create_bank_payouts),
+    "raw.settlement_statements": Source(entries.state_of(STATEMENT, UNDONE), _filled(entries.settlement_statements)),
+    "raw.settlement_lines": Source(entries.state_of(STATEMENT, UNDONE), entries.create_settlement_lines),
+    "raw.bank_files": Source(entries.state_of(BANK, UNDONE), _filled(entries.bank_files)),
+    "raw.bank_payouts": Source(entries.state_of(BANK, UNDONE), entries.create_bank_payouts),
     "raw.break_decisions": Source(entries.state_of(*entries.ACTS), _filled(entries.break_decisions)),
 }
