@@ -10,7 +10,7 @@
 -- order_id null: The order's id, as stated; null if the statement has none.
 -- short_no BIGINT null: The order's number within a store and day; null if the statement has ids, or none.
 -- short_modulus BIGINT null: A short number is the order's id modulo this.
--- last_line_date DATE: The last day of its lines; line_date is the first.
+-- last_line_date: The last day of its lines; line_date is the first.
 -- order_date DATE null: The order's day, as stated.
 -- sold_on DATE: The business date of the order that it names by id, or the day that it states; else that of its line.
 -- ordered_at TIMESTAMPTZ null: The order's time, where the statement says the zone.

@@ -17,7 +17,7 @@ REGISTRIES = [host[::-1] for host in ("gro.ipyp", "gro.detsohnohtyp", "gro.sjmpn
 PLACES = re.compile(r"(?<![\w.~:<{}-])/(work|root|home|Users)/\w|file:///\w")
 GENERATED = {".parquet", ".duckdb", ".sqlite", ".wal", ".db", ".xlsx", ".pyc", ".whl"}
 LARGEST = 1_000_000
-LONGEST = 460
+LONGEST = 700
 
 
 def faults(file: Path) -> list[str]:
