@@ -27,9 +27,10 @@ import msgspec
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
+from pipelines.landing.customers import filing_rule, settle_customers
 from pipelines.landing.data_folder import applied_erasures, erasure_log_place, guard_source, migrate, note_erasure
 from pipelines.landing.merge import erase_in_raw
-from pipelines.landing.raw_folder import LandingError
+from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.landing.reprocess import unknown_pattern
 from pipelines.ledger import Ledger, LedgerError, ledger_of
 from pipelines.ledger.decisions import (
@@ -47,7 +48,7 @@ from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.setting_tables import Secret
-from pipelines.vault import Destroyed, open_vault
+from pipelines.vault import Destroyed, Person, open_vault
 from pipelines.vault.keys import new_keys, read_keys, rotate
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from pipelines.ledger import Entry
     from pipelines.ledger.decisions import FoundBy, User
     from pipelines.settings import Settings
-    from pipelines.vault import Customer, Vault
+    from pipelines.vault import Rule, Vault
     from pipelines.vault.keys import Rotated
 
     Progress = Callable[[str, int, int], None]
@@ -82,22 +83,72 @@ class Asked(NamedTuple):
         return f"Asked({self.found_by}, …)"
 
 
-def customers(vault: Vault, asked: Asked) -> list[Customer]:
-    """Return the customers; raise PrivacyError if there are none."""
-    erasing = vault.erasing
-    if asked.found_by == "order_id":
-        found = erasing.of_order(int(asked.value))
+class Facts(NamedTuple):
+    """What an operator sees before a person's data are shown or erased: counts and days, never a value."""
+
+    order_ids: list[int]
+    stores: int
+    first_day: str
+    last_day: str
+    phones: int
+    emails: int
+    names: int
+    bodies: int
+
+    @property
+    def may_be_several(self) -> bool:
+        """Tell whether the orders may be several people's."""
+        return len(self.order_ids) > 1 and max(self.phones, self.names) > 1
+
+    def confirm(self, orders: int | None) -> None:
+        """Raise PrivacyError unless the number of orders was given, where they may be several people's."""
+        count = len(self.order_ids)
+        if orders is None and self.may_be_several:
+            raise PrivacyError(
+                f"these {count} orders have {self.phones} phone numbers and {self.names} names, so they may be several "
+                f"people's: give --orders {count} if they are one person's; nothing was done"
+            )
+        if orders not in {None, count}:
+            raise PrivacyError(f"--orders {orders}: {count} orders were found; nothing was done")
+
+
+def find(vault: Vault, asked: Asked, rule: Rule) -> Person:
+    """Return what is held of a person; raise PrivacyError if it is nothing."""
+    erasing, what = vault.erasing, {"phone": "phone number", "email": "e-mail address"}.get(asked.found_by)
+    if what is None:
+        found = erasing.of_order(int(asked.value), rule)
+    elif erasing.is_shared(asked.found_by, asked.value, rule):
+        raise PrivacyError(
+            f"this {what} tells nobody: it is masked, a relay's, none, or stated with more than "
+            f"{rule.most_people} others ([privacy] max_people_per_contact). Ask by another contact, or by --order-id"
+        )
     else:
-        found = (erasing.of_phone if asked.found_by == "phone" else erasing.of_email)(asked.value)
-    if not found:
-        if asked.found_by != "order_id" and erasing.is_held_unfound(asked.found_by, asked.value):
+        found = erasing.of_contact(asked.found_by, asked.value, rule)
+    if not any(found):
+        if what and erasing.is_held_unfound(asked.found_by, asked.value, rule):
             raise PrivacyError(
                 "the vault is damaged: it holds personal data that the lookup hashes of this request do not find. See "
                 "`ordermart inventory`; ask by an order of this person meanwhile"
             )
-        what = {"order_id": f"order {asked.value}", "phone": "this phone number", "email": "this e-mail address"}
-        raise PrivacyError(f"the vault holds no personal data of {what[asked.found_by]}: erased, or never landed")
+        of = f"this {what}" if what else f"order {asked.value}"
+        raise PrivacyError(f"the vault holds no personal data of {of}: erased, or never landed")
     return found
+
+
+def facts_of(settings: Settings, person: Person) -> Facts:
+    """Return what an operator sees of a person; stores and days are those of the landed orders."""
+    ids, (phones, emails, names) = person.order_ids, map(len, person.contacts)
+    paths = [str(file.path) for file in raw_files(settings.data_dir, "orders").documents if file.path.exists()]
+    stores, first, last = 0, "", ""
+    if ids and paths:
+        query = """
+            select count(distinct document ->> '$.store_id'), min(left(document ->> '$.created_at', 10)),
+                max(left(document ->> '$.created_at', 10))
+            from read_parquet(?, union_by_name = true) where id in (select unnest(?::bigint[]))
+        """
+        row = duckdb.execute(query, [paths, ids]).fetchone()
+        stores, first, last = row or (0, "", "")
+    return Facts(ids, stores, first or "", last or "", phones, emails, names, len(person.refused))
 
 
 def reveal(settings: Settings, order_id: int, reason: str, user: User | None = None) -> dict[str, Any]:
@@ -128,23 +179,40 @@ def undocumented(settings: Settings, reason: str, user: User | None = None) -> l
     return [{"path": p, "order_count": n, "customer_count": len(owners[p])} for p, n in orders.most_common()]
 
 
-def export(settings: Settings, asked: Asked, user: User | None = None) -> dict[str, Any]:
+def export(
+    settings: Settings,
+    asked: Asked,
+    user: User | None = None,
+    *,
+    confirm: Callable[[Facts], None] = lambda _: None,
+) -> dict[str, Any]:
     """Return the data held about a person, every version, and record that it was exported.
 
-    Raise PrivacyError if nothing is held.
+    `confirm` sees what was found, and raises if it is not to be shown. Raise PrivacyError if nothing is held.
     """
+    rule = filing_rule(settings)
     with open_vault(settings) as vault:
-        found = customers(vault, asked)
-        documents = vault.erasing.held(found)
+        found = find(vault, asked, rule)
+        if asked.found_by != "order_id":
+            found = vault.erasing.shown(found, vault.erasing.stated(asked.found_by, asked.value, rule))
+        customers, bodies = (
+            vault.erasing.key_hashes({v.customer for v in found.versions}),
+            vault.erasing.bodies(found.refused),
+        )
+    confirm(facts_of(settings, found))
     body = {
         "found_by": asked.found_by,
-        "customer_sha256": sorted(each.key_sha256 for each in found),
-        "version_count": len(documents),
+        "customer_sha256": customers,
+        "version_count": len(found.versions),
         **(user or current_user()).body,
     }
     signing_ledger(settings).append(EXPORTED, body)
-    orders = sorted({order_id for each in found for order_id in each.order_ids})
-    return {"customer_count": len(found), "order_ids": orders, "personal_data": documents}
+    documents = [
+        {"kind": "orders", "id": v.id, "version": v.no, "load_id": v.load_id, "fields": v.fields}
+        for v in found.versions
+    ]
+    shown = {"customer_count": len(customers), "order_ids": found.order_ids, "personal_data": documents}
+    return shown | {"quarantined_bodies": bodies}
 
 
 def rotate_keys(settings: Settings, file: Path, user: User | None = None, progress: Progress | None = None) -> Rotated:
@@ -161,6 +229,7 @@ def rotate_keys(settings: Settings, file: Path, user: User | None = None, progre
         settings.vault, key_file=str(file.resolve()), master_key=Secret(""), lookup_secret=Secret("")
     )
     rotated = msgspec.structs.replace(settings, vault=vault)
+    settle_customers(rotated)
     sign_missing_heads(rotated)
     ledger = signing_ledger(rotated)
     if done.at and not any(entry.body["rotated_at"] == done.at for entry in ledger.entries(ROTATED)):
@@ -262,12 +331,14 @@ def erase(
     *,
     has_backups: bool = False,
     progress: Progress | None = None,
+    confirm: Callable[[Facts], None] = lambda _: None,
 ) -> Erasure:
-    """Erase the customers that a request finds, rebuild the tables, publish, and remove older releases.
+    """Erase the orders that a request finds, in all their versions, and bodies that name the person.
 
-    The caller holds the run lock, and calls `forget_request` once it has shown the result: until then the same request
-    goes on with what a kill or an error left. Raise PrivacyError if nothing is held of them, or if there are backups
-    and no erasure log: restoring one would undo the erasure; SettingsError for data of another service.
+    Then rebuild the tables, publish, and remove older releases. `confirm` sees what was found, and raises if it is not
+    to be erased. The caller holds the run lock, and calls `forget_request` once it has shown the result: until then the
+    same request goes on with what a kill or an error left. Raise PrivacyError if nothing is held of them, or if there
+    are backups and no erasure log: restoring one would undo the erasure; SettingsError for data of another service.
     """
     required_log(settings, has_backups=has_backups)
     if (settings.data_dir / "raw").exists():
@@ -275,19 +346,26 @@ def erase(
     migrate(settings.data_dir)
     sign_missing_heads(settings)
     done, under_way = apply_erasures(settings), _request_file(settings.data_dir)
+    settle_customers(settings)
+    rule = filing_rule(settings)
     with open_vault(settings) as vault:
         request = vault.erasing.request_hash(asked.found_by, asked.value)
         try:
-            found = customers(vault, asked)
+            found = find(vault, asked, rule)
         except PrivacyError:
             if not under_way.exists() or under_way.read_bytes() != request:
                 raise
-            found = []  # this one destroyed them before it was killed
-    if found:
+            found = Person()  # this one destroyed them before it was killed
+        customers = vault.erasing.key_hashes({each.customer for each in found.versions})
+    if any(found):
+        confirm(facts_of(settings, found))
+        is_order = asked.found_by == "order_id"
         body = {
             "found_by": asked.found_by,
-            "customer_sha256": sorted(each.key_sha256 for each in found),
-            "order_ids": sorted({order_id for each in found for order_id in each.order_ids}),
+            "customer_sha256": customers,
+            "order_ids": [int(asked.value)] if is_order else found.order_ids,
+            "refused": list(found.refused),
+            "is_by_order": True,  # customers keep their other orders
             **(user or current_user()).body,
         }
         write_whole(under_way, request)
@@ -340,11 +418,14 @@ def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
         return done
     if not is_logged and (log := required_log(settings, has_backups=False)):
         add_to_log(log, pending)
+    rule = filing_rule(settings)
     with open_vault(settings) as vault:
         for entry in pending:
-            hashes, order_ids = entry.body["customer_sha256"], entry.body["order_ids"]
-            part = vault.erasing.erase(hashes, order_ids)
-            done.destroyed = Destroyed(*(a + b for a, b in zip(done.destroyed, part, strict=True)))
+            hashes = () if entry.body.get("is_by_order") else entry.body["customer_sha256"]
+            order_ids = entry.body["order_ids"]
+            part = vault.erasing.erase(hashes, order_ids, entry.body.get("refused", ()), rule)
+            customers, versions, quarantined, _ = (a + b for a, b in zip(done.destroyed, part, strict=True))
+            done.destroyed = Destroyed(customers, versions, quarantined, part.unread)
             done.rewritten += erase_in_raw(settings.data_dir, order_ids, hashes)
             note_erasure(settings.data_dir, entry.sha256)
             done.entry = entry

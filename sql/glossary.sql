@@ -26,7 +26,7 @@
 -- created_at TIMESTAMPTZ null: When it was created.
 -- currency VARCHAR null: The currency of the amounts: from the store record, else [finance] currency; null if neither states it. Do not add across currencies.
 -- current_amount DECIMAL(38,4)
--- customer_key VARCHAR null: Pseudonymous key of the customer: that of the phone number if it is known, else of the e-mail address, else a new one. Keys that later prove to be one person's are not merged. No personal data.
+-- customer_key VARCHAR null: Pseudonymous key of the customer: that of the phone number, or of the e-mail address if no phone is stated; a contact that many people state tells nobody. What it is changes if more is known. No personal data.
 -- customer_order_no BIGINT null >= 1
 -- deleted_count BIGINT >= 0: Orders among them that were deleted at source.
 -- delivery_id BIGINT null: The delivery, as the service numbers it.

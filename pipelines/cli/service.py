@@ -75,6 +75,7 @@ def _add_command(kind: str, documents: str) -> None:
     ) -> None:
         from pipelines.landing.archives import Asked, land_files
         from pipelines.landing.archives import backfill as land_in_parts
+        from pipelines.landing.customers import settle_customers
         from pipelines.report.outcomes import backfilled, landed
         from pipelines.vault import open_vault
 
@@ -82,6 +83,7 @@ def _add_command(kind: str, documents: str) -> None:
         if observed_at and observed_at_pointer:
             raise usage_error("--observed-at and --observed-at-pointer exclude each other: give one of them")
         with locked(f"ordermart land {kind}") as progress, open_vault(settings) as vault:
+            settle_customers(settings)
             if backfill:
                 done = land_in_parts(settings, vault, kind, asked, progress=progress)
                 say(backfilled(done))

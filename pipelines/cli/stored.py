@@ -12,8 +12,10 @@ import typer
 from pipelines.cli.options import As, Commands, Config, Locked, given, group, leave, load_settings, say, usage_error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pipelines.ledger.decisions import User
-    from pipelines.privacy import Asked
+    from pipelines.privacy import Asked, Facts
     from pipelines.settings import Settings
 
 app = Commands()
@@ -214,8 +216,12 @@ def copy(
     say([f"Copied release {done.release_id} to {done.place}: {wrote}."])
 
 
-OrderId = Annotated[int | None, typer.Option("--order-id", metavar="N", help="The customer of this order.")]
+OrderId = Annotated[int | None, typer.Option("--order-id", metavar="N", help="This order alone.")]
 Phone = Annotated[bool, typer.Option("--phone", help="Ask for a phone number, or read it from standard input.")]
+Orders = Annotated[
+    int | None,
+    typer.Option("--orders", metavar="N", help="They are one person's N orders, of several names or numbers."),
+]
 Email = Annotated[bool, typer.Option("--email", help="Ask for an e-mail address, or read it from standard input.")]
 
 
@@ -234,6 +240,23 @@ def _asked(order_id: int | None, *, phone: bool, email: bool) -> Asked:
     return Asked("phone" if phone else "email", value.strip())
 
 
+def _confirmed(orders: int | None, question: str) -> Callable[[Facts], None]:
+    """Return what shows an operator what was found, and asks whether it is one person's, or --orders has said so."""
+    from pipelines.report.outcomes import found_facts
+
+    def confirm(facts: Facts) -> None:
+        for line in found_facts(facts):
+            typer.echo(line, err=True)
+        given_orders = orders
+        if sys.stdin.isatty() and orders is None and facts.may_be_several:
+            given_orders = typer.prompt("Orders, if all are one person's", type=int, err=True)
+        facts.confirm(given_orders)
+        if question and sys.stdin.isatty():
+            typer.confirm(question, abort=True, err=True)
+
+    return confirm
+
+
 @vault.command("generate-keys", short_help="Generate the two secrets of a vault.")
 def vault_generate_keys(
     file: Annotated[Path, typer.Argument(help="New file, created with mode 600. Keep a copy elsewhere.")],
@@ -250,22 +273,26 @@ def vault_generate_keys(
     typer.echo(f"Wrote {file}: set [vault] key_file to it, or ORDERMART_VAULT__… to the values in it.")
 
 
-@vault.command("erase", short_help="Erase a customer.")
+@vault.command("erase", short_help="Erase a person, or one order's personal data.")
 def vault_erase(
     *,
     order_id: OrderId = None,
     phone: Phone = False,
     email: Email = False,
+    orders: Orders = None,
     user: User,
     settings: Settings,
     locked: Locked,
 ) -> None:
-    """Erase a customer: destroy key, lookup hashes and every encrypted version, then rebuild and publish.
+    """Erase a person, by a contact, or one order: destroy every encrypted version and lookup hash, rebuild and publish.
 
-    The ledger records the erasure without personal data. Amounts and other customers stay as they are. Personal data of
-    an erased order is never stored again. It cannot be undone. If it is killed, the same command or the next run
-    finishes it. Exit codes: 0 erased and published; 1 nothing is held, there are backups and no [privacy] erasure_log,
-    or the tables could not be published: then give it again; 2 invalid usage; 4 another run holds the lock.
+    A person's orders are those of which a version states the contact; quarantined bodies that name it go, too. What was
+    found is shown first; several numbers or names are confirmed, without a terminal by --orders N. The ledger records
+    the erasure without personal data. Amounts and other customers stay as they are. Personal data of an erased order is
+    never stored again. It cannot be undone. If it is killed, the same command or the next run finishes it. Exit codes:
+    0 erased and published; 1 nothing is held, it may be several people's, there are backups and no [privacy]
+    erasure_log, or the tables could not be published: then give it again; 2 invalid usage; 4 another run holds the
+    lock.
     """
     from pipelines.backup.backup_manifest import backups_holding
     from pipelines.notify import last_backup
@@ -274,11 +301,10 @@ def vault_erase(
     from pipelines.warehouse.release.postgres import copies_holding
 
     asked = _asked(order_id, phone=phone, email=email)
-    if sys.stdin.isatty():
-        typer.confirm("Destroy everything that is held about this customer? It cannot be undone", abort=True)
     backup = last_backup(settings.data_dir)
     with locked("ordermart vault erase") as progress:
-        done = erase(settings, asked, user, has_backups=backup is not None, progress=progress)
+        confirm = _confirmed(orders, "Destroy this? It cannot be undone")
+        done = erase(settings, asked, user, has_backups=backup is not None, progress=progress, confirm=confirm)
         copies = copies_holding(settings.data_dir, done.entry.moment if done.entry else None)
         say(erased(done, backups_holding(settings.data_dir, done.entry), copies))
         if done.build_error:
@@ -331,17 +357,20 @@ def vault_export(
     order_id: OrderId = None,
     phone: Phone = False,
     email: Email = False,
+    orders: Orders = None,
     user: User,
     settings: Settings,
 ) -> None:
     """Print what is held about a person as JSON, for an access request; the ledger records the export.
 
-    Exit codes: 0 printed; 1 nothing is held; 2 invalid usage.
+    What was found is counted first; several numbers or names are confirmed, without a terminal by --orders N. Exit
+    codes: 0 printed; 1 nothing is held, or it may be several people's; 2 invalid usage.
     """
     from pipelines.privacy import export
     from pipelines.report.outcomes import as_json
 
-    say([as_json(export(settings, _asked(order_id, phone=phone, email=email), user))])
+    asked = _asked(order_id, phone=phone, email=email)
+    say([as_json(export(settings, asked, user, confirm=_confirmed(orders, "")))])
 
 
 @vault.command("rotate", short_help="Give the vault new keys.")

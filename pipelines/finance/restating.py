@@ -21,6 +21,7 @@ import pyarrow as pa
 from pipelines.clock import utc_now
 from pipelines.finance.periods import earliest_open, is_closed, period_of
 from pipelines.finance.released import FinanceError, circumstances, query, rows_of, stores_by_day
+from pipelines.landing.customers import settle_customers
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closed_days import POSTED, POSTINGS, RESTATED, RESTATEMENTS
 from pipelines.ledger.decisions import User, current_user
@@ -59,10 +60,11 @@ class Posting:
 def build_and_record(
     settings: Settings, *, full: bool = False, progress: Callable[[str, int, int], None] | None = None
 ) -> BuildResult:
-    """Build the warehouse, record pending restatements, and build again with them.
+    """Settle whose orders are, build the warehouse, record pending restatements, and build again with them.
 
     Raise the errors of the build. Recorded restatements stays recorded if the second build fails.
     """
+    settle_customers(settings)
     result = build(settings, full=full, progress=progress)
     count = record(settings) if result.rows["audit.pending_restatements"] else 0
     if not count:

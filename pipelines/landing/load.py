@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pipelines.clock import utc_now
 from pipelines.inventory import note_files
+from pipelines.landing.customers import filing_rule, store_of
 from pipelines.landing.exact import EXACT, InvalidDocumentError
 from pipelines.landing.index import MICROSECOND, Index, Seen, load_id_at, rank, time_of_load
 from pipelines.landing.raw_folder import LandingError, Lock, pair, raw_files, sweep
@@ -89,6 +90,7 @@ class Load:
         self._is_backfill = is_backfill
         self._vault = vault
         self._validator = Validator(settings, kind)
+        self._rule = filing_rule(settings)
         self._waiting: list[Waiting] = []
         self._waiting_bytes = self._seq = 0
         self._counts = Counter(dict.fromkeys(VERDICTS, 0))
@@ -208,14 +210,17 @@ class Load:
             self._writers = self._begin()
         self._validate(batch)
         sealings = [
-            PersonalData(each.id, item.seq, each.phone, each.email, each.content)
+            PersonalData(each.id, item.seq, each.phone, each.email, each.content, self._country_of(each))
             for item in batch
             if (each := item.document) is not None
         ]
         encrypted = self._vault.encrypt(self.kind, self.load_id, sealings)
-        bodies = [(item.asked, item.body or b"") for item in batch if item.refusal is not None]
+        bodies = [(item.refusal.id, item.body or b"") for item in batch if item.refusal is not None]
         refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, utc_now()) if bodies else []
         self._write(batch, self._writers, iter(encrypted), iter(refs))
+
+    def _country_of(self, document: ValidatedDocument) -> str:
+        return self._rule.of_store(store_of(document.document)) if document.phone else ""
 
     def _begin(self) -> tuple[TableWriter, TableWriter]:
         self._vault.begin(self.load_id, self.kind)

@@ -2,16 +2,18 @@
 
 The new pair is written first, then the manifest is switched, then the old files go: whatever is killed when, each load
 is read exactly once. Erased are plaintext fields of documents, which keep the hash that they were landed with and are
-marked, and the keys of customers in observations.
+marked, and the keys of customers in observations; orders that another customer proves to be of get that one's key.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from bisect import bisect_right
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -116,29 +118,22 @@ def rewrite(
     note_files(data_dir, (documents, observations))
 
 
+class RawChange(Protocol):
+    """A change of the raw rows of orders; it gives the same rows if nothing in them is concerned."""
+
+    def documents(self, table: pa.Table) -> pa.Table:
+        """Return rows of documents, changed."""
+
+    def observations(self, table: pa.Table) -> pa.Table:
+        """Return rows of observations, changed."""
+
+
 class RawErasure:
     """What to erase from the raw files of orders: orders by id, customers by the hash of their key."""
 
     def __init__(self, order_ids: Collection[int], key_hashes: Collection[str]) -> None:
         self._ids = pa.array(sorted(order_ids), pa.int64())
         self._hashes = frozenset(key_hashes)
-
-    def concerns(self, documents: Path, observations: Path) -> bool:
-        """Tell whether a pair of files holds anything of it."""
-        with pq.ParquetFile(observations) as file:
-            for batch in file.iter_batches(columns=["customer_key"]):
-                if self._keys(batch.column("customer_key")):
-                    return True
-        if not documents.exists():
-            return False
-        with pq.ParquetFile(documents) as file:
-            for group in range(file.num_row_groups):
-                ids = file.read_row_group(group, columns=["id"]).column("id")
-                if pc.any(pc.is_in(ids, value_set=self._ids)).as_py():
-                    table = file.read_row_group(group, columns=["id", "document"])
-                    if self.documents(table).column("document") != table.column("document"):
-                        return True
-        return False
 
     def documents(self, table: pa.Table) -> pa.Table:
         """Return rows of documents without plaintext fields of these orders, which are marked."""
@@ -155,36 +150,75 @@ class RawErasure:
         return table.append_column("is_erased", marked)
 
     def observations(self, table: pa.Table) -> pa.Table:
-        """Return rows of observations without the keys of these customers."""
-        keys = self._keys(table.column("customer_key"))
-        if not keys:
-            return table
-        found = pc.is_in(table.column("customer_key"), value_set=pa.array(sorted(keys), pa.string()))
-        cleared = pc.if_else(found, pa.scalar(None, pa.string()), table.column("customer_key"))
-        return table.set_column(table.column_names.index("customer_key"), "customer_key", cleared)
-
-    def _keys(self, column: pa.Array | pa.ChunkedArray) -> set[str]:
-        values = (key for key in pc.unique(column).to_pylist() if key is not None)
-        return {key for key in values if hashlib.sha256(key.encode()).hexdigest() in self._hashes}
+        """Return rows of observations without the keys of these customers and orders."""
+        values = (key for key in pc.unique(table.column("customer_key")).to_pylist() if key is not None)
+        keys = [key for key in values if hashlib.sha256(key.encode()).hexdigest() in self._hashes]
+        own = pc.is_in(table.column("customer_key"), value_set=pa.array(keys, pa.string()))
+        found = pc.or_(own, pc.is_in(table.column("id"), value_set=self._ids))
+        return _with_keys(table, pc.if_else(found, pa.scalar(None, pa.string()), table.column("customer_key")))
 
 
-def erase_in_raw(data_dir: Path, order_ids: Collection[int], key_hashes: Collection[str]) -> int:
-    """Rewrite the raw files of orders that hold anything of these orders or customers; return how many pairs.
+class RawRekeying:
+    """The keys of customers that orders have now: the load and place of each version, and its key."""
+
+    def __init__(self, moved: dict[int, list[tuple[tuple[str, int], str]]]) -> None:
+        self._moved = moved
+
+    def documents(self, table: pa.Table) -> pa.Table:
+        """Return the rows as they are."""
+        return table
+
+    def observations(self, table: pa.Table) -> pa.Table:
+        """Return rows of observations with the key of the version that each found."""
+        columns = (table.column(name).to_pylist() for name in ("id", "customer_key", "load_id", "seq"))
+        keys = []
+        for id_, key, *place in zip(*columns, strict=True):
+            versions = self._moved.get(id_) if key is not None else None
+            at = bisect_right(versions, tuple(place), key=itemgetter(0)) if versions else 0
+            keys.append(versions[max(at - 1, 0)][1] if versions else key)
+        return _with_keys(table, pa.array(keys, pa.string()))
+
+
+def _with_keys(table: pa.Table, keys: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.column_names.index("customer_key"), "customer_key", keys)
+
+
+def change_raw_orders(data_dir: Path, change: RawChange) -> int:
+    """Rewrite the raw files of orders that a change concerns; return how many pairs.
 
     Doing it again rewrites nothing. Raise LandingError when a load of orders is under way, RawDamageError when a file
     that would be rewritten is damaged.
     """
     if not folder(data_dir, "observations", "orders").is_dir():
         return 0
-    erasure = RawErasure(order_ids, key_hashes)
     rewritten = 0
     with Lock(data_dir / "raw" / "orders.lock", "orders"):
         sweep(data_dir, "orders")
         files = raw_files(data_dir, "orders")
-        for documents, observations in zip(files.documents, files.observations, strict=True):
-            if erasure.concerns(documents.path, observations.path):
-                rewrite(data_dir, "orders", [(documents, observations)], erasure.documents, erasure.observations)
+        for pair_ in zip(files.documents, files.observations, strict=True):
+            if _is_concerned(change.documents, pair_[0].path, ["id", "document"]) or _is_concerned(
+                change.observations, pair_[1].path, ["id", "customer_key", "load_id", "seq"]
+            ):
+                rewrite(data_dir, "orders", [pair_], change.documents, change.observations)
                 rewritten += 1
         if rewritten:
             sweep(data_dir, "orders")
     return rewritten
+
+
+def erase_in_raw(data_dir: Path, order_ids: Collection[int], key_hashes: Collection[str]) -> int:
+    """Rewrite the raw files of orders that hold anything of these orders or customers; return how many pairs."""
+    return change_raw_orders(data_dir, RawErasure(order_ids, key_hashes))
+
+
+def _is_concerned(changed: Callable[[pa.Table], pa.Table], path: Path, columns: list[str]) -> bool:
+    """Tell whether a change makes another of these columns of a file; a file whose loss was accepted is not there."""
+    if not path.exists():
+        return False
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=columns)
+            after = changed(table)
+            if any(after.column(name) != table.column(name) for name in columns):
+                return True
+    return False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipelines.inbox.store import Entry
     from pipelines.landing.archives import Backfilled
     from pipelines.landing.raw_rows import LoadSummary, Refusal
-    from pipelines.privacy import Erasure
+    from pipelines.privacy import Erasure, Facts
     from pipelines.record import Run
     from pipelines.settings import Settings
     from pipelines.settings.setting_tables import Sales
@@ -291,6 +291,17 @@ def verification_lines(found: Verification) -> Iterator[str]:
         yield "Run `ordermart build --full` to rebuild every table, and report the difference."
 
 
+def found_facts(facts: Facts) -> Iterator[str]:
+    """Yield what an operator sees before a person's data are shown or erased."""
+    days = f", from {facts.first_day} to {facts.last_day}" if facts.first_day else ""
+    orders, stores = counted(len(facts.order_ids), "order", "orders"), counted(facts.stores, "store", "stores")
+    yield f"Found {orders} in {stores}{days}; {counted(facts.bodies, 'quarantined body', 'quarantined bodies')}."
+    yield (
+        f"In them: {counted(facts.phones, 'phone number', 'phone numbers')}, "
+        f"{counted(facts.emails, 'e-mail address', 'e-mail addresses')}, {counted(facts.names, 'name', 'names')}."
+    )
+
+
 def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[str]) -> Iterator[str]:
     """Yield the receipt of an erasure."""
     entry, destroyed = done.entry, done.destroyed
@@ -303,6 +314,11 @@ def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[str]) -> Ite
         f"Destroyed: the keys and lookup hashes, {destroyed.versions:,} encrypted versions, "
         f"{destroyed.quarantined:,} quarantined bodies. Raw files rewritten: {done.rewritten:,}."
     )
+    if destroyed.unread:
+        yield (
+            f"STILL HELD  {counted(destroyed.unread, 'quarantined body', 'quarantined bodies')} that cannot be read: "
+            "destroyed after [vault] quarantine_retention_days, at most 30."
+        )
     if done.build_error:
         yield f"NOT PUBLISHED  the tables could not be rebuilt ({done.build_error}): correct that, then erase again."
     for release in done.removed_releases:

@@ -36,6 +36,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.loop import ingest, ingest_unlisted_stores
 from pipelines.ingest.plan import add_requested, ids_of_file, ids_of_range, plan_orders, report_plan_results
+from pipelines.landing.customers import settle_customers
 from pipelines.landing.data_folder import migrate
 from pipelines.landing.index import clock_set_back
 from pipelines.landing.merge import merge_days
@@ -188,6 +189,7 @@ def heal(
     try:
         sign_missing_heads(settings)
         finish_erasure(settings, progress)
+        settle_customers(settings)
         notes += _derived(settings, progress, kind)
         remove_old_releases(settings)
     except (

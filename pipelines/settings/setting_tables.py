@@ -134,6 +134,8 @@ class Privacy(Table, frozen=True):
     plaintext_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
     known_fields: tuple[str, ...]
     customer_key: bool
+    max_people_per_contact: PositiveInt
+    country: str
     retention_days: NonNegativeInt
     erasure_log: str
     remove_releases: bool

@@ -1,18 +1,20 @@
 """The only package that stores personal data: encrypted per customer, found by keyed hashes."""
 
 from pipelines.vault.bodies import Answer, Spool, open_spool
-from pipelines.vault.erasing import Customer, Destroyed, Erasing, key_sha256
+from pipelines.vault.erasing import Destroyed, Erasing, Person, key_sha256
+from pipelines.vault.filing import Rule
 from pipelines.vault.keys import Keys, VaultError, new_key_file, new_keys, read_keys, rotate
 from pipelines.vault.vault import Encrypted, PersonalData, Vault, open_vault
 
 __all__ = [
     "Answer",
-    "Customer",
     "Destroyed",
     "Encrypted",
     "Erasing",
     "Keys",
+    "Person",
     "PersonalData",
+    "Rule",
     "Spool",
     "Vault",
     "VaultError",

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pipelines.durable import make_folder
 from pipelines.vault.database import erased_ids, transaction
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, VaultError, decrypt, encrypt, read_keys, require_key
+from pipelines.vault.mentions import is_readable
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 
+_UNREAD_DAYS = 30
 ROW_BYTES = 300  # about the vault's need for a body besides its bytes
 
 
@@ -112,10 +114,17 @@ class RefusedBodies:
             self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in refs])
 
     def purge(self, now: dt.datetime) -> int:
-        """Delete bodies older than `quarantine_retention_days`; return how many."""
-        limit = (now - dt.timedelta(days=self._days)).astimezone(dt.UTC).isoformat()
-        with transaction(self._db):
-            return self._db.execute("delete from refused where refused_at < ?", (limit,)).rowcount
+        """Delete bodies older than `quarantine_retention_days`, and than 30 if nobody can read whose they are.
+
+        Return how many.
+        """
+        gone = []
+        for days in sorted({self._days, min(self._days, _UNREAD_DAYS)}):
+            limit = (now - dt.timedelta(days=days)).astimezone(dt.UTC).isoformat()
+            refs = [ref for (ref,) in self._db.execute("select ref from refused where refused_at < ?", (limit,))]
+            gone += [ref for ref in refs if days == self._days or not is_readable(self.body(ref) or b"")]
+        self.forget(set(gone))
+        return len(set(gone))
 
 
 _LENGTH_BYTES = 4

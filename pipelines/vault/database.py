@@ -1,7 +1,7 @@
 """The vault's SQLite file: its tables, transactions, the content of rows, and how a customer is found.
 
-A customer is found by phone or e-mail, of which neither is stored: keyed hashes of normalised forms. The content of a
-row is a JSON object, pointer → value.
+A customer is found by phone or e-mail, of which neither is stored: keyed hashes of what contacts.py reads in them. The
+content of a row is a JSON object, pointer → value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import sqlite3
 from contextlib import closing
 from decimal import Decimal, InvalidOperation
@@ -22,6 +21,7 @@ import msgspec
 from pipelines.durable import make_folder
 from pipelines.resources import resource
 from pipelines.tracked import track
+from pipelines.vault.contacts import normal_email, normal_phone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pipelines.inventory import Head
 
 
+RULE = "contacts"  # in meta: the rule by which all orders are filed
 MALFORMED = "database disk image is malformed"  # as SQLite says it
 _ASKED_AT_ONCE = 500
 _RANDOM_AT_ONCE = 8_192
@@ -46,6 +47,8 @@ def opened(path: Path) -> sqlite3.Connection:
         db.execute("pragma secure_delete = on")
         db.execute("pragma cache_size = -65536")
         db.executescript((resource("sql") / "vault" / "tables.sql").read_text(encoding="utf-8"))
+        if not any(name == "owns" for _, name, *_ in db.execute("pragma table_info(lookups)")):
+            db.execute("alter table lookups add column owns integer not null default 0")
         track(db, "vault/vault.sqlite")
     except UnicodeDecodeError:  # SQLite quotes a text of its tables that is damaged
         db.close()
@@ -102,18 +105,6 @@ def erased_ids(db: sqlite3.Connection, kind: str, ids: set[int]) -> set[int]:
 
 HASH_BYTES = 16
 _REMEMBERED = 20_000  # phone numbers and e-mail addresses: customers return; in memory only
-_NOT_DIGITS = re.compile(r"[^0-9]+")
-
-
-def normal_phone(text: str) -> str:
-    """Return the digits of a phone number, a leading + kept; "" if there are none."""
-    digits = _NOT_DIGITS.sub("", text)
-    return "+" + digits if digits and text.lstrip().startswith("+") else digits
-
-
-def normal_email(text: str) -> str:
-    """Return an e-mail address stripped and case-folded; "" if it is blank."""
-    return text.strip().casefold()
 
 
 class Lookup:
@@ -121,7 +112,7 @@ class Lookup:
 
     def __init__(self, secret: bytes) -> None:
         self._keyed = hmac.new(secret, digestmod="sha256")  # its inner states are computed once, and copied
-        # The hash of a phone number, b"" if it has no digits, and of an e-mail address, b"" if it is blank.
+        # The hash of a phone number of a country, and of an e-mail address; b"" if it is nobody's.
         self.phone = lru_cache(_REMEMBERED)(partial(_of_contact, self._keyed, b"phone:", normal_phone))
         self.email = lru_cache(_REMEMBERED)(partial(_of_contact, self._keyed, b"email:", normal_email))
         self._digest_key = hmac.digest(secret, b"digest of sealed content", "sha256")  # stored name
@@ -142,9 +133,9 @@ def _truncated(keyed: hmac.HMAC, text: bytes) -> bytes:
     return found.digest()[:HASH_BYTES]
 
 
-def _of_contact(keyed: hmac.HMAC, kind: bytes, normalised: Callable[[str], str], text: str) -> bytes:
-    normal = normalised(text)
-    return _truncated(keyed, kind + normal.encode()) if normal else b""
+def _of_contact(keyed: hmac.HMAC, kind: bytes, normalised: Callable[..., str], *text: str) -> bytes:
+    normal = normalised(*text)
+    return _truncated(keyed, kind + normal.encode(errors="surrogatepass")) if normal else b""
 
 
 def values(content: bytes) -> dict[str, Any]:

@@ -1,18 +1,20 @@
 """Find a person's data, show the data held of them, and erase it: keys, lookup hashes, bodies and every version.
 
-An erased document is never encrypted again, also when the service sends it again.
+A person is asked for by a contact: theirs are the orders of which a version states it, decrypted and read, and the
+quarantined bodies that name it. An erased document is never encrypted again, also when the service sends it again.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import re
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines.vault.database import contact, normal_email, normal_phone, transaction, values
+from pipelines.vault.contacts import cleaned, normal_email, normal_phone
+from pipelines.vault.database import contact, rows_of, transaction, values
+from pipelines.vault.filing import Rule
+from pipelines.vault.mentions import Sought, is_mentioned
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,25 +24,47 @@ if TYPE_CHECKING:
     from pipelines.vault.bodies import RefusedBodies
     from pipelines.vault.database import Lookup
 
-_LEAST_DIGITS = 6  # of a phone number that is searched for in quarantined bodies
-_MOST_DIGITS, _MOST_SIGNS = 32, 320  # of a searched text: the search takes as many steps for each byte
-_BETWEEN = rb"[\s()./+-]*+"
+_TODAY = Rule()
 
 
-class Customer(NamedTuple):
-    """A customer who was not erased; `order_ids` are the orders whose latest personal data are theirs."""
+class Version(NamedTuple):
+    """A stored version of an order, decrypted; its contacts as contacts.py reads them."""
 
-    n: int
-    key_sha256: str
-    order_ids: tuple[int, ...]
+    id: int
+    no: int
+    customer: int
+    load_id: str
+    fields: dict[str, Any]
+    phone: str
+    email: str
+
+
+class Person(NamedTuple):
+    """What is held about a person: versions of their orders, and references to quarantined bodies that name them."""
+
+    versions: tuple[Version, ...] = ()
+    refused: tuple[str, ...] = ()
+
+    @property
+    def order_ids(self) -> list[int]:
+        """The orders."""
+        return sorted({each.id for each in self.versions})
+
+    @property
+    def contacts(self) -> tuple[set[str], set[str], set[str]]:
+        """The different phone numbers, e-mail addresses and names in the latest versions."""
+        latest = {each.id: each for each in self.versions}.values()
+        names = {cleaned(str(each.fields.get("/user_name") or "")).casefold() for each in latest}
+        return {each.phone for each in latest} - {""}, {each.email for each in latest} - {""}, names - {""}
 
 
 class Destroyed(NamedTuple):
-    """How much was destroyed."""
+    """How much was destroyed, and how many quarantined bodies could not be read, so that none knows whose they are."""
 
     customers: int
     versions: int
     quarantined: int
+    unread: int = 0
 
 
 @dataclass
@@ -53,42 +77,85 @@ class Erasing:
     _refused: RefusedBodies
     _folder: Path
 
-    def of_order(self, order_id: int) -> list[Customer]:
-        """Return the customers that any version of an order was encrypted for."""
-        return self._customers("select customer from personal_data where kind = 'orders' and id = ?", order_id)
+    def of_order(self, order_id: int, rule: Rule = _TODAY) -> Person:
+        """Return what is held of an order."""
+        refused, _ = self._naming(Sought({order_id}, set(), set()), rule)
+        return Person(tuple(self._versions("id in ($values)", {order_id}, rule)), refused)
 
-    def of_phone(self, text: str) -> list[Customer]:
-        """Return the customers of a phone number."""
-        return self._customers("select customer from lookups where hash = ?", self._lookup.phone(text))
+    def of_contact(self, found_by: str, value: str, rule: Rule = _TODAY) -> Person:
+        """Return what is held of a phone number or an e-mail address: nothing of one that is nobody's or many's."""
+        stated = self.stated(found_by, value, rule)
+        is_phone = found_by == "phone"
+        hashes = {self._hash(found_by, each) for each in stated}
+        query = "select customer from lookups where hash in ($values) and hash not in (select hash from shared)"
+        customers = {n for (n,) in rows_of(self._db, query, hashes)}
+        versions = self._versions("customer in ($values)", customers, rule)
+        ids = {each.id for each in versions if (each.phone if is_phone else each.email) in stated}
+        sought = Sought(set(), stated if is_phone else set(), set() if is_phone else stated)
+        refused = () if self.is_shared(found_by, value, rule) else self._naming(sought, rule)[0]
+        return Person(tuple(self._versions("id in ($values)", ids, rule)), refused)
 
-    def of_email(self, text: str) -> list[Customer]:
-        """Return the customers of an e-mail address."""
-        return self._customers("select customer from lookups where hash = ?", self._lookup.email(text))
+    def stated(self, found_by: str, value: str, rule: Rule) -> set[str]:
+        """Return the forms in which orders may state a contact, "" left out."""
+        found = (
+            {normal_phone(value, each) for each in rule.all_countries} if found_by == "phone" else {normal_email(value)}
+        )
+        return found - {""}
 
-    def is_held_unfound(self, found_by: str, value: str) -> bool:
+    def is_shared(self, found_by: str, value: str, rule: Rule = _TODAY) -> bool:
+        """Tell whether a contact is masked, no contact, or stated by too many people to tell one."""
+        stated = self.stated(found_by, value, rule)
+        return not stated or any(self._is_shared(found_by, each) for each in stated)
+
+    def is_held_unfound(self, found_by: str, value: str, rule: Rule = _TODAY) -> bool:
         """Tell whether any order has this phone number or e-mail address, whatever the lookup hashes say.
 
         Reads every body; raise VaultError where one cannot be decrypted, so that nobody can say.
         """
-        hashed = self._lookup.phone if found_by == "phone" else self._lookup.email
-        wanted, place = hashed(value), 0 if found_by == "phone" else 1
-        rows = self._db.execute("select id, customer, body from personal_data where kind = 'orders'")
-        return bool(wanted) and any(hashed(contact(self._content_of("orders", *row))[place]) == wanted for row in rows)
+        stated = self.stated(found_by, value, rule)
+        query = "select id from personal_data where kind = 'orders'"
+        ids = {id_ for (id_,) in self._db.execute(query)}
+        found = self._versions("id in ($values)", ids, rule)
+        return any((each.phone if found_by == "phone" else each.email) in stated for each in found)
 
     def request_hash(self, found_by: str, value: str) -> bytes:
         """Return a keyed hash of a request: it recognises the same one, and tells nothing without the secret."""
         normal = {"phone": normal_phone, "email": normal_email}.get(found_by, str)(value)
         return self._lookup.hash(f"request:{found_by}:{normal}".encode())
 
-    def held(self, customers: Iterable[Customer]) -> list[dict[str, Any]]:
-        """Return every stored version of these customers' documents, decrypted, oldest first."""
+    def shown(self, person: Person, stated: set[str]) -> Person:
+        """Return the same without versions that are another's: they state contacts, and none that is the person's."""
         found = []
-        for n in sorted({each.n for each in customers}):
-            query = "select kind, id, no, load_id, body from personal_data where customer = ? order by kind, id, no"
-            for kind, id_, no, load_id, body in self._db.execute(query, (n,)).fetchall():
-                content = values(self._content_of(kind, id_, n, body))
-                found.append({"kind": kind, "id": id_, "version": no, "load_id": load_id, "fields": content})
-        return found
+        for order_id in person.order_ids:
+            own = [(each, {each.phone, each.email} - {""}) for each in person.versions if each.id == order_id]
+            mine = stated.union(*(contacts for _, contacts in own if contacts & stated))
+            mine = {c for c in mine if c in stated or not self._is_shared("email" if "@" in c else "phone", c)}
+            found += [each for each, contacts in own if not contacts or contacts & mine]
+        return person._replace(versions=tuple(found))
+
+    def bodies(self, refs: Iterable[str]) -> list[dict[str, Any]]:
+        """Return quarantined bodies as they may be shown."""
+        found = [each for ref in refs if (each := self._refused.open(ref))]
+        return [{"kind": each.kind, "id": each.asked, "body": each.body.decode(errors="replace")} for each in found]
+
+    def key_hashes(self, numbers: Iterable[int]) -> list[str]:
+        """Return the hashes of the keys of customers, by which the ledger names them."""
+        query = "select customer_key from customers where wrapped is not null and n in ($values)"
+        return sorted(key_sha256(key) for (key,) in rows_of(self._db, query, set(numbers)))
+
+    def _hash(self, found_by: str, stated: str) -> bytes:
+        return self._lookup.hash(f"{found_by}:{stated}".encode(errors="surrogatepass"))
+
+    def _versions(self, where: str, chosen: set[int], rule: Rule) -> Iterator[Version]:
+        query = (
+            "select id, no, customer, load_id, body from personal_data where kind = 'orders' "
+            f"and customer in (select n from customers where wrapped is not null) and {where} order by id, no"
+        )
+        for id_, no, n, load_id, body in rows_of(self._db, query, chosen):
+            content = self._content_of("orders", id_, n, body)
+            phone, email = contact(content)
+            normal = normal_phone(phone, rule.of_order(id_)), normal_email(email)
+            yield Version(id_, no, n, load_id, values(content), *normal)
 
     def orders(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the latest content of each order, pointer → value, with the number of its customer."""
@@ -99,23 +166,69 @@ class Erasing:
         for id_, n, body in self._db.execute(query):
             yield n, values(self._content_of("orders", id_, n, body))
 
-    def erase(self, key_hashes: Iterable[str], order_ids: Iterable[int]) -> Destroyed:
-        """Destroy everything of the customers with these hashes of their keys, and never encrypt these orders again.
+    def erase(
+        self, key_hashes: Iterable[str], order_ids: Iterable[int], refs: Iterable[str] = (), rule: Rule = _TODAY
+    ) -> Destroyed:
+        """Destroy all versions of these orders, and never encrypt them again; customers of whom nothing is left, too.
 
-        Doing it again changes nothing. Responses of a killed run are removed with it: they are requested again.
+        Also everything of the customers with these hashes of their keys, these quarantined bodies, and those that are
+        of such an order or name a contact that no other order states. Doing it again changes nothing. Responses of a
+        killed run are removed with it: they are requested again.
         """
         wanted, ids = set(key_hashes), set(order_ids)
         with transaction(self._db):
             rows = self._db.execute("select n, customer_key from customers where wrapped is not null").fetchall()
-            customers = [n for n, key in rows if key_sha256(key) in wanted]
-            doomed = self._quarantined(ids, self._texts(customers))
-            self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in doomed])
-            versions = self._destroy(customers)
+            customers = {n for n, key in rows if key_sha256(key) in wanted} if wanted else set()
+            gone = [
+                *self._versions("customer in ($values)", customers, rule),
+                *self._versions("id in ($values)", ids, rule),
+            ]
+            of_orders = "kind = 'orders' and id in (select id from erased where kind = 'orders')"
             self._db.executemany("insert or ignore into erased values ('orders', ?)", [(each,) for each in ids])
+            count = self._db.execute(f"delete from personal_data where {of_orders}").rowcount
+            self._db.execute("delete from moved where id in (select id from erased where kind = 'orders')")
+            others = {each.customer for each in gone} - customers
+            kept = self._prune(others, rule)
+            count += self.destroy([*customers, *(others - kept)])
+            sought = Sought(
+                ids,
+                {each.phone for each in gone if each.phone and not self._is_stated("phone", each.phone)},
+                {each.email for each in gone if each.email and not self._is_stated("email", each.email)},
+            )
+            naming, unread = self._naming(sought, rule)
+            doomed = {*naming, *(ref for ref in refs if self._refused.open(ref))}
+            self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in doomed])
         for spool in self._folder.glob("spool-*"):
             spool.unlink()
         self._db.execute("pragma wal_checkpoint(truncate)")
-        return Destroyed(len(customers), versions, len(doomed))
+        return Destroyed(len(customers | (others - kept)), count, len(doomed), unread)
+
+    def _prune(self, customers: set[int], rule: Rule) -> set[int]:
+        """Remove lookup hashes that nothing of these customers states any more; return those that have something."""
+        stated = {
+            (self._hash(kind, text), each.customer)
+            for each in self._versions("customer in ($values)", customers, rule)
+            for kind, text in (("phone", each.phone), ("email", each.email))
+        }
+        held = set(rows_of(self._db, "select hash, customer from lookups where customer in ($values)", customers))
+        self._db.executemany("delete from lookups where hash = ? and customer = ?", held - stated)
+        self._forget({h for h, _ in held - stated})
+        return {n for _, n in stated}
+
+    def _forget(self, hashes: set[bytes]) -> None:
+        """Forget what is noted about hashes that no customer's order states any more."""
+        left = {h for (h,) in rows_of(self._db, "select hash from lookups where hash in ($values)", hashes)}
+        for column in ("pairs where phone", "pairs where email", "shared where hash"):
+            self._db.executemany(f"delete from {column} = ?", [(h,) for h in hashes - left])
+
+    def _is_stated(self, found_by: str, text: str) -> bool:
+        query = "select 1 from lookups where hash = ? limit 1"
+        found = self._db.execute(query, (self._hash(found_by, text),)).fetchone()
+        return found is not None or self._is_shared(found_by, text)
+
+    def _is_shared(self, found_by: str, text: str) -> bool:
+        query = "select 1 from shared where hash = ?"
+        return self._db.execute(query, (self._hash(found_by, text),)).fetchone() is not None
 
     def expire(self, ids: Iterable[int], limit: dt.datetime) -> int:
         """Destroy the personal data of these orders, and of those that landed before `limit`; return how many orders.
@@ -142,59 +255,36 @@ class Erasing:
                     "select n from customers where wrapped is not null "
                     "and n not in (select customer from personal_data)"
                 ).fetchall()
-                self._destroy([n for (n,) in idle])
+                self.destroy([n for (n,) in idle])
         if orders:
             self._db.execute("pragma wal_checkpoint(truncate)")
         return orders
 
-    def _customers(self, query: str, value: Any) -> list[Customer]:
-        numbers = {n for (n,) in self._db.execute(query, (value,))}
-        found = []
-        for n in sorted(numbers):
-            row = self._db.execute("select customer_key from customers where n = ? and wrapped is not null", (n,))
-            if (key := row.fetchone()) is None:
-                continue
-            orders = self._db.execute(
-                "select id from personal_data as p where kind = 'orders' and customer = ? and no = "
-                "(select max(no) from personal_data as o where o.kind = 'orders' and o.id = p.id) order by id",
-                (n,),
-            )
-            found.append(Customer(n, key_sha256(key[0]), tuple(id_ for (id_,) in orders)))
-        return found
-
-    def _destroy(self, customers: Iterable[int]) -> int:
+    def destroy(self, customers: Iterable[int]) -> int:
         """Destroy keys, lookup hashes and versions of these customers, each table looked through once."""
         self._db.execute("create temp table if not exists doomed (n integer primary key)")
         self._db.execute("delete from doomed")
         self._db.executemany("insert into doomed values (?)", [(n,) for n in customers])
         versions = self._db.execute("delete from personal_data where customer in (select n from doomed)").rowcount
-        self._db.execute("delete from lookups where customer in (select n from doomed)")
+        query = "delete from lookups where customer in (select n from doomed) returning hash"
+        self._forget({h for (h,) in self._db.execute(query).fetchall()})
         # the row stays: another customer never gets its number
         self._db.execute("update customers set wrapped = null, customer_key = '' where n in (select n from doomed)")
         return versions
 
-    def _texts(self, customers: Iterable[int]) -> list[re.Pattern[bytes]]:
-        """Return what finds these customers' phone numbers and e-mail addresses, or their beginnings, in a body."""
-        phones, emails = set(), set()
-        for n in customers:
-            query = "select id, body from personal_data where kind = 'orders' and customer = ?"
-            for id_, body in self._db.execute(query, (n,)).fetchall():
-                phone, email = contact(self._content_of("orders", id_, n, body))
-                phones.add("".join(islice((each for each in phone if each.isdecimal()), _MOST_DIGITS)))
-                emails.add(email.strip()[:_MOST_SIGNS])
-        return [
-            *(re.compile(_BETWEEN.join(c.encode() for c in each)) for each in phones if len(each) >= _LEAST_DIGITS),
-            *(re.compile(re.escape(each.encode()), re.IGNORECASE) for each in emails if each),
-        ]
-
-    def _quarantined(self, ids: set[int], texts: list[re.Pattern[bytes]]) -> list[str]:
-        """Return the quarantined bodies that were requested as one of these orders, or hold one of the texts."""
-        doomed = []
+    def _naming(self, sought: Sought, rule: Rule) -> tuple[tuple[str, ...], int]:
+        """Return the quarantined bodies that lead to a person, and how many of the others could not be read."""
+        found, unread = [], 0
         for ref, kind, asked in self._db.execute("select ref, kind, asked from refused").fetchall():
-            body = b"" if kind == "orders" and asked in ids else self._refused.body(ref) or b""
-            if not body or any(text.search(body) for text in texts):
-                doomed.append(ref)
-        return doomed
+            of_orders = kind in {"orders", "webhooks"}
+            if not (body := self._refused.body(ref)):
+                continue
+            of_kind = sought if of_orders else sought._replace(ids=set())
+            is_named = kind == "orders" and asked in sought.ids
+            named = is_named or is_mentioned(body, of_kind, rule.all_countries)
+            found += [ref] if named else []
+            unread += named is None
+        return tuple(found), unread
 
 
 def key_sha256(customer_key: str) -> str:

@@ -2,10 +2,10 @@
 
 The master key wraps every data key; the lookup secret makes keyed hashes, so neither is useful alone.
 
-A rotation wraps every key again, and computes lookup hashes and digests with the new secret, in one transaction: killed
-at any point, the vault has the old secrets and the rotation starts again, or has the new ones. Bodies stay as they are,
-since they are encrypted with the customers' own keys. The key that signs the ledger's head is kept in the vault,
-wrapped by the master key, with the head that was signed: rotating wraps it again.
+A rotation wraps every key again, and computes digests with the new secret, in one transaction: killed at any point, the
+vault has the old secrets and the rotation starts again, or has the new ones. Lookup hashes are made anew when orders
+are filed again. Bodies stay as they are, since they are encrypted with the customers' own keys. The key that signs the
+ledger's head is kept in the vault, wrapped by the master key, with the head that was signed: rotating wraps it again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pipelines.clock import utc_now
 from pipelines.durable import make_folder, sync, unfinished
 from pipelines.literals import unmarked
 from pipelines.settings import DEFAULT_FILE
-from pipelines.vault.database import MALFORMED, Lookup, contact, opened, transaction
+from pipelines.vault.database import MALFORMED, RULE, Lookup, opened, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -246,27 +246,24 @@ class _Rotation:
         return len(rows)
 
     def _rekey(self) -> int:
-        """Compute digests and lookup hashes from the decrypted content; return how many versions there are."""
+        """Compute digests from the decrypted content, forget all hashes; return how many versions there are."""
         (total,) = self._db.execute("select count(*) from personal_data").fetchone()
-        self._db.execute("delete from lookups")
+        for each in ("lookups", "pairs", "shared", f"meta where name = '{RULE}'"):  # all orders are filed again next
+            self._db.execute(f"delete from {each}")
         last, done = ("", 0, 0), 0
         while rows := self._db.execute(
-            "select kind, id, no, customer, customer_key, wrapped, body from personal_data "
+            "select kind, id, no, customer_key, wrapped, body from personal_data "
             "join customers on customers.n = customer where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?",
             (*last, _ROWS_AT_ONCE),
         ).fetchall():
-            digests, hashes = [], []
-            for kind, id_, no, n, customer_key, wrapped, body in rows:
+            digests = []
+            for kind, id_, no, customer_key, wrapped, body in rows:
                 cipher = AESGCM(decrypt(self._new, wrapped, customer_key.encode()))
                 content = decrypt(cipher, body, f"{kind}/{id_}/{customer_key}".encode())
                 digests.append((self._lookup.digest(content), kind, id_, no))
-                if kind == "orders":
-                    phone, email = contact(content)
-                    hashes += [(h, n) for h in (self._lookup.phone(phone), self._lookup.email(email)) if h]
             self._db.executemany("update personal_data set digest = ? where kind = ? and id = ? and no = ?", digests)
-            self._db.executemany("insert or ignore into lookups values (?, ?)", hashes)
             last, done = rows[-1][:3], done + len(rows)
-            self._progress("computing lookup hashes", done, total)
+            self._progress("computing digests", done, total)
         return int(total)
 
 

@@ -1,6 +1,8 @@
 """Encrypt and decrypt personal data: one key per customer, wrapped by the master key.
 
-Deleting a customer's wrapped key erases everything encrypted for that customer.
+Deleting a customer's wrapped key erases everything encrypted for that customer. A customer is a phone number, or an
+e-mail address where no phone is stated; a contact that more than so many others are stated with tells nobody: an order
+with no contact that tells is its last customer's, or one of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pipelines.vault.bodies import RefusedBodies
 from pipelines.vault.database import Lookup, Random, erased_ids, opened, pattern, rows_of, transaction, values
 from pipelines.vault.erasing import Erasing
+from pipelines.vault.filing import Filing
 from pipelines.vault.keys import (
     CHECK,
     KEY_BYTES,
@@ -28,7 +31,7 @@ from pipelines.vault.keys import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from pipelines.settings import Settings
@@ -46,6 +49,7 @@ class PersonalData(msgspec.Struct, gc=False):
     phone: str | None
     email: str | None
     content: bytes
+    country: str = ""  # that its phone number is called from
 
 
 class Encrypted(msgspec.Struct, frozen=True, gc=False):
@@ -68,20 +72,26 @@ _Previous = tuple[int, int, bytes]  # no, customer, digest
 def open_vault(settings: Settings) -> Vault:
     """Open the vault below `settings.data_dir`, created if necessary; raise VaultError for missing or wrong keys."""
     return Vault(
-        settings.data_dir / "vault" / "vault.sqlite", read_keys(settings), settings.vault.quarantine_retention_days
+        settings.data_dir / "vault" / "vault.sqlite",
+        read_keys(settings),
+        settings.vault.quarantine_retention_days,
+        settings.privacy.max_people_per_contact,
     )
 
 
 class Vault:
     """A connection to the vault. Use it as a context manager; one load writes at a time."""
 
-    def __init__(self, path: Path, keys: Keys, quarantine_retention_days: int = 30) -> None:
+    def __init__(self, path: Path, keys: Keys, quarantine_retention_days: int = 30, most_people: int = 3) -> None:
+        self._most_people = most_people
         self._master = AESGCM(keys.master)
         self._lookup = Lookup(keys.lookup)
         self._ciphers: dict[int, tuple[str, AESGCM]] = {}
         self._db = opened(path)
         self.refused = RefusedBodies(self._db, self._master, quarantine_retention_days)
         self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent)
+        again = (self.content_of, self._again, self._one_more, self.erasing.destroy)
+        self.filing = Filing(self._db, self._lookup, *again)
         try:
             self._check_keys()
         except BaseException:
@@ -139,14 +149,16 @@ class Vault:
         if len(self._ciphers) > _CIPHERS_KEPT:
             self._ciphers.clear()
         hashes = [self._hashes(item) for item in batch]
-        known = self._known({h for own in hashes for h in own})
         ids = {item.id for item in batch}
         erased, previous = erased_ids(self._db, kind, ids), self._previous(kind, ids)
+        shared = self._share({own for item, own in zip(batch, hashes, strict=True) if item.id not in erased})
+        known = self._known({h for own in hashes for h in own} - shared)
         self._load_ciphers({before[1] for before in previous.values()})
         (last,) = self._db.execute("select coalesce(max(n), 0) from customers").fetchone()
         random = Random()
         customers: list[tuple[int, str, bytes]] = []
-        lookups: list[tuple[bytes, int]] = []
+        moved: list[tuple[int]] = []
+        lookups: dict[tuple[bytes, int], bool] = {}
         rows: list[tuple[str, int, int, int, bytes, str, int, bytes]] = []
         results: list[Encrypted] = []
         digest_of, ciphers = self._lookup.digest, self._ciphers
@@ -158,17 +170,19 @@ class Vault:
             if item.content == _EMPTY and before is None:
                 results.append(_NOTHING)
                 continue
-            n = self._customer(own, known, before)
+            owner = next((h for h in own if h and h not in shared), None)
+            n = self._customer(owner, known, before)
             if n == 0:
                 last = n = last + 1
                 customers.append(self._new_customer(n, random))
             customer_key, cipher = ciphers[n]
-            for h in own:
-                if known.get(h) != n:
-                    lookups.append((h, n))
-                    known.setdefault(h, n)
+            lookups.update(((h, n), h == owner) for h in own if h and (h != owner or h not in known))
+            if owner:
+                known.setdefault(owner, n)
             digest = digest_of(item.content)
             if before is not None and before[2] == digest:
+                # raw files get this customer; if the row has another, it is filed again
+                moved += [(item.id,)] if before[1] != n else []
                 results.append(Encrypted(customer_key, []))
                 continue
             bound = f"{kind}/{item.id}/{customer_key}".encode()
@@ -179,21 +193,52 @@ class Vault:
             previous[item.id] = (no, n, digest)
             results.append(Encrypted(customer_key, changed))
         self._db.executemany("insert into customers values (?, ?, ?)", customers)
-        self._db.executemany("insert or ignore into lookups values (?, ?)", lookups)
+        self._db.executemany("insert or ignore into moved values (?)", moved)
+        self._note((h, n, owns) for (h, n), owns in lookups.items())
         self._db.executemany("insert into personal_data values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         return results
 
-    def _customer(self, own: list[bytes], known: dict[bytes, int], before: _Previous | None) -> int:
-        """Return a document's customer: by phone, else by e-mail, else as before; 0 for a new one."""
-        for h in own:
-            if h in known:
-                return known[h]
-        return before[1] if before is not None and not own and before[1] in self._ciphers else 0
+    def _customer(self, owner: bytes | None, known: dict[bytes, int], before: _Previous | None) -> int:
+        """Return the customer whom a contact tells, without one that of the version before; 0 for a new one."""
+        if owner is not None:
+            return known.get(owner, 0)
+        return before[1] if before is not None and before[1] in self._ciphers else 0
+
+    def _share(self, pairs: set[tuple[bytes, bytes]]) -> set[bytes]:
+        """Note the contacts that orders state together; return those of them that too many people state to tell one."""
+        query = "select hash from shared where hash in ($values)"
+        shared = {h for (h,) in rows_of(self._db, query, {h for pair in pairs for h in pair if h})}
+        stated = {pair for pair in pairs if all(pair)}
+        self._db.executemany("insert or ignore into pairs values (?, ?)", stated)
+        for at, name in enumerate(("phone", "email")):
+            query = (
+                f"select {name} from pairs where {name} in ($values) group by 1 having count(*) > {self._most_people}"
+            )
+            new = set(rows_of(self._db, query, {pair[at] for pair in stated} - shared))
+            self._db.executemany("insert into shared values (?, 0)", new)
+            shared.update(h for (h,) in new)
+        return shared
+
+    def _note(self, lookups: Iterable[tuple[bytes, int, bool]]) -> None:
+        query = "insert into lookups values (?, ?, ?) on conflict do update set owns = max(owns, excluded.owns)"
+        self._db.executemany(query, lookups)
 
     def _new_customer(self, n: int, random: Random) -> tuple[int, str, bytes]:
         key, customer_key = random.take(KEY_BYTES), random.take(_NAME_BYTES).hex()
         self._ciphers[n] = (customer_key, AESGCM(key))
         return n, customer_key, encrypt(self._master, random.take(NONCE_BYTES), key, customer_key.encode())
+
+    def _one_more(self) -> int:
+        """Add a customer."""
+        (last,) = self._db.execute("select coalesce(max(n), 0) from customers").fetchone()
+        self._db.execute("insert into customers values (?, ?, ?)", self._new_customer(last + 1, Random()))
+        return int(last) + 1
+
+    def _again(self, order_id: int, n: int, content: bytes) -> bytes:
+        """Return an order's content encrypted for customer `n`."""
+        self._load_ciphers({n})
+        customer_key, cipher = self._ciphers[n]
+        return encrypt(cipher, os.urandom(NONCE_BYTES), content, f"orders/{order_id}/{customer_key}".encode())
 
     def _changed(self, kind: str, item: PersonalData, before: _Previous, rows: list[Any]) -> list[str]:
         """Return the names of fields that differ from the previous row, which may be of this batch."""
@@ -239,17 +284,15 @@ class Vault:
         customer_key, cipher = self._ciphers[n]
         return decrypt(cipher, body, f"{kind}/{id}/{customer_key}".encode())
 
-    def _hashes(self, item: PersonalData) -> list[bytes]:
-        """Return the keyed hashes that identify a customer: of the phone and the e-mail."""
-        phone = self._lookup.phone(item.phone) if item.phone else b""
-        email = self._lookup.email(item.email) if item.email else b""
-        return [h for h in (phone, email) if h]
+    def _hashes(self, item: PersonalData) -> tuple[bytes, bytes]:
+        """Return the keyed hashes of the phone number and the e-mail address, b"" for one that is nobody's."""
+        return self._lookup.phone(item.phone or "", item.country), self._lookup.email(item.email or "")
 
     # -- looking up ----------------------------------------------------------------------------------------
 
     def _known(self, hashes: set[bytes]) -> dict[bytes, int]:
-        """Return the first customer of each hash who was not erased, with the ciphers at hand."""
-        query = "select hash, customer from lookups where hash in ($values)"
+        """Return the customer whom each hash tells, unless erased, with the ciphers at hand."""
+        query = "select hash, customer from lookups where owns and hash in ($values)"
         found = sorted(rows_of(self._db, query, hashes), reverse=True)
         self._load_ciphers({n for _, n in found})
         ciphers = self._ciphers

@@ -48,7 +48,12 @@ class World(Folder):
 def person(order_id: int, phone: str, **fields: Any) -> dict[str, Any]:
     """Return an order of a person."""
     email = EMAIL if phone == ANN else "bob@other.example"
-    own = {"created_at": f"2020-10-{order_id:02d}T10:00:00Z", "dispatch_note": f"note {order_id}", **fields}
+    own = {
+        "user_name": f"Nobody {phone[-3:]}",
+        "created_at": f"2020-10-{order_id:02d}T10:00:00Z",
+        "dispatch_note": f"note {order_id}",
+        **fields,
+    }
     return order(order_id, user_phone=phone, user_email=email, **own)
 
 

@@ -333,11 +333,9 @@ def _found_bytes(world: World) -> dict[str, Any]:
     with closing(sqlite3.connect(world.data / "vault" / "vault.sqlite")) as db:
         hashes = [each.hex() for (each,) in db.execute("select hash from lookups")]
     with open_vault(world.settings) as vault:
-        (ann,) = vault.erasing.of_phone(ANN)
-        (key,) = vault.erasing._db.execute("select customer_key from customers where n = ?", (ann.n,)).fetchone()
-        own = [
-            each.hex() for (each,) in vault.erasing._db.execute("select hash from lookups where customer = ?", (ann.n,))
-        ]
+        (n,) = {each.customer for each in vault.erasing.of_contact("phone", ANN).versions}
+        (key,) = vault.erasing._db.execute("select customer_key from customers where n = ?", (n,)).fetchone()
+        own = [each.hex() for (each,) in vault.erasing._db.execute("select hash from lookups where customer = ?", (n,))]
     own = [key.encode().hex(), *own]
     return {"secrets": {"erase": own, "rotate": hashes, "restore": own}}
 
@@ -352,7 +350,7 @@ def _state(command: str, secrets: dict[str, list[str]], world: World) -> dict[st
                 orders[order_id] = vault.decrypt("orders", order_id)
             except VaultError as error:
                 orders[order_id] = str(error)
-        found = {who: [each.order_ids for each in vault.erasing.of_phone(who)] for who in (ANN, BOB)}
+        found = {who: vault.erasing.of_contact("phone", who).order_ids for who in (ANN, BOB)}
         refused = [body.asked for ref in vault.refused.refs("orders") if (body := vault.refused.open(ref))]
     rows = [pq.read_table(file.path).to_pylist() for file in raw_files(world.data, "orders").documents]
     seen = [pq.read_table(file.path).to_pylist() for file in raw_files(world.data, "orders").observations]

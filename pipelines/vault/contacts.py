@@ -1,0 +1,127 @@
+"""Read phone numbers and e-mail addresses as people mean them, however they are spelled, and tell which name nobody.
+
+A masked contact, a relay's and `noreply@` name nobody: they are read as "", like a text that is no contact.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from importlib.resources import files
+
+import idna
+import phonenumbers
+
+_SEPARATORS = str.maketrans("", "", " ()-./")
+_INTERNATIONAL = re.compile(r"\+[1-9][0-9]{6,14}")
+_DIGITS = re.compile(r"(?:\+[\s(]{0,3})?[0-9][0-9\s()./\\-]*")
+_MASKED = re.compile(r"[*•●…]|x{2,}", re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"<([^<>]*@[^<>]*)>")
+_NOBODY = re.compile(r"(no|do[-_.]?not)[-_.]?reply([-_.+].*)?|x{3,}|.*[*•●…].*", re.DOTALL)
+_RELAY = re.compile(
+    r"(.*\.)?(relay|relays|privaterelay|proxy)\..*|(.*\.)?(mozmail\.com|duck\.com|anonaddy\.(com|me)|simplelogin\.\w+)|"
+    r"marketplace\.amazon\..*|members\.ebay\..*|guest\.(booking|airbnb)\.com"
+)
+_FEWEST_ALIKE = 5  # a number of one digit that is repeated is a placeholder
+
+
+def cleaned(text: str) -> str:
+    """Return a text in Unicode's form NFKC with ASCII digits, without characters that nobody sees, stripped."""
+    if not text.isascii():
+        normal = unicodedata.normalize("NFKC", text)
+        text = "".join(
+            str(unicodedata.decimal(c)) if c.isdecimal() else c for c in normal if unicodedata.category(c) != "Cf"
+        )
+    return text.strip()
+
+
+def normal_phone(text: str, country: str = "") -> str:
+    """Return a phone number as +49…, without extension; its digits where its country is not known; "" for nobody's.
+
+    `country` is where a number without a country code is called from, in two letters.
+    """
+    text = cleaned(text)
+    bare = text.translate(_SEPARATORS)
+    if _INTERNATIONAL.fullmatch(bare) and "(0" not in text and _is_without_prefix(bare):
+        return "" if len(set(bare[3:])) == 1 else bare
+    digits = _digits(text)
+    is_placeholder = len(digits) >= _FEWEST_ALIKE and len(set(digits.lstrip("+"))) == 1
+    return "" if is_placeholder or _MASKED.search(text) else _parsed(text, digits, country)
+
+
+def _parsed(text: str, digits: str, country: str) -> str:
+    code = str(phonenumbers.country_code_for_region(country)) if country else "?"
+    prefix = country and phonenumbers.ndd_prefix_for_region(country, strip_non_digits=True)
+    abroad = (("+" + digits, None),) if country and digits[:1] not in {"+", "0"} else ()
+    here = ((text, country or None),)
+    attempts = abroad + here if prefix and digits.startswith(code) and not digits.startswith(prefix) else here + abroad
+    attempts += (("+" + digits[2:], None),) if digits.startswith("00") else ()
+    found = ""
+    for given, region in attempts:
+        try:
+            number = phonenumbers.parse(given, region)
+        except phonenumbers.NumberParseException:
+            continue
+        normal = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+        if text.startswith("+") or phonenumbers.is_valid_number(number):
+            return normal
+        found = found if found and region is None else normal
+    return found or digits
+
+
+def _digits(text: str) -> str:
+    """Return the first digits of a text, however they are separated, and a + before them."""
+    found = _DIGITS.search(text)
+    return re.sub(r"[^0-9+]", "", found.group()) if found else ""
+
+
+def _is_without_prefix(number: str) -> bool:
+    """Tell whether nothing after the country code is a prefix that is dialled within the country alone."""
+    for length in (1, 2, 3):
+        if (code := int(number[1 : 1 + length])) in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
+            return _prefix(code).match(number, 1 + length) is None
+    return False
+
+
+@cache
+def _prefix(code: int) -> re.Pattern[str]:
+    """Return what is dialled before a number within the countries of a code; a pattern that finds nothing if none."""
+    region = phonenumbers.region_code_for_country_code(code)
+    metadata = phonenumbers.PhoneMetadata.metadata_for_region_or_calling_code(code, region)
+    return re.compile((metadata and metadata.national_prefix_for_parsing) or r"(?!)")
+
+
+def normal_email(text: str) -> str:
+    """Return an e-mail address whose case and spelling do not matter, its domain in ASCII; "" for nobody's."""
+    text = cleaned(text)
+    if found := _IN_BRACKETS.search(text):
+        text = found.group(1).strip()
+    if text[:7].lower() == "mailto:":
+        text = text[7:]
+    name, at, domain = text.rpartition("@")
+    # as casefold, but ß is not ss: these are two people
+    name = name.lower() if name.isascii() else "".join(c.lower() if c in "ßẞ" else c.casefold() for c in name)
+    domain = domain.lower()
+    if not domain.isascii():
+        try:
+            domain = idna.encode(domain, uts46=True).decode()
+        except (idna.IDNAError, UnicodeError):
+            domain = unicodedata.normalize("NFKC", domain)
+    return "" if not name or not domain or _NOBODY.fullmatch(name) or _RELAY.fullmatch(domain) else name + at + domain
+
+
+@lru_cache(maxsize=1)
+def _countries() -> dict[str, str]:
+    folder = files("tzdata") / "zoneinfo"
+    lines = (line.split("\t") for line in (folder / "zone.tab").read_text("utf-8").splitlines() if line[:1] != "#")
+    found = {zone: country for country, _, zone, *_ in lines}
+    for line in (folder / "tzdata.zi").read_text("utf-8").splitlines():
+        if line.startswith("L ") and (names := line.split()):
+            found.setdefault(names[2], found.get(names[1], ""))
+    return found
+
+
+def country_of(zone: str | None) -> str:
+    """Return the country of a time zone, such as DE of Europe/Berlin; "" where it names none."""
+    return _countries().get(zone or "", "")

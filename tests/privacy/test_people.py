@@ -1,0 +1,140 @@
+"""A person is asked for by a contact: exactly their orders and bodies are shown and erased, everybody else is whole."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.landing.load import Load
+from pipelines.privacy import Asked, Facts, PrivacyError, erase, export
+from pipelines.vault import VaultError, open_vault
+from tests.backup.conftest import order
+from tests.privacy.conftest import World
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLD, NEW = "+49 170 2220005", "+49 170 2220006"
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> World:
+    """Give a folder with a store in Germany."""
+    world = World(tmp_path / "place")
+    world.configure(f'erasure_log = "{tmp_path / "elsewhere" / "erasures.jsonl"}"\n')
+    world.land("stores", [{"id": 1, "name": "Store 1", "timezone": "Europe/Berlin", "currency": "EUR"}])
+    return world
+
+
+def of(order_id: int, phone: str | None, email: str | None = None, name: str = "Dora", **fields: Any) -> dict[str, Any]:
+    """Return an order of a person."""
+    return order(order_id, user_phone=phone, user_email=email, user_name=name, **fields)
+
+
+def broken(order_id: int, phone: str | None, email: str | None = None) -> dict[str, Any]:
+    """Return a document that no shape accepts, which is quarantined."""
+    return of(order_id, phone, email) | {"tip": "x"}
+
+
+def left(world: World) -> str:
+    """Return everything that the keys decrypt."""
+    with open_vault(world.settings) as vault:
+        rows = vault._db.execute("select kind, id, customer, body from personal_data").fetchall()
+        texts = [vault.content_of(*row).decode() for row in rows]
+        refs = [ref for (ref,) in vault._db.execute("select ref from refused")]
+        return "\n".join([*texts, *((vault.refused.body(ref) or b"").decode() for ref in refs)])
+
+
+def asked(world: World, found_by: Any, value: str) -> list[tuple[int, int]]:
+    """Return the orders and versions that an export shows."""
+    found = export(world.settings, Asked(found_by, value))
+    return [(each["id"], each["version"]) for each in found["personal_data"]]
+
+
+@pytest.mark.parametrize("number", [OLD, NEW, "0170/2220005", "tel:+49-170-2220006"])
+def test_all_versions_of_an_order_are_erased_whoever_they_were_filed_under(empty: World, number: str) -> None:
+    """An order whose number was corrected is gone by either number, in any spelling; the keys find nothing of it."""
+    empty.land("orders", [of(5, OLD), of(9, "+49 170 1", name="Carl")])
+    empty.land("orders", [of(5, NEW)])
+    assert asked(empty, "phone", number) == [(5, 1 if "5" in number[-2:] else 2)]
+    erase(empty.settings, Asked("phone", number))
+    assert "Dora" not in left(empty)
+    assert "Carl" in left(empty)
+    for each in (OLD, NEW):
+        with pytest.raises(PrivacyError, match="holds no personal data"):
+            asked(empty, "phone", each)
+    with open_vault(empty.settings) as vault, pytest.raises(VaultError, match="erased"):
+        vault.decrypt("orders", 5)
+
+
+def test_an_order_corrected_to_another_person_leaves_that_persons_orders(empty: World) -> None:
+    """By --order-id that order goes, in all versions, and nothing else of either person."""
+    ann, bert = "+49 170 2220001", "+49 170 2220002"
+    empty.land("orders", [of(1, ann, name="Ann"), of(2, ann, name="Ann"), of(3, ann, name="Ann")])
+    empty.land("orders", [of(3, bert, name="Bert"), of(4, bert, name="Bert")])
+    assert asked(empty, "phone", ann) == [(1, 1), (2, 1), (3, 1)]  # not Bert's version
+    erase(empty.settings, Asked("order_id", "3"))
+    assert asked(empty, "phone", ann) == [(1, 1), (2, 1)]
+    assert asked(empty, "phone", bert) == [(4, 1)]
+
+
+def test_several_people_are_confirmed(empty: World) -> None:
+    """What was found is counted before anything is shown; two names or numbers need the number of orders."""
+    seen: list[Facts] = []
+    empty.land("orders", [of(1, "+49 151 7000001", "a@x.example"), of(2, "+49 151 7000002", "a@x.example", "Mallory")])
+    export(empty.settings, Asked("email", "a@x.example"), confirm=seen.append)
+    facts = seen[0]
+    assert (facts.order_ids, facts.stores, facts.phones, facts.emails, facts.names) == ([1, 2], 1, 2, 1, 2)
+    assert facts.first_day <= facts.last_day != ""
+    with pytest.raises(PrivacyError, match="--orders 2"):
+        facts.confirm(None)
+    with pytest.raises(PrivacyError, match="2 orders were found"):
+        facts.confirm(1)
+    facts.confirm(2)
+    assert asked(empty, "phone", "+49 151 7000002") == [(2, 1)]
+
+
+def test_contact_of_many_people_finds_nobody(empty: World) -> None:
+    """It says so, and what to ask by; each of them is found by their own contact alone."""
+    empty.land("orders", [of(n, f"+49 151 700000{n}", "orders@shop.example", f"P{n}") for n in range(1, 7)])
+    for contact in ("orders@shop.example", "noreply@shop.example"):
+        with pytest.raises(PrivacyError, match="tells nobody"):
+            erase(empty.settings, Asked("email", contact))
+    erase(empty.settings, Asked("phone", "+49 151 7000003"))
+    assert [f"P{n}" in left(empty) for n in range(1, 7)] == [True, True, False, True, True, True]
+
+
+def test_a_person_who_is_only_in_quarantine_is_found_shown_and_erased(empty: World) -> None:
+    """By a contact in any spelling, or by the order; another's body stays."""
+    for each in (broken(30, "0170 5550030", "onlyq@x.example"), broken(31, "0170 5550031")):
+        empty.land("orders", [each])
+    found = export(empty.settings, Asked("email", "OnlyQ@x.example"))
+    assert [json.loads(each["body"])["id"] for each in found["quarantined_bodies"]] == [30]
+    done = erase(empty.settings, Asked("phone", "+49 170 5550030"))
+    assert (done.destroyed.quarantined, done.entry and done.entry.body["order_ids"]) == (1, [])
+    assert "onlyq" not in left(empty)
+    assert "5550031" in left(empty)
+    assert erase(empty.settings, Asked("order_id", "31")).destroyed.quarantined == 1
+    assert "5550031" not in left(empty)
+
+
+def test_broken_copy_of_an_erased_order_is_emptied_on_arrival(empty: World) -> None:
+    """From a file, where nobody asked for it, as much as fetched; so is a whole one's personal data."""
+    empty.land("orders", [of(7, OLD, "dora@x.example")])
+    erase(empty.settings, Asked("phone", OLD))
+    with open_vault(empty.settings) as vault, Load(empty.settings, vault, "orders", "archive") as load:
+        for body in (broken(7, OLD), of(7, OLD)):
+            load.validate(json.dumps(body).encode())
+        assert load.commit().counts["quarantined"] == 1
+    assert "Dora" not in left(empty)
+
+
+def test_body_that_cannot_be_read_is_counted(empty: World) -> None:
+    """The receipt says how many are left of which nobody knows whose they are."""
+    empty.land("orders", [of(7, OLD)])
+    with open_vault(empty.settings) as vault, Load(empty.settings, vault, "orders", "archive") as load:
+        load.validate(bytes(range(256)))
+        load.commit()
+    assert erase(empty.settings, Asked("phone", OLD)).destroyed.unread == 1

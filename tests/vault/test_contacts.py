@@ -1,0 +1,119 @@
+"""Phone numbers and e-mail addresses are one however they are spelled, and two people's are never one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from pipelines.vault.contacts import country_of, normal_email, normal_phone
+from pipelines.vault.mentions import Sought, is_mentioned
+
+ONE = [
+    "+49 170 1234567",
+    "0170 1234567",
+    "0170/1234567",
+    "0049 170 1234567",
+    "+49 (0)170 1234567",
+    "+49 170 1234567;ext=5",
+    "+49 170 1234567 ext. 5",
+    "tel:+49-170-1234567",
+    "+49\u00a0170\u00a01234567",
+    "+49 170\u20131234567",
+    "\uff0b\uff14\uff19 \uff11\uff17\uff10 \uff11\uff12\uff13\uff14\uff15\uff16\uff17",
+    "\u0660\u0661\u0667\u0660\u0661\u0662\u0663\u0664\u0665\u0666\u0667",
+    "\u202a+49 170 1234567\u202c",
+    "+49\u200b170\u200b1234567",
+    "491701234567",
+]
+ADDRESS = [
+    "zoe@example.org",
+    "Zoe@Example.ORG ",
+    "\ufeffzoe@example.org",
+    "zoe\u200b@example.org",
+    "\uff5a\uff4f\uff45@example.org",
+    "Zoe <zoe@example.org>",
+    "mailto:zoe@example.org",
+]
+NOBODY = ["+1555XXXXXXX", "***", "+1 555 *** 1234", "0000000", "n/a", "", "+1 111 111 1111"]
+NO_ADDRESS = ["noreply@m.example", "No-Reply@m.example", "do_not_reply@m.example", "a***@x.example", "", "none", "@"]
+RELAYS = ["x1@privaterelay.appleid.com", "abc@marketplace.amazon.de", "a@relay.shop.example"]
+
+
+@pytest.mark.parametrize("text", ONE)
+def test_number_is_the_same_in_any_spelling(text: str) -> None:
+    """A number that is called from Germany is one, whatever the separators, digits and extensions."""
+    assert normal_phone(text, "DE") == "+491701234567"
+
+
+def test_different_numbers_stay_different() -> None:
+    """An extension is no digit of the number, nor is a second number; national numbers are those of their country."""
+    assert normal_phone("+1 212 555 1234 ext. 5") == "+12125551234" != normal_phone("+1 212 555 12345")
+    assert normal_phone("12345678, 99") != normal_phone("1234567899")
+    assert normal_phone("0170 1234567", "DE") != normal_phone("0170 1234567", "FR")
+    assert normal_phone("0170 1234567") == "01701234567"  # nobody knows the country: it is not guessed
+    assert (country_of("Europe/Berlin"), country_of("US/Eastern"), country_of("UTC")) == ("DE", "US", "")
+
+
+@pytest.mark.parametrize("text", ADDRESS)
+def test_address_is_the_same_in_any_spelling(text: str) -> None:
+    """Case, width, invisible characters, a name beside it and a scheme do not matter."""
+    assert normal_email(text) == "zoe@example.org"
+
+
+def test_different_addresses_stay_different() -> None:
+    """ß is not ss, é is not e, and a sign + is part of the name; domains are compared as the network does."""
+    names = ["straße@x.example", "strasse@x.example", "zoé@x.example", "zoe@x.example", "zoe+x@x.example"]
+    assert len({normal_email(each) for each in names}) == len(names)
+    assert normal_email("zoe\u0301@x.example") == normal_email("ZOÉ@x.example")
+    assert normal_email("STRAẞE@x.example") == normal_email("straße@x.example")
+    assert normal_email("a@B\u00dcCHER.example") == normal_email("a@xn--bcher-kva.example")
+
+
+@pytest.mark.parametrize("text", [*NOBODY, *NO_ADDRESS, *RELAYS])
+def test_masked_contact_tells_nobody(text: str) -> None:
+    """So does a relay, `noreply@`, and what is no contact."""
+    assert normal_email(text) == ""
+    if text in NOBODY:
+        assert normal_phone(text, "DE") == ""
+
+
+BODY = {"user_phone": "+49 170\u20131234567", "user_email": "j\u00f6rg.r&d@example.org", "tip": "x"}
+PERSON = Sought(set(), {"+491701234567"}, {"j\u00f6rg.r&d@example.org"})
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\u{ord(c):04x}" if c.isalnum() or c in "@&" else c for c in text)
+
+
+@pytest.mark.parametrize("part", ["user_phone", "user_email"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: json.dumps({"a": text}).encode(),
+        lambda text: json.dumps({"a": text}, ensure_ascii=False).encode(),
+        lambda text: gzip.compress(json.dumps({"a": text.upper()}).encode()),
+        lambda text: f'{{"a":"{_escaped(text)}"}}'.encode(),
+        lambda text: f'{{"a":"{text}",'.encode().replace(b"&", b"&amp;").replace(b"@", b"&#64;"),
+        lambda text: f"email={text}".encode().replace(b"&", b"%26").replace(b"@", b"%40").replace(b"+", b"%2B"),
+        lambda text: json.dumps({"note": f"call {text}, soon"}, ensure_ascii=False).encode("utf-16"),
+        lambda text: json.dumps(json.dumps({"a": text})).encode(),
+    ],
+    ids=["json", "utf-8", "gzip, upper case", "escapes", "broken, entities", "percent", "utf-16", "json in json"],
+)
+def test_body_that_names_a_person_is_found(part: str, written: object) -> None:
+    """However it is encoded; a body of another person is not."""
+    assert callable(written)
+    assert is_mentioned(written(BODY[part]), PERSON, ["DE"])
+    assert not is_mentioned(written("+49 170 12345678" if part == "user_phone" else "r&d@example.org"), PERSON, ["DE"])
+
+
+def test_body_of_an_order_is_found_by_its_id() -> None:
+    """Its own id, or that of what it wraps, and of a broken one the first; not the id of a line."""
+    sought = Sought({7}, set(), set())
+    for body in (b'{"id":7}', b'{"order":{"id":"7"}}', b'[{"order_id":7}]', b'{"id": 7, "tip": '):
+        assert is_mentioned(body, sought, [""])
+    for body in (b'{"id":8,"items":[{"id":7}]}', b'{"id": 77, "tip": '):
+        assert is_mentioned(body, sought, [""]) is False
+    assert is_mentioned(bytes(range(256)) * 3, sought, [""]) is None
