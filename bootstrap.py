@@ -7,7 +7,9 @@ After the set-up it becomes `ordermart` or pytest.
     python3 bootstrap.py run [ARGUMENTS of ordermart demo]
     python3 bootstrap.py test [--all | --long] [ARGUMENTS of pytest]
     python3 bootstrap.py test-duckdb2 [ARGUMENTS of pytest]
-    python3 bootstrap.py setup
+    python3 bootstrap.py setup [--run]
+
+`run` and `setup --run` install what running needs; `test` and `setup` add the tools of development.
 """
 
 import sys
@@ -33,15 +35,17 @@ import subprocess
 import tomllib
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent
-LOCK = "requirements.lock"
+LOCK, TOOLS = "requirements.lock", "requirements-dev.lock"
+RUNNING = (LOCK,)
 # Later locks are installed over earlier ones.
 ENVIRONMENTS = {
-    ".venv": (LOCK,),
-    ".venv-duckdb2": (LOCK, "requirements-duckdb2.lock"),
+    ".venv": (*RUNNING, TOOLS),
+    ".venv-duckdb2": (*RUNNING, TOOLS, "requirements-duckdb2.lock"),
 }
 OLDEST_PIP = (22, 3)  # the first that installs into another environment
 # pip settings of this user that would send packages elsewhere than into the environment.
@@ -58,7 +62,7 @@ def main(arguments: list[str]) -> NoReturn:
     command, rest = (arguments[0] if arguments else ""), arguments[1:]
     try:
         if command == "run":
-            become([str(set_up(".venv") / "ordermart"), "demo", *rest])
+            become([str(set_up(".venv", RUNNING) / "ordermart"), "demo", *rest])
         if command == "test":
             # Without --all tests marked slow are left out: see addopts in pyproject.toml.
             # Slow tests wait more than others: with them there are three workers more than cores.
@@ -68,8 +72,9 @@ def main(arguments: list[str]) -> NoReturn:
         if command == "test-duckdb2":
             test(set_up(".venv-duckdb2"), ["-m", "duckdb2", *rest])
         if command == "setup":
-            for name in rest or [".venv"]:
-                set_up(name)
+            locks = RUNNING if "--run" in rest else None
+            for name in [word for word in rest if word != "--run"] or [".venv"]:
+                compile_all(set_up(name, locks))
             sys.exit(0)
     except (SetupError, OSError) as error:
         sys.exit(f"bootstrap: {error}")
@@ -103,46 +108,53 @@ def become(command: list[str]) -> NoReturn:
     os.execv(command[0], command)  # noqa: S606 - no shell is wanted
 
 
-def set_up(name: str) -> Path:
-    """Create the environment `name` unless it is up to date; return the folder of its programs."""
+def set_up(name: str, locks: "tuple[str, ...] | None" = None) -> Path:
+    """Create the environment `name` unless it has what is wanted; return the folder of its programs.
+
+    Without `locks`, all of the environment's are wanted. Those that were not wanted before are installed over it.
+    """
     if name not in ENVIRONMENTS:
         raise SetupError("no environment {}: one of {}".format(name, ", ".join(ENVIRONMENTS)))
     environment = ROOT / name
     programs = environment / "bin"
-    wanted = stamp_of(ENVIRONMENTS[name])
+    python, project, wanted = what_determines(locks or ENVIRONMENTS[name])
     with only_one(ROOT / (name + ".lock")):
         found = read_stamp(environment)
-        whole = (programs / "python").exists()
-        if whole and found == wanted:
+        has = found.get("locks")
+        is_kept = (
+            (programs / "python").exists()
+            and isinstance(has, dict)
+            and found.get("python") == python
+            and all(has.get(lock, digest) == digest for lock, digest in wanted.items())
+        )
+        held = dict(has) if is_kept and isinstance(has, dict) else {}
+        lacked = [lock for lock in wanted if lock not in held]
+        if not lacked and found.get("project") == project:
             return programs
         stamp = environment / "ordermart.json"
         stamp.unlink(missing_ok=True)  # first, so that a kill from here on leaves no stamp
-        if not (whole and found.get("locks") == wanted["locks"] and found.get("python") == wanted["python"]):
-            pip = make(environment)
-            for lock in ENVIRONMENTS[name]:
-                install(pip, lock, ["--require-hashes", "--no-deps", "-r", str(ROOT / lock)])
-        install(pip_of(environment), "ordermart", ["--no-build-isolation", "--no-deps", "-e", str(ROOT)])
+        pip = pip_of(environment) if is_kept else make(environment)
+        for lock in lacked:
+            install_locked(pip, environment, lock)
+        install(pip, "ordermart", ["--no-build-isolation", "--no-deps", "-e", str(ROOT)])
         draft = stamp.with_suffix(".part")
-        draft.write_text(json.dumps(wanted), encoding="utf-8")
+        draft.write_text(json.dumps({"python": python, "project": project, "locks": held | wanted}), encoding="utf-8")
         draft.replace(stamp)
     return programs
 
 
-def stamp_of(locks: tuple[str, ...]) -> dict[str, str]:
-    """Return what determines an environment: another value of "locks" or "python" means a new one."""
+def what_determines(locks: "tuple[str, ...]") -> "tuple[str, str, dict[str, str]]":
+    """Return what an environment depends on: the Python, the project's declaration, and each lock's hash."""
     try:
-        texts = [(ROOT / lock).read_bytes() for lock in locks]
+        digests = {lock: hashlib.sha256((ROOT / lock).read_bytes()).hexdigest() for lock in locks}
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     except FileNotFoundError as error:
         raise SetupError(f"{error.filename} is missing: is this a whole clone?") from None
-    return {
-        "locks": hashlib.sha256(b"\0".join(texts)).hexdigest(),
-        "python": f"{sys.version} {sys.base_prefix}",
-        "project": hashlib.sha256(json.dumps([str(ROOT), project]).encode()).hexdigest(),
-    }
+    declared = hashlib.sha256(json.dumps([str(ROOT), project]).encode()).hexdigest()
+    return f"{sys.version} {sys.base_prefix}", declared, digests
 
 
-def read_stamp(environment: Path) -> dict[str, str]:
+def read_stamp(environment: Path) -> "dict[str, object]":
     """Return the stamp of a finished environment, {} if it was never finished."""
     try:
         stamp = json.loads((environment / "ordermart.json").read_text(encoding="utf-8"))
@@ -158,19 +170,18 @@ def make(environment: Path) -> list[str]:
     python = getattr(sys, "_base_executable", sys.executable)  # the one that stays when .venv is removed
     if environment.exists():
         shutil.rmtree(environment)
-    made = run_quietly([python, "-m", "venv", str(environment)])
+    # The pip outside installs into the environment: a copy of it there takes ten seconds, and Debian's python3
+    # without python3-venv cannot make one.
+    has_pip = outer_pip() >= OLDEST_PIP
+    made = run_quietly([python, "-m", "venv", *(["--without-pip"] if has_pip else []), str(environment)])
     if made.returncode:
-        # Debian's python3 without python3-venv has no ensurepip: the pip outside installs into the environment.
         shutil.rmtree(environment, ignore_errors=True)
-        if not outer_pip():
-            raise SetupError(
-                "this Python has neither pip nor ensurepip. Install one of them "
-                "(Debian: apt-get install python3-venv, or python3-pip) and run again."
-            )
-        made = run_quietly([python, "-m", "venv", "--without-pip", str(environment)])
-        if made.returncode:
-            shutil.rmtree(environment, ignore_errors=True)
+        if has_pip:
             raise SetupError("python -m venv failed:\n" + (made.stdout + made.stderr).strip())
+        raise SetupError(
+            "this Python has neither pip 22.3 or later nor ensurepip. Install one of them "
+            "(Debian: apt-get install python3-venv, or python3-pip) and run again."
+        )
     return pip_of(environment)
 
 
@@ -195,27 +206,81 @@ def outer_pip() -> tuple[int, ...]:
     return tuple(int(part) for part in found.groups()) if found else ()
 
 
-def install(pip: list[str], what: str, arguments: list[str]) -> None:
-    """Install with pip: one line of progress on a terminal, nothing elsewhere, the end of its output on failure."""
-    terminal = sys.stderr.isatty()
-    command = [*pip, "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", *arguments]
-    last_lines: deque[str] = deque(maxlen=15)
-    fetched, doing = 0, "fetching"
-    with subprocess.Popen(
-        command, env=environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        for line in process.stdout or ():
-            if not line.startswith("WARNING: Location"):
-                last_lines.append(line)
-            fetched += line.startswith("Collecting ")
-            doing = "installing" if line.startswith("Installing ") else doing
-            if terminal:
-                progress = f"Setting up: {what}, {doing} {fetched or ''}".rstrip()
-                print(f"\r\033[K{progress}", end="", file=sys.stderr, flush=True)
-    if terminal:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
-    if process.returncode:
-        raise SetupError("pip could not install {}:\n{}".format(what, "".join(last_lines).rstrip()))
+def install_locked(pip: list[str], environment: Path, lock: str) -> None:
+    """Install the packages of a lock, whose hashes are compared as they are fetched.
+
+    pip spends its time reading the lists of an index, on one core: each core fetches a part of the lock. Nothing is
+    compiled, as most modules are never imported.
+    """
+    pins = [entry for entry in re.split(r"\n(?=[^\s#])", (ROOT / lock).read_text(encoding="utf-8")) if "==" in entry]
+    wheels = environment / "wheels"
+    wheels.mkdir()
+    fetches = []
+    for number in range(min(cores(), 4, len(pins))):
+        part = wheels / f"{number}.txt"
+        part.write_text("\n".join(pins[number :: min(cores(), 4)]) + "\n", encoding="utf-8")
+        fetches.append(["--require-hashes", "--no-deps", "--wheel-dir", str(wheels), "-r", str(part)])
+    install(pip, lock, *fetches, command="wheel")
+    fetched = sorted(str(wheel) for wheel in wheels.glob("*.whl"))
+    install(pip, lock, ["--no-index", "--no-deps", "--no-compile", *fetched])
+    shutil.rmtree(wheels)
+
+
+def compile_all(programs: Path) -> None:
+    """Compile what is installed, for users who may not write there."""
+    run_quietly([str(programs / "python"), "-m", "compileall", "-q", "-j", "0", str(programs.parent / "lib")])
+
+
+def install(pip: list[str], what: str, *arguments: list[str], command: str = "install") -> None:
+    """Install with pip, by a process for each list of arguments; raise SetupError with its output's end.
+
+    One line of progress on a terminal, nothing elsewhere.
+    """
+    options = ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
+    progress = Progress(what)
+    processes = [
+        subprocess.Popen(
+            [*pip, command, *options, *each],
+            env=environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for each in arguments
+    ]
+    with ThreadPoolExecutor(len(processes)) as threads:
+        said = list(threads.map(progress.follow, processes))
+    progress.clear()
+    for process, lines in zip(processes, said, strict=True):
+        if process.returncode:
+            raise SetupError("pip could not install {}:\n{}".format(what, "".join(lines).rstrip()))
+
+
+class Progress:
+    """One line on a terminal that counts what is fetched."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.fetched, self.doing = what, 0, "fetching"
+
+    def follow(self, process: "subprocess.Popen[str]") -> "deque[str]":
+        """Show what a pip does until it ends; return the last lines that it said."""
+        last_lines: deque[str] = deque(maxlen=15)
+        with process:
+            for line in process.stdout or ():
+                if not line.startswith("WARNING: Location"):
+                    last_lines.append(line)
+                self.fetched += line.startswith(("Collecting ", "Processing "))
+                self.doing = "installing" if line.startswith("Installing ") else self.doing
+                if sys.stderr.isatty():
+                    shown = f"Setting up: {self.what}, {self.doing} {self.fetched or ''}".rstrip()
+                    print(f"\r\033[K{shown}", end="", file=sys.stderr, flush=True)
+        return last_lines
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def run_quietly(command: list[str]) -> "subprocess.CompletedProcess[str]":

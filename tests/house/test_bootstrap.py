@@ -48,18 +48,19 @@ version = "1.0"
 """
 
 
-def lock_tiny(root: Path, text: str) -> None:
-    """Make the package `tiny`, which holds a text, and lock it with its hash."""
+def lock_tiny(root: Path, text: str, *, name: str = "tiny", lock: str = "requirements.lock") -> None:
+    """Make a package of one module, which holds a text, and lock it with its hash."""
     wheels = root / "wheels"
     wheels.mkdir(exist_ok=True)
-    wheel, info = wheels / "tiny-1.0-py3-none-any.whl", "tiny-1.0.dist-info/"
+    wheel, info = wheels / f"{name}-1.0-py3-none-any.whl", f"{name}-1.0.dist-info/"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("tiny.py", f"TEXT = {text!r}\n")
-        archive.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        archive.writestr(f"{name}.py", f"TEXT = {text!r}\n")
+        archive.writestr(f"idle_{name}.py", "")
+        archive.writestr(info + "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         archive.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(info + "RECORD", "".join(f"{name},,\n" for name in [*archive.namelist(), info + "RECORD"]))
+        archive.writestr(info + "RECORD", "".join(f"{entry},,\n" for entry in [*archive.namelist(), info + "RECORD"]))
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    (root / "requirements.lock").write_text(f"tiny==1.0 \\\n    --hash=sha256:{digest}\n", encoding="utf-8")
+    (root / lock).write_text(f"{name}==1.0 \\\n    --hash=sha256:{digest}\n    # via nothing\n", encoding="utf-8")
 
 
 @pytest.fixture
@@ -72,6 +73,7 @@ def clone(project: Path, tmp_path: Path) -> Path:
     (root / "entrance.py").write_text(ENTRANCE, encoding="utf-8")
     (root / "pyproject.toml").write_text(PYPROJECT, encoding="utf-8")
     lock_tiny(root, "first")
+    lock_tiny(root, "a tool", name="tool", lock="requirements-dev.lock")
     return root
 
 
@@ -154,6 +156,26 @@ def test_a_clone_runs_at_once_and_from_elsewhere(clone: Path, tmp_path: Path) ->
     assert (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns == made
 
 
+@pytest.mark.slow
+def test_running_needs_no_tools(clone: Path) -> None:
+    """`run` installs the first lock, `setup` adds the tools to the same environment, and `run` keeps them."""
+    bootstrap(clone, "run")
+    stored = (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns
+    (packages,) = (clone / ".venv").glob("lib/*/site-packages")
+    assert (packages / "tiny.py").exists()
+    assert not (packages / "tool.py").exists()
+    assert not list(packages.glob("__pycache__/idle*"))
+    assert bootstrap(clone, "setup", "--run").returncode == 0
+    assert [file.name.split(".")[0] for file in packages.glob("__pycache__/idle*")] == ["idle_tiny"]
+    assert bootstrap(clone, "setup").returncode == 0
+    assert (packages / "tool.py").exists()
+    lock_tiny(clone, "a newer tool", name="tool", lock="requirements-dev.lock")
+    assert bootstrap(clone, "run").stdout.startswith("first ")
+    assert (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns == stored
+    bootstrap(clone, "setup")
+    assert (packages / "tool.py").read_text("utf-8") == "TEXT = 'a newer tool'\n"
+
+
 @pytest.mark.long
 def test_a_changed_lock_is_installed_again(clone: Path) -> None:
     """Another lock means another environment; a changed pyproject only installs the project again."""
@@ -211,7 +233,7 @@ def test_an_environment_without_its_python_is_made_again(clone: Path) -> None:
 def test_a_wrong_hash_is_refused(clone: Path) -> None:
     """A package that is not the one that was locked is not installed, and pip's reason is shown."""
     lock = clone / "requirements.lock"
-    lock.write_text(lock.read_text("utf-8")[:-65] + "0" * 64 + "\n", encoding="utf-8")
+    lock.write_text("tiny==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n", encoding="utf-8")
     said = bootstrap(clone, "run")
     assert said.returncode == 1
     assert said.stderr.startswith("bootstrap: pip could not install requirements.lock")
@@ -241,7 +263,7 @@ def test_neither_pip_nor_ensurepip_is_said_in_a_sentence(clone: Path, tmp_path: 
     """A Python with neither ends with what to install."""
     said = bootstrap(clone, "run", python=poor_python(tmp_path / "poor", pip=False))
     assert said.returncode == 1
-    assert said.stderr.startswith("bootstrap: this Python has neither pip nor ensurepip.")
+    assert said.stderr.startswith("bootstrap: this Python has neither pip 22.3 or later nor ensurepip.")
     assert not (clone / ".venv").exists()
 
 

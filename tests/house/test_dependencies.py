@@ -29,6 +29,7 @@ NOT_IMPORTED = {
     "ruff": "the linter",
     "mypy": "the type checker",
     "setuptools": "builds the project",
+    "pip": "for those who develop; the set-up uses the one outside",
 }
 
 
@@ -68,8 +69,10 @@ def imported(folder: Path) -> set[str]:
 
 def test_the_lock_holds_what_is_declared(project: Path) -> None:
     """Every declared range has a pin inside it; every pin has hashes."""
-    pins = list(locked(project / "requirements.lock"))
-    assert len(pins) > 50
+    running, tools = (list(locked(project / name)) for name in ("requirements.lock", "requirements-dev.lock"))
+    pins = [*running, *tools]
+    assert len(running) > 50
+    assert not {name for name, *_ in running} & {name for name, *_ in tools}
     assert [name for name, _, _, hashes in pins if not hashes] == []
     for name, version_range in declared(project).items():
         versions = [version for pin, version, _, _ in pins if pin == name]
@@ -117,6 +120,16 @@ def test_the_locks_name_no_index(project: Path) -> None:
         assert not NAMES_AN_INDEX.search(lock.read_text("utf-8"))
     for line in ("--find-links wheels", "a==1 @ file", "# at https" + "://host/simple"):
         assert NAMES_AN_INDEX.search(f"a==1 \\\n    --hash=sha256:0\n{line}\n")
+
+
+def test_what_runs_is_locked_apart_from_tools(project: Path) -> None:
+    """The lock of those who run it has what is declared for running, with the extras of commands, and no tool."""
+    tree = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = tree["optional-dependencies"]
+    names = {name for name, *_ in locked(project / "requirements.lock")}
+    wanted = [*tree["dependencies"], *extras["mcp"], *extras["postgres"]]
+    assert {canonical(requirements.Requirement(text).name) for text in wanted} <= names
+    assert not names & {"pytest", "pytest-xdist", "hypothesis", "mypy", "ruff", "polars", "altair", "pip"}
 
 
 @pytest.mark.slow
