@@ -1,5 +1,8 @@
 """How the whole suite runs: that each worker takes one thread, little disk and no needless time.
 
+`--share-of-day` leaves a seventh of the tests chosen, by names and the day: in seven days each runs once.
+`--begin-within` bounds how long. A test that needs luck is marked `luck`. At the end stands the time of it all.
+
 Each test begins with the usual umask and clock, which commands may change.
 
 Temporary folders are in memory if there is plenty of it: what tests build is synced hundreds of times, and a killed
@@ -8,17 +11,22 @@ process leaves there what it leaves on a disk. TMPDIR or --basetemp chooses anot
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
+import hashlib
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from _pytest.runner import runtestprotocol
 
 from pipelines import clock
+from tests import forked
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -80,3 +88,110 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
+
+
+STARTED = time.monotonic()
+BEGIN_LATE = "its turn was today, and the time was up"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what bounds a run of tests that take long."""
+    parser.addoption(
+        "--share-of-day", metavar="DAY", help="of the tests chosen a seventh: those of this day, or `today`"
+    )
+    parser.addoption("--begin-within", metavar="SECONDS", type=float, help="begin no test later; print those left out")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let all workers have the same day, at midnight too."""
+    if config.option.share_of_day == "today":
+        config.option.share_of_day = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Figures(), "figures")
+
+
+def turn_of(name: str, day: dt.date) -> bool:
+    """Say whether a test's day has come: one of seven in a row."""
+    return (int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) + day.toordinal()) % 7 == 0
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave those of the day, in an order of the day's own: what was not begun is not always the same."""
+    if config.option.share_of_day is None:
+        return
+    day = dt.date.fromisoformat(config.option.share_of_day)
+    others = [item for item in items if not turn_of(item.nodeid, day)]
+    items[:] = [item for item in items if turn_of(item.nodeid, day)]
+    files = {item.nodeid.partition("::")[0] for item in items}
+    order = sorted(files, key=lambda file: hashlib.sha256(f"{day} {file}".encode()).digest())
+    items.sort(key=lambda item: order.index(item.nodeid.partition("::")[0]))
+    config.hook.pytest_deselected(items=others)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that would begin too late."""
+    limit = item.config.option.begin_within
+    if limit is not None and time.monotonic() - STARTED > limit:
+        pytest.skip(BEGIN_LATE)
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test that needs luck once more if it fails, with all that it asks for made again, and say why."""
+    mark = item.get_closest_marker("luck")
+    if mark is None:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for tries_left in reversed(range(mark.kwargs.get("tries", 2))):
+        item._initrequest()  # type: ignore[attr-defined] # as pytest makes each test's fixtures
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        if not (tries_left and any(report.failed for report in reports)):
+            break
+        item.user_properties.append(("unlucky", mark.args[0]))
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the main process what this one took, with the commands that it waited for."""
+    forked.stop()
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["seconds"] = _cpu_seconds()
+
+
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4]) + forked.cpu_seconds()
+
+
+class Figures:
+    """What stands at the end of a run: its time, the share of the day, and who was unlucky or late."""
+
+    def __init__(self) -> None:
+        self.of_workers: list[float] = []
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """Note what a worker took; one that crashed says nothing."""
+        self.of_workers.append(getattr(node, "workeroutput", {}).get("seconds", 0.0))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+        """Print it."""
+        ended = [report for reports in terminalreporter.stats.values() for report in reports]
+        names: dict[str, list[str]] = {"of the day": [], "not reached": [], "unlucky": []}
+        for report in ended:
+            if not isinstance(report, pytest.TestReport):
+                continue
+            is_late = report.skipped and BEGIN_LATE in str(report.longrepr)
+            if config.option.share_of_day and (report.when == "call" or report.outcome != "passed"):
+                names["not reached" if is_late else "of the day"].append(report.nodeid)
+            unlucky = [reason for name, reason in report.user_properties if name == "unlucky"]
+            if unlucky and report.when == "call":
+                names["unlucky"].append(f"{report.nodeid} (failed {len(unlucky)} times: {unlucky[0]})")
+        for name, tests in names.items():
+            for test in sorted(set(tests)):
+                terminalreporter.write_line(f"{name}: {test}")
+        # Workers are children of this process, too: each said what it took.
+        own = sum(os.times()[:2]) + sum(self.of_workers) if self.of_workers else _cpu_seconds()
+        terminalreporter.write_line(f"took {own:.0f} s of CPU, {time.monotonic() - STARTED:.0f} s elapsed")
