@@ -1,7 +1,8 @@
-"""Open the current release in a notebook or script: `con = connect()`."""
+"""Open the current release in a notebook or script, `con = connect()`, and validate frames: `schema("core.orders")`."""
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,13 @@ import duckdb
 
 from pipelines.record import current_release
 from pipelines.settings import load_settings
-from pipelines.warehouse.release.manifest import DATABASE
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.release.manifest import DATABASE, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pipelines.warehouse.rows.schemas import TableSchema
 
 
 class NoReleaseError(Exception):
@@ -28,10 +32,34 @@ def connect(
     the command finds them). `options` are DuckDB's, such as memory_limit. Raise NoReleaseError if there is no release.
     Amounts: take `.arrow()` or `.fetchall()`; `.df()` turns decimals into floats.
     """
+    release = _release(data, config)
+    con = duckdb.connect(str(release.resolve() / DATABASE), read_only=True, config=dict(options or {}))
+    con.execute("set timezone = 'UTC'")
+    return con
+
+
+def schema(name: str, data: Path | str | None = None, *, config: Path | str | None = None) -> TableSchema:
+    """Return the Pandera schema of a table (`core.orders`, or a model's `own.weekly`): print it, or validate a frame.
+
+    The frame has all columns of the table, with the types that `.arrow().read_all().to_pandas(types_mapper=
+    pd.ArrowDtype)` gives. `validate` raises SchemaError at the first claim that does not hold, with `lazy=True`
+    SchemaErrors with all; a claim that is a warning warns. Keys in other tables are looked up in the current release,
+    found as by `connect`. Raise CatalogueError where there is no such table.
+    """
+    from pipelines.warehouse.rows.schemas import Place, schema_of  # noqa: PLC0415 - a second for pandas and Pandera
+
+    known = {table.name: table for table in catalogue.released()}
+    if name not in known:
+        manifest = read_manifest(_release(data, config))
+        known |= {own.name: own.table() for own in (manifest.own if manifest else ())}
+    if name not in known:
+        raise catalogue.CatalogueError(f"a release has no table {name}; it has {', '.join(sorted(known))}")
+    return schema_of(known[name], Place(functools.cache(lambda: connect(data, config=config))))
+
+
+def _release(data: Path | str | None, config: Path | str | None) -> Path:
     folder = Path(data) if data is not None else load_settings(Path(config) if config else None).data_dir
     release = folder if (folder / DATABASE).exists() else current_release(folder / "published")
     if release is None:
         raise NoReleaseError(f"there is no release in {folder / 'published'}: run `ordermart run` first")
-    con = duckdb.connect(str(release.resolve() / DATABASE), read_only=True, config=dict(options or {}))
-    con.execute("set timezone = 'UTC'")
-    return con
+    return release

@@ -74,6 +74,7 @@ class Run(msgspec.Struct):
     keys: list[str] = msgspec.field(default_factory=list)  # that the settings file has
     doubts: list[str] = msgspec.field(default_factory=list)  # sentences on settings that look wrong
     rows: dict[str, int] = msgspec.field(default_factory=dict)  # of each table that changed
+    validated: dict[str, int] = msgspec.field(default_factory=dict)  # rows that a Pandera schema was held to, by table
     checks: int = 0  # that ran, or that hold since the last build
     failing: list[tuple[str, str, int]] = msgspec.field(default_factory=list)  # table, check, violations
     refused: int = 0  # documents that are quarantined or failed, in the current release
@@ -159,6 +160,11 @@ class Run(msgspec.Struct):
     def is_outage(self) -> bool:
         """Whether the service gave no usable answer for too long."""
         return any(step.is_outage for step in self.steps)
+
+    @property
+    def validations(self) -> str:
+        """How many rows Pandera validated, by how many schemas."""
+        return f"{sum(self.validated.values()):,} rows by {len(self.validated):,} schemas"
 
     @property
     def seconds(self) -> float:

@@ -126,6 +126,7 @@ def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) 
     failing = len(run.failing)
     yield f"Checks: {run.checks - failing} passed, {failing} with warnings ({warned:,} rows in audit.findings)"
     if is_verbose:
+        yield f"Validated by Pandera: {run.validations}"
         yield f"Example queries: `duckdb -readonly {file} 'from meta.examples'`"
 
 
@@ -191,6 +192,8 @@ def built(result: BuildResult, release: Release) -> Iterator[str]:
     yield f"{len(changed):,} of {len(result.rows):,} tables changed" + (f", such as {names}" if names else "")
     failing = [check for check in result.checks if check.violations]
     yield f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} with warnings"
+    validated = counted(sum(result.validated.values()), "fresh row was", "fresh rows were")
+    yield f"{validated} validated by {counted(len(result.validated), 'schema', 'schemas')}"
     yield from (f"  {check.table} {check.name}: {counted(check.violations, 'row', 'rows')}" for check in failing)
     yield f"Release: {release.path}"
 

@@ -367,6 +367,7 @@ def _build(way: UnderWay, step: Step) -> None:
     way.result = result
     _note_checks(way, result.checks)
     way.run.rows = {name: rows for name, rows in result.rows.items() if name in result.changed_tables}
+    way.run.validated = dict(result.validated)
     step.counts = {"changed tables": len(result.changed_tables)}
     step.said += result.notes
 

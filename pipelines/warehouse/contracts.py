@@ -81,18 +81,14 @@ class Column:
         is_enum = self.type.startswith("ENUM(")
         return tuple(word.replace("''", "'") for word in re.findall(r"'((?:[^']|'')*)'", self.type)) if is_enum else ()
 
-    def doubt(self, *, typed: bool = True) -> str:
-        """Return the condition in SQL under which a row may break the claim about the column; "" without a claim.
-
-        A column of listed words that has their type holds them; one that is not `typed` is a text.
-        """
+    def doubt(self) -> str:
+        """Return the condition in SQL under which a row of a model breaks what is said of the column; "" for none."""
         column = f'"{self.name}"'
         broken = {
             f"{column} < {self.least}": self.least is not None,
             f"{column} > {self.most}": self.most is not None,
             # NaN is, to DuckDB, greater than any number.
             f"isnan({column})": self.type == "DOUBLE" and (self.least, self.most) != (None, None),
-            f"{column} not in ({literals(self.words)})": bool(self.words) and not typed,
             f"{column} is null": not self.nullable,
         }
         return " or ".join(condition for condition, is_claimed in broken.items() if is_claimed)

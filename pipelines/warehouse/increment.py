@@ -48,11 +48,12 @@ _IDENTITY = ("versions", "sha256", "fetched_at", "fetch_load_id", "customer_key"
 
 
 class Applied(NamedTuple):
-    """What an increment found and changed: tables of which a row differs, and checks of which a finding does."""
+    """What a build found and changed: tables of which a row differs, and checks of which a finding does."""
 
     results: list[CheckResult]
     tables: frozenset[str]
     checks: frozenset[str]
+    validated: Mapping[str, int]  # rows, by table
 
 
 def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> bool:
@@ -123,7 +124,8 @@ def apply_changes(
     except BaseException:
         con.execute("rollback")
         raise
-    return Applied(making.results(), frozenset(changed | ({FINDINGS} if checks else set())), frozenset(checks))
+    tables = frozenset(changed | ({FINDINGS} if checks else set()))
+    return Applied(making.results(), tables, frozenset(checks), making.tally.validated)
 
 
 def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> None:
@@ -131,7 +133,7 @@ def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> 
     later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
     items: list[catalogue.Table | catalogue.Check] = [
         *(table for table in catalogue.tables() if table.name != FINDINGS and table not in later),
-        *catalogue.checks(),
+        *catalogue.looks(),
     ]
     for number, item in enumerate(items):
         progress("building what changed", number + 1, len(items))

@@ -8,8 +8,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import duckdb
+import pandas as pd
 import pytest
+from pandera.errors import SchemaError
 
+from pipelines.read import connect, schema
 from pipelines.warehouse.verify import verify_all
 from tests.own.conftest import MODELS, write
 from tests.privacy.conftest import BOB, person
@@ -182,3 +185,14 @@ def test_checks_block_their_own_table_or_warn(own: World) -> None:
     }
     assert own.rows("select order_count from own.weekly") == [(3,)]
     assert own.rows("select sum(order_count) from own.daily") == [(4,)]
+
+
+@pytest.mark.slow
+def test_an_own_table_has_a_schema(first: World) -> None:
+    """A model's table is validated by its head, as a built-in one is; a key that repeats is found."""
+    data = first.settings.data_dir
+    with connect(data) as con:
+        weekly = con.sql("from own.weekly").arrow().read_all().to_pandas(types_mapper=pd.ArrowDtype)
+    assert len(schema("own.weekly", data).validate(weekly)) == len(weekly) > 0
+    with pytest.raises(SchemaError, match=r"own\.weekly__has_a_unique_key"):
+        schema("own.weekly", data).validate(pd.concat([weekly, weekly], ignore_index=True))

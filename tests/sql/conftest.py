@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pandas as pd
 import pytest
 
 from pipelines.warehouse import catalogue
@@ -14,6 +15,7 @@ from pipelines.warehouse.catalogue import examples
 from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
+from pipelines.warehouse.rows import schemas
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed
 from pipelines.warehouse.rows.session import create_functions
 
@@ -102,9 +104,18 @@ def run_check(con: duckdb.DuckDBPyConnection) -> Run:
         _fill(con, check.depends_on, given)
         relation = con.sql(check.sql)
         rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+        if check.is_by_row:
+            assert _by_pandera(con, check) == len(rows)
         return sorted(rows, key=repr)
 
     return run
+
+
+def _by_pandera(con: duckdb.DuckDBPyConnection, check: catalogue.Check) -> int:
+    """Return how many rows of its table break a claim about single rows, as its check of Pandera has it."""
+    place = schemas.Place(lambda: con, check.table)
+    schemas.hold(con.sql(f"from {check.table}").to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype), [check], place)
+    return sum(len(found) for _, found in place.broken)
 
 
 def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) -> None:

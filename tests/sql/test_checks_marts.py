@@ -129,24 +129,42 @@ def test_product_mix_ties(run_check: Run, column: str) -> None:
 
 
 def test_reconciliation_ties(run_check: Run) -> None:
-    """An order that is not reconciled, or whose formula and residual are not what it states, is found."""
+    """An order that is not reconciled, or with other amounts, is found."""
     claim = "mart.order_reconciliation__ties_to_orders"
     orders: list[dict[str, Any]] = [ORDERS[0] | {"currency": "EUR"}, ORDERS[2]]
     clean: list[dict[str, Any]] = [
         {name: value for name, value in each.items() if name not in {"line_count", "unit_count"}} for each in orders
     ]
-    clean[0] |= {"formula_total": "0.9", "total_residual": "0.1001"}
-    clean[0] |= {"formula_subtotal": "1.0002", "subtotal_residual": "-0.0001"}
     assert run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean}) == []
     changes = [{part: "1.0002"} for part in PARTS]
     changes += [{"currency": None}, {"sale_class": "deleted"}, {"business_date": None}, {"store_id": 2}]
-    changes += [{"total_residual": "0.1"}, {"formula_subtotal": "1"}]
     for change in changes:
         planted = [clean[0] | change, clean[1]]
         found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": planted})
         assert [row["entity_id"] for row in found] == [1, 1]  # the row of each table
     found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean[:1]})
     assert found == [{"entity_id": 3, "location": "all", "detail": "rows off by -1"}]
+
+
+@pytest.mark.parametrize("of", ["total", "subtotal"])
+def test_residuals_are_exact(run_check: Run, of: str) -> None:
+    """An order whose formula and residual are not what it states is found; unknown ones are not."""
+    claim = "mart.order_reconciliation__has_exact_residuals"
+    clean = {"order_id": 1, f"{of}_price": "1.0001", f"formula_{of}": "1.0002", f"{of}_residual": "-0.0001"}
+    assert run_check(claim, {"mart.order_reconciliation": [clean, {"order_id": 2, f"{of}_price": "1"}]}) == []
+    for change in ({f"{of}_price": "1"}, {f"{of}_residual": "0"}, {f"formula_{of}": "1.0001"}):
+        found = run_check(claim, {"mart.order_reconciliation": [clean | change]})
+        assert found == [{"entity_id": 1, "location": f"{of}_price"}]
+
+
+def test_lines_and_unallocated_make_the_subtotal(run_check: Run) -> None:
+    """An order whose lines and unallocated amount are not its subtotal is found; what is unknown counts as zero."""
+    claim = "mart.order_reconciliation__lines_and_unallocated_equal_subtotal"
+    clean = {"order_id": 1, "subtotal_price": "3", "line_amount": "2", "unallocated_amount": "1"}
+    unknown = {"order_id": 2, "line_amount": "2", "unallocated_amount": "-2"}
+    assert run_check(claim, {"mart.order_reconciliation": [clean, unknown]}) == []
+    found = run_check(claim, {"mart.order_reconciliation": [clean | {"unallocated_amount": "1.0001"}, unknown]})
+    assert [(row["entity_id"], row["residual"]) for row in found] == [(1, Decimal("0.0001"))]
 
 
 @pytest.mark.duckdb2

@@ -69,7 +69,7 @@ def build_on(engine: LastFirst, settings: Settings, file: Path, buckets: int = B
     with session(settings) as con:
         create_sources(con, settings)
         memory = Memory(fingerprint_of(settings), states(settings))
-        return rebuild(con, file, raw, memory, buckets, 1, lambda *_: None, engine)
+        return rebuild(con, file, raw, memory, buckets, 1, lambda *_: None, engine).results
 
 
 def difference(one: Path, other: Path) -> list[str]:

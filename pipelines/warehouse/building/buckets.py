@@ -76,7 +76,7 @@ def stages() -> list[Stage]:
     tables = [table for table in catalogue.tables() if table.scope == "order" and table.name not in later]
     checks = {
         check: max((number_of[name] for name in check.depends_on if name in number_of), default=0)
-        for check in catalogue.checks()
+        for check in catalogue.looks()
         if check.scope == "order"
     }
     return [
@@ -173,6 +173,7 @@ class Made:
 
     checks: list[CheckResult]
     rows: dict[str, int]
+    validated: dict[str, int] = field(default_factory=dict)
     profile: Profile = field(default_factory=dict)
 
 
@@ -189,10 +190,10 @@ def build_part(part: Part) -> Made:
             try:
                 make_bucket(making, stage, part.bucket, part.documents)
             except BuildBlocked as error:
-                return Made(error.checks, {}, profile=profile)
+                return Made(error.checks, {}, making.tally.validated, profile)
             rows = {table.name: _write(con, part, own, table.name) for table in stage.tables}
             rows[FINDINGS] = _write(con, part, own, FINDINGS, "raw.findings")
-            return Made(making.tally.results(), rows, profile=profile)
+            return Made(making.tally.results(), rows, making.tally.validated, profile)
     finally:
         shutil.rmtree(own, ignore_errors=True)
 
@@ -292,6 +293,8 @@ class Spread:
         for place in range(len(parts)):
             for check in made[place].checks:
                 making.tally.add(check)
+            for name, rows in made[place].validated.items():
+                making.tally.validate(name, rows)
             add_costs(made[place].profile)
         making.tally.raise_if_blocked()
         for place, part in enumerate(parts):

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from pipelines.landing.raw_folder import RawFiles
     from pipelines.settings import Settings
     from pipelines.warehouse.building.buckets import Spread
-    from pipelines.warehouse.rows.fresh_rows import CheckResult
 
 
 _FINER = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
@@ -163,11 +162,9 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                         con.execute("reset threads")
         documents = [each.path for files in raw.values() for each in files.documents]
         stored_warehouse.require_room(settings.data_dir, stored_warehouse.needed_bytes(file, documents, full=True))
-        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))
+        applied = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))
         with session.attached(con, file):
-            tables = frozenset(table.name for table in catalogue.tables())
-            every = Applied(checks, tables, frozenset(check.name for check in checks))
-            return _result(con, every, full=True, why=why)
+            return _result(con, applied, full=True, why=why)
 
 
 def _must_be_full(
@@ -201,6 +198,7 @@ def _result(con: duckdb.DuckDBPyConnection, applied: Applied, *, full: bool, why
         checks=applied.results,
         changed_tables=applied.tables,
         changed_checks=applied.checks,
+        validated=applied.validated,
     )
 
 
@@ -225,7 +223,7 @@ def rebuild(
     finer: int,
     progress: Callable[[str, int, int], None],
     engine: RayCluster | None = None,
-) -> list[CheckResult]:
+) -> Applied:
     """Build the warehouse file from all that is landed, and return what its checks found.
 
     Orders go in so many `buckets`, 0 for as many as memory asks for; in `finer` times as many. They are made by
@@ -247,6 +245,8 @@ def rebuild(
             making.tally.raise_if_blocked()
             session.remember(con, memory, _parts(con), is_shown=True)
             results = making.results()
+            tables = frozenset(table.name for table in catalogue.tables())
+            made = Applied(results, tables, frozenset(each.name for each in results), making.tally.validated)
     except BaseException:
         stored_warehouse.remove_database(draft)
         raise
@@ -254,7 +254,7 @@ def rebuild(
     stored_warehouse.log_of(file).unlink(missing_ok=True)
     sync(file.parent)
     draft.replace(file)
-    return results
+    return made
 
 
 @functools.lru_cache(maxsize=1)
@@ -317,7 +317,7 @@ def _make_all(
             con.execute("drop table if exists raw.latest_orders")
         whole = [table for table in tables if table.name in below and table.scope != "order"]
         _make_whole(making, [table for table in whole if number_of[table.name] == stage.number])
-    for check in catalogue.checks():
+    for check in catalogue.looks():
         if check.scope != "order":
             making.look(check, None)
     _make_whole(making, [catalogue.table(FINDINGS), *later])

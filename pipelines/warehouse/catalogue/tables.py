@@ -146,6 +146,37 @@ class Check:
         """The tables (`schema.name`) that its select reads, sorted."""
         return self.reads.tables
 
+    @property
+    def is_by_row(self) -> bool:
+        """Whether each row of its table keeps or breaks the claim, of what a release holds."""
+        found = _BY_ROW.fullmatch(self.sql.strip())
+        if not found or found["table"] != self.table or _GATHERED.search(found["rest"] or ""):
+            return False
+        return not any(name.startswith("raw.") for name in self.depends_on)
+
+    def by_row(self, frame: str, whole: str) -> str:
+        """Return the select of `row_no` of the rows of a frame that break the claim; `whole` is the whole table."""
+        found = _BY_ROW.fullmatch(self.sql.strip())
+        if not found:
+            raise CatalogueError(f"{self.name} is not about single rows")
+        rest = re.sub(rf"\b{re.escape(self.table)}\b", whole, found["rest"] or "")
+        alias = found["alias"] or "t"
+        return f"select {alias}.row_no from {frame} as {alias}{rest}"
+
+
+@dataclass(frozen=True)
+class Claims(Check):
+    """The checks about single rows of a table that a build looks at together: each row once."""
+
+    checks: tuple[Check, ...] = ()
+
+
+# A select of rows of one table: what comes after its name joins and leaves rows out, and adds nothing up.
+_BY_ROW = re.compile(
+    r"(?:--[^\n]*\n)*select\n.*?\nfrom (?P<table>[\w.]+)(?: as (?P<alias>\w+))?(?P<rest>\n.*)?", re.DOTALL
+)
+_GATHERED = re.compile(r"^(?:group by|having|qualify|union)", re.MULTILINE)
+
 
 def listed(
     name: str, description: str, key: tuple[str, ...], columns: Iterable[Column], reads: tuple[str, ...] = ()
@@ -219,6 +250,33 @@ def checks() -> tuple[Check, ...]:
     found = tuple(check(name) for name in sorted(names))
     keep_reads()
     return found
+
+
+@functools.cache
+def claims(table: str) -> tuple[Check, ...]:
+    """Return the checks about single rows of a table."""
+    return tuple(check for check in checks() if check.table == table and check.is_by_row)
+
+
+@functools.cache
+def looks() -> tuple[Check, ...]:
+    """Return every check in the way that a build looks at it: those about single rows of a table at once."""
+    by_row: dict[tuple[str, str], list[Check]] = {}
+    for each in checks():
+        if each.is_by_row:
+            by_row.setdefault((each.table, each.scope), []).append(each)
+    together = []
+    for (about, scope), found in by_row.items():
+        reads = [each.reads for each in found]
+        read = Reads(
+            tuple(sorted({name for each in reads for name in each.tables})),
+            frozenset().union(*(each.names for each in reads)),
+            frozenset().union(*(each.stars for each in reads)),
+        )
+        together.append(
+            Claims(f"{about}__keeps_its_claims_{scope}", about, "", "warning", scope, "", read, tuple(found))
+        )
+    return (*(each for each in checks() if not each.is_by_row), *together)
 
 
 @functools.cache

@@ -1,9 +1,8 @@
 """Make fresh rows of tables, one select after the other, and hold them to their contracts, keys, checks and ties.
 
-DuckDB counts first, in one select a table, the rows of which a claim of the contract does not plainly hold, and the
-keys that repeat. Only columns with such rows go to Pandera, which validates them, with the key, so that a failure can
-carry no text; the report names the key of a failed row. Words that a contract lists are held by the column's type; a
-select may give them as texts.
+Pandera validates every fresh row, some rows at a time: by contract and key when it is made, by what else is claimed of
+single rows (`schemas.py`) once the tables are there that those claims name. The report names the key of a failed row,
+and carries no text. Words that a contract lists are held by the column's type, too; a select may give them as texts.
 
 A tie compares totals of related tables over all of their rows, before a build commits or replaces them. It reads
 neither affected keys nor views of a build, so that a build that forgot a day or an order cannot forget it here too.
@@ -16,23 +15,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.tables import contract_check, key_check
+from pipelines.warehouse.catalogue.tables import Claims, contract_check, key_check
 from pipelines.warehouse.evidence.gathering import gather_evidence
-from pipelines.warehouse.inputs.relations import ARROW_TYPES, FORMULA_EVIDENCE
+from pipelines.warehouse.inputs.relations import FORMULA_EVIDENCE
 from pipelines.warehouse.rows.session import measured
 from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    import pandera.pandas as pandera
+    import pandas as pd
 
     from pipelines.warehouse.catalogue.tables import Check, Severity, Table
-    from pipelines.warehouse.contracts import Column, Contract
+    from pipelines.warehouse.contracts import Column
 
 
 SAMPLE = 10
@@ -56,6 +54,7 @@ class BuildResult:
 
     `notes` are sentences for the run's user: damage, and its repair. `changed_tables` are those
     of which a row differs from before, `changed_checks` the checks of which a finding does; of a full build, all.
+    `validated` counts the fresh rows of each table that went through its Pandera schema.
     """
 
     changed: bool
@@ -66,6 +65,7 @@ class BuildResult:
     notes: tuple[str, ...] = ()
     changed_tables: frozenset[str] = frozenset()
     changed_checks: frozenset[str] = frozenset()
+    validated: Mapping[str, int] = field(default_factory=dict)
 
 
 class BuildBlocked(Exception):
@@ -79,10 +79,15 @@ class BuildBlocked(Exception):
 
 
 class Tally:
-    """Adds up what a check finds in several parts of a table."""
+    """Adds up what a check finds in several parts of a table, and counts the rows that were validated, by table."""
 
     def __init__(self) -> None:
         self._found: dict[str, CheckResult] = {}
+        self.validated: dict[str, int] = {}
+
+    def validate(self, table: str, rows: int) -> None:
+        """Count so many rows of a table as validated."""
+        self.validated[table] = self.validated.get(table, 0) + rows
 
     def add(self, result: CheckResult) -> None:
         """Count the result of one part."""
@@ -152,66 +157,51 @@ def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: s
 
 
 def rows_as_declared(
-    con: duckdb.DuckDBPyConnection, table: Table, relation: str, rows: int, *, typed: bool = True
+    con: duckdb.DuckDBPyConnection, table: Table, relation: str, rows: int
 ) -> tuple[CheckResult, CheckResult]:
-    """Hold a relation of so many rows to the table's contract and to its key, where a null equals a null.
-
-    Not `typed` is a relation whose words are texts, so that one may be there which the contract does not list.
-    """
-    contract, key = contract_check(table), key_check(table)
+    """Hold a relation of so many rows to the schema of the table: to its contract, and to its key."""
+    claimed, key = contract_check(table), key_check(table)
     if not rows:
-        return _result(contract), _result(key)
-    spelled = ", ".join(f'"{column}"' for column in table.key)
-    repeated = f"select {spelled} from {relation} group by all having count(*) > 1" if table.key else ""
-    conditions = {column.name: column.doubt(typed=typed) for column in table.columns}
-    doubts = {name: f"count(*) filter (where {condition})" for name, condition in conditions.items() if condition}
-    counts = [*doubts.values(), f"(select count(*) from ({repeated}))" if repeated else "0"]
-    # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
-    ((*doubtful, repeats),) = con.execute(f"select {', '.join(counts)} from {relation}").fetchall()
-    columns = tuple(column for column, count in zip(doubts, doubtful, strict=True) if count)
-    found = _judged(con, table, relation, columns) if columns else _result(contract)
-    sample = _rows(con, f"select * from ({repeated}) limit {SAMPLE}") if repeats else None
-    return found, _result(key, int(repeats), sample)
+        return _result(claimed), _result(key)
+    from pandera.errors import SchemaErrors  # noqa: PLC0415 - half a second for it and pandas
 
+    from pipelines.warehouse.rows import schemas  # noqa: PLC0415 - the same
 
-def schema_of(contract: Contract) -> pandera.DataFrameSchema:
-    """Return the schema that rows of a table are validated by: columns exactly as declared, in order, not coerced."""
-    import pandas as pd  # noqa: PLC0415 - a second for both, which only rows in doubt need
-    import pandera.pandas as pandera  # noqa: PLC0415 - the same
-
-    columns = {}
-    for column in contract.columns:
-        checks = [] if column.least is None else [pandera.Check.ge(column.least)]
-        checks += [] if column.most is None else [pandera.Check.le(column.most)]
-        checks += [pandera.Check.isin(column.words)] if column.words else []
-        kind = pd.ArrowDtype(pa.string() if column.words else ARROW_TYPES[column.type])
-        columns[column.name] = pandera.Column(kind, checks, nullable=column.nullable)
-    return pandera.DataFrameSchema(columns, strict=True, ordered=True)
-
-
-def _judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns: tuple[str, ...]) -> CheckResult:
-    """Validate some columns of a relation by the Pandera schema of its contract, some rows at a time."""
-    import pandas as pd  # noqa: PLC0415 - as above
-    from pandera.errors import SchemaErrors  # noqa: PLC0415 - the same
-
-    schema = schema_of(table)
-    shown = [column for column in schema.columns if column in {*columns, *table.key}]
-    schema = schema.select_columns(shown)
-    violations, sample = 0, []
-    reader = con.sql(f"select {as_texts(table, shown)} from {relation}").to_arrow_reader(ROWS_AT_A_TIME)
-    for batch in reader:
-        frame = batch.to_pandas(types_mapper=pd.ArrowDtype)
+    place = schemas.Place(lambda: con, relation if rows > ROWS_AT_A_TIME else "")
+    schema = schemas.schema_of(table, place, schemas.key_checks(table, place))
+    wrong, sample, repeated, repeats = 0, [], 0, []
+    for frame in _frames(con, f"select {as_texts(table, schema.columns)} from {relation}"):
         try:
-            schema.validate(frame, lazy=True)
+            schema.validate(frame, lazy=True, inplace=True)
         except SchemaErrors as error:
-            violations += len(error.failure_cases)
-            for case in error.failure_cases.head(SAMPLE).to_dict("records"):
-                row = {} if pd.isna(case["index"]) else frame.iloc[int(case["index"])]
-                key = {name: row[name] for name in table.key if name in row}
-                is_null = {name: not isinstance(value, list) and bool(pd.isna(value)) for name, value in key.items()}
-                place = {name: None if is_null[name] else plain(value) for name, value in key.items()}
-                sample.append(place | {"column": case["column"], "check": str(case["check"])})
-    return _result(contract_check(table), violations, sample[:SAMPLE])
+            cases = error.failure_cases
+            cases = cases[cases["schema_context"] == "Column"]
+            wrong += len(cases)
+            for case in cases.head(SAMPLE).to_dict("records"):
+                at = {} if case["index"] is None else _key_of(table, frame, int(case["index"]))
+                sample.append(at | {"column": case["column"], "check": str(case["check"])})
+        for _, found in place.broken:
+            repeated += len(found)
+            repeats += [_key_of(table, frame, number) for number in found[:SAMPLE]]
+        place.broken.clear()
+    return _result(claimed, wrong, sample[:SAMPLE]), _result(key, repeated, repeats[:SAMPLE])
+
+
+def _frames(con: duckdb.DuckDBPyConnection, select: str) -> Iterator[pd.DataFrame]:
+    """Yield the rows of a select as frames backed by Arrow, some rows at a time."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    for batch in con.sql(select).to_arrow_reader(ROWS_AT_A_TIME):
+        yield batch.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _key_of(table: Table, frame: pd.DataFrame, number: int) -> dict[str, Any]:
+    """Return the key of a row of a frame."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    row = frame.iloc[number]
+    is_null = {name: not isinstance(row[name], list) and bool(pd.isna(row[name])) for name in table.key}
+    return {name: None if is_null[name] else plain(row[name]) for name in table.key}
 
 
 def violations(check: Check) -> str:
@@ -292,22 +282,45 @@ class Making:
                 raise
             for result in rows_as_declared(self.con, table, relation, rows):
                 self.tally.add(result)
+            if rows:
+                self.tally.validate(table.name, rows)
             return rows
 
     def look(self, check: Check, keys: str | None) -> None:
-        """Look for violations of a check in the rows of these keys."""
+        """Look for violations of a check, or of all claims about single rows of a table, in the rows of these keys."""
         with measured(check.name):
             show(self.staged, check, keys)
-            found = violations(check)
-            if check.severity == "blocking":
-                count = count_of(self.con.execute(f"select count(*) from {found}"))
-            else:
-                self.looked[check.name] = keys
-                named = f"'{check.name}', '{check.table}', entity_id, location, residual, detail"
-                count = count_of(self.con.execute(f"insert into raw.findings select {named} from {found}"))
-                found = f"(from raw.findings where rowid >= {self.findings})"
-                self.findings += count
-            self.tally.add(found_in(self.con, check, found, count))
+            broken = self._broken(check) if isinstance(check, Claims) else {check}
+            for each in check.checks if isinstance(check, Claims) else (check,):
+                if each.severity == "warning":
+                    self.looked[each.name] = keys
+                if each in broken:
+                    self._find(each)
+                else:
+                    self.tally.add(_result(each))
+
+    def _broken(self, claims: Claims) -> set[Check]:
+        """Return the claims that a shown row of their table breaks: Pandera says which."""
+        from pipelines.warehouse.rows import schemas  # noqa: PLC0415 - slow, as above
+
+        place = schemas.Place(lambda: self.con, claims.table)
+        table = self.staged.catalogue[claims.table]
+        read = [column.name for column in table.columns if column.name in claims.reads.names]
+        for frame in _frames(self.con, f"select {as_texts(table, read)} from {claims.table}"):
+            schemas.hold(frame, claims.checks, place)
+        return {check for check, _ in place.broken}
+
+    def _find(self, check: Check) -> None:
+        """Find the violations of a check by its select."""
+        found = violations(check)
+        if check.severity == "blocking":
+            count = count_of(self.con.execute(f"select count(*) from {found}"))
+        else:
+            named = f"'{check.name}', '{check.table}', entity_id, location, residual, detail"
+            count = count_of(self.con.execute(f"insert into raw.findings select {named} from {found}"))
+            found = f"(from raw.findings where rowid >= {self.findings})"
+            self.findings += count
+        self.tally.add(found_in(self.con, check, found, count))
 
     def replace(self, name: str) -> None:
         """Put the fresh rows of a table in the place of those of the same keys."""
@@ -331,7 +344,7 @@ class Making:
         self._declared(has_declared_columns(self.con, table, table.sql))
         relation = f'fresh."{table.name}"'
         rows = count_of(self.con.execute(f"create or replace table {relation} as {table.sql}"))
-        for result in rows_as_declared(self.con, table, relation, rows, typed=False):
+        for result in rows_as_declared(self.con, table, relation, rows):
             self.tally.add(result)
         self.tally.raise_if_blocked()
 
