@@ -34,10 +34,11 @@ COMPILE = .venv-lock/bin/uv pip compile --universal --python-version 3.11 --gene
 lock:
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
-	$(COMPILE) --extra mcp --extra postgres --output-file requirements.lock pyproject.toml
+	echo 'duckdb<2' > .venv-lock/first.txt # the lane of requirements-duckdb2.lock has the other one
+	$(COMPILE) --constraint .venv-lock/first.txt --extra mcp --extra postgres --output-file requirements.lock pyproject.toml
 	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml \
 		$$(sed -n 's/^\([a-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.lock)
-	echo 'duckdb==2.0.0' | $(COMPILE) --no-deps --output-file requirements-duckdb2.lock -
+	echo 'duckdb==2.0.1' | $(COMPILE) --no-deps --output-file requirements-duckdb2.lock -
 	printf 'ray==2.60.0\nmsgpack\n' | $(COMPILE) --no-deps --output-file requirements-ray.lock -
 	printf 'dbt-core<1.11\ndbt-duckdb\nduckdb<2\n' | $(COMPILE) --output-file requirements-dbt.lock -
 	echo 'beancount==3.2.3' | $(COMPILE) --output-file requirements-beancount.lock -

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -10,7 +9,6 @@ import dagster as dg
 from pipelines.assets.dev import fail_dead_runs
 from pipelines.assets.flow import UNDER_WAY, flow, sensors, table_checks
 from pipelines.record import KINDS_OF_RUNS, NIGHT
-from pipelines.run.dagster_records import trim_records
 from pipelines.run.under_way import Asked, NotBegunError, begun
 from pipelines.settings import Settings, load_settings
 
@@ -87,11 +85,6 @@ def _under_way(settings: Settings) -> dg.ResourceDefinition:
             ) as way:
                 if context.instance is not None:
                     fail_dead_runs(context.instance, own_run_id=run_id)
-                    try:
-                        trim_records(settings.data_dir / "dagster", run_id)
-                    except (OSError, sqlite3.Error) as error:
-                        log = dg.get_dagster_logger()
-                        log.warning("records of earlier runs were not trimmed: %s", type(error).__name__)
                 yield way
         except NotBegunError as error:
             raise NotStarted(str(error)) from None

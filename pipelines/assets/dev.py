@@ -13,12 +13,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import math
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -28,6 +30,7 @@ from typing import IO, TYPE_CHECKING
 import dagster as dg
 from dagster import DagsterRunStatus, RunsFilter
 
+from pipelines.assets.shown import show_release
 from pipelines.durable import keep_private
 from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.run.steps import damage_of, set_aside
@@ -238,18 +241,32 @@ run_monitoring:
 # Evaluates whether a night ended by [schedule] fresh_by.
 freshness:
   enabled: true
+# [dagster] keep_days; the sensor recorded_runs deletes old runs.
+retention:
+  schedule: {{purge_after_days: {days}}}
+  sensor: {{purge_after_days: {{skipped: 1, success: {days}, failure: {days}, started: {days}}}}}
 """
+_WORKSPACE = """\
+# Written by ordermart, and again whenever it differs; without this line the file is yours.
+# Pages and daemon must name the code alike: they find runs, ticks and switches by that name.
+load_from:
+  - python_module: {module_name: pipelines.definitions, location_name: ordermart}
+"""
+WORKSPACE = "workspace.yaml"
+DEMO = "demo.toml"
 _OURS = "# Written by ordermart"
 
 
-def dagster_home(data_dir: Path) -> Path:
-    """Create `data/dagster`, point DAGSTER_HOME at it, and return its absolute path."""
+def dagster_home(data_dir: Path, keep_days: float = 14) -> Path:
+    """Create `data/dagster` with the files that Dagster reads, point DAGSTER_HOME at it, and return its path."""
     home = data_dir / "dagster"
     home.mkdir(parents=True, exist_ok=True)
-    instance = home / "dagster.yaml"
-    text = instance.read_text(encoding="utf-8") if instance.exists() else _OURS
-    if text.startswith(_OURS) and text != _INSTANCE:
-        instance.write_text(_INSTANCE, encoding="utf-8")
+    wanted = {"dagster.yaml": _INSTANCE.format(days=math.ceil(keep_days)), WORKSPACE: _WORKSPACE}
+    for name, text in wanted.items():
+        file = home / name
+        before = file.read_text(encoding="utf-8") if file.exists() else _OURS
+        if before.startswith(_OURS) and before != text:
+            file.write_text(text, encoding="utf-8")
     os.environ["DAGSTER_HOME"] = str(home)
     return home
 
@@ -257,20 +274,26 @@ def dagster_home(data_dir: Path) -> Path:
 def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = False) -> int:
     """Run Dagster's pages and daemon on this instance until SIGTERM or SIGINT; return the exit code.
 
-    `webhooks` starts the receiver too. Raise DevError when the port is taken or another one runs on the same folder.
+    The demo can only be looked at, without a daemon: its nights are at the time of its world. `webhooks` starts the
+    receiver too. Raise DevError when the port is taken or another one runs on the same folder.
     """
-    python, home = sys.executable, dagster_home(settings.data_dir)
-    environ = {**os.environ, "DAGSTER_HOME": str(home)}
+    python, home = sys.executable, dagster_home(settings.data_dir, settings.dagster.keep_days)
+    is_demo = settings.file.name == DEMO
+    # a look at the runs may take longer than Dagster's minute, on a busy machine
+    environ = {"DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS": "300", **os.environ, "DAGSTER_HOME": str(home)}
     if settings.file.exists():
         environ["ORDERMART_CONFIG"] = str(settings.file)
+    if is_demo:
+        environ |= {"ORDERMART_SCHEDULE__IS_ON": "false", "ORDERMART_SCHEDULE__FRESH_BY": ""}
     with only_one(settings.data_dir):
         check_port(host, port)
         _look_for_dead_runs(settings)
         processes = Processes()
-        allowed = settings.dagster.allowed_hosts
-        processes.start("Dagster's pages", [python, "-m", "pipelines.assets.pages", host, str(port), *allowed], environ)
-        daemon = [python, "-m", "dagster._daemon", "run", "-m", "pipelines.definitions"]
-        processes.start("Dagster's daemon", daemon, environ)
+        pages = [python, "-m", "pipelines.assets.pages", host, str(port), "look" if is_demo else "launch"]
+        processes.start("Dagster's pages", [*pages, *settings.dagster.allowed_hosts], environ)
+        if not is_demo:
+            daemon = str(Path(sysconfig.get_path("scripts")) / "dagster-daemon")
+            processes.start("Dagster's daemon", [daemon, "run", "-w", str(home / WORKSPACE)], environ)
         if webhooks:
             processes.start("the webhook receiver", [python, "-m", "pipelines.cli", "webhooks", "serve"], environ)
         sys.stderr.write(f"Dagster's pages: http://{host}:{port} (Ctrl-C stops everything)\n")
@@ -278,7 +301,7 @@ def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = Fa
 
 
 def _look_for_dead_runs(settings: Settings) -> None:
-    """Tell of a run that was killed, and have Dagster take it for failed; set records that are damaged aside."""
+    """Set damaged records aside, tell of a run that was killed, and have Dagster show what became of it."""
     try:
         with run_lock(settings.data_dir, "a look for dead runs"):
             for sentence in set_records_aside(settings.data_dir):
@@ -286,6 +309,8 @@ def _look_for_dead_runs(settings: Settings) -> None:
             tell_of_dead_runs(settings)
             with dg.DagsterInstance.get() as instance:
                 fail_dead_runs(instance)
+                if not settings.schedule.is_on or settings.file.name == DEMO:
+                    show_release(settings, instance)
     except RunLockedError:
         return  # a run of the command line is alive
 

@@ -12,11 +12,27 @@ Dagster reads the annotations at runtime, so this file does not postpone them.
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from itertools import takewhile
 from typing import Any
 
 import dagster as dg
 
 from pipelines.assets.dev import any_alive, fail_dead_runs
+from pipelines.assets.shown import (
+    MADE,
+    RELEASE,
+    WARNINGS,
+    all_results,
+    evaluations,
+    events_of,
+    events_of_release,
+    forget_assets,
+    forget_old_runs,
+    key_of,
+    name_of,
+    news,
+    results_of_own,
+)
 from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import span
 from pipelines.inbox.store import inbox_path
@@ -27,10 +43,8 @@ from pipelines.record import (
     KINDS_OF_RUNS,
     NIGHT,
     WEBHOOKS,
-    Run,
     RunKind,
     Step,
-    current_release,
     new_run,
     runs,
 )
@@ -40,14 +54,11 @@ from pipelines.report.text import sentence_of
 from pipelines.run.under_way import look_for_dead_runs, tell
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse.building.stored_warehouse import stored_results
 from pipelines.warehouse.catalogue.tables import Table, tables
 from pipelines.warehouse.inputs.relations import LANDED_KINDS
 from pipelines.warehouse.own.models import Model, read_models
-from pipelines.warehouse.release.manifest import deferred_until, read_manifest
-from pipelines.warehouse.rows.fresh_rows import BuildBlocked, CheckResult
-
-WARNINGS, MADE = "warnings", "is_made"
+from pipelines.warehouse.release.manifest import deferred_until
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 
 
 def table_checks(settings: Settings) -> dg.AssetChecksDefinition:
@@ -62,45 +73,13 @@ def table_checks(settings: Settings) -> dg.AssetChecksDefinition:
         description="Reports again what the last build found; a run that builds reports it by itself.",
     )
     def table_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        now = context.resources.settings
-        for each in evaluations([*stored_results(now), *_results_of_own(now)]):
-            yield dg.AssetCheckResult(
-                asset_key=each.asset_key,
-                check_name=each.check_name,
-                passed=each.passed,
-                severity=each.severity,
-                metadata=each.metadata,
-            )
+        for each in evaluations(all_results(context.resources.settings)):
+            said: dict[str, Any] = {
+                name: getattr(each, name) for name in ("asset_key", "check_name", "passed", "severity", "metadata")
+            }
+            yield dg.AssetCheckResult(**said)
 
     return table_checks
-
-
-def evaluations(results: Iterable[CheckResult]) -> Iterator[dg.AssetCheckEvaluation]:
-    """Yield one evaluation for each claim that blocks, and one for the warnings of each table."""
-    warnings: dict[str, list[CheckResult]] = {}
-    for each in results:
-        if each.severity == "blocking":
-            yield _evaluation(each.table, _name(each.name), [each], dg.AssetCheckSeverity.ERROR)
-        else:
-            warnings.setdefault(each.table, []).append(each)
-    for table, found in warnings.items():
-        yield _evaluation(table, WARNINGS, found, dg.AssetCheckSeverity.WARN)
-
-
-def _evaluation(
-    table: str, name: str, results: list[CheckResult], severity: dg.AssetCheckSeverity
-) -> dg.AssetCheckEvaluation:
-    failing = [each for each in results if each.violations]
-    shown: dict[str, Any] = {_name(each.name): each.violations for each in failing}
-    if failing:
-        shown["first"] = dg.MetadataValue.json({_name(each.name): each.sample for each in failing})
-    return dg.AssetCheckEvaluation(
-        asset_key=key_of(table),
-        check_name=name,
-        passed=not failing,
-        severity=severity,
-        metadata=shown,
-    )
 
 
 def _specs(table: Table) -> Iterator[dg.AssetCheckSpec]:
@@ -108,43 +87,22 @@ def _specs(table: Table) -> Iterator[dg.AssetCheckSpec]:
     warnings = []
     for check in table.checks:
         if check.severity == "blocking":
-            yield dg.AssetCheckSpec(_name(check.name), asset=key, description=check.claim)
+            yield dg.AssetCheckSpec(name_of(check.name), asset=key, description=check.claim, blocking=True)
         else:
             warnings.append(check)
     if warnings:
-        claims = "\n".join(f"- {_name(check.name)}: {check.claim}" for check in warnings)
+        claims = "\n".join(f"- {name_of(check.name)}: {check.claim}" for check in warnings)
         yield dg.AssetCheckSpec(WARNINGS, asset=key, description=claims)
 
 
 def _specs_of_own(model: Model) -> Iterator[dg.AssetCheckSpec]:
     key = key_of(model.name)
     yield dg.AssetCheckSpec(MADE, asset=key, description="Its rows are as its head and its blocking checks say.")
-    if claims := [f"- {_name(each.name)}: {each.claim}" for each in model.checks if each.severity == "warning"]:
+    if claims := [f"- {name_of(each.name)}: {each.claim}" for each in model.checks if each.severity == "warning"]:
         yield dg.AssetCheckSpec(WARNINGS, asset=key, description="\n".join(claims))
 
 
-def _results_of_own(settings: Settings) -> Iterator[CheckResult]:
-    """Yield the results of the user's own tables in the current release."""
-    release = current_release(settings.data_dir / "published")
-    manifest = read_manifest(release) if release else None
-    known = {table.name: table for table in manifest.own} if manifest else {}
-    for model in read_models(settings).models:
-        table = known.get(model.name)
-        is_wrong = table is None or bool(table.problem)
-        yield CheckResult(f"{model.name}__{MADE}", model.name, "blocking", int(is_wrong))
-        for check in model.checks:
-            if check.severity == "warning":
-                found = table.warnings.get(check.name, 0) if table else 0
-                yield CheckResult(check.name, model.name, "warning", found)
-
-
-def _name(check: str) -> str:
-    """Return the name of a check without that of its table."""
-    return check.partition("__")[2]
-
-
 OWNER = "team:data"
-RELEASE = "release"
 UNDER_WAY = "run"  # the resource that all steps need
 _SHOWN = 20  # rejected documents in the log
 _RAW = {
@@ -234,12 +192,12 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
             # logged, not returned: with an output Dagster stores 2 KB on the versions of the tables that it reads
             context.log_event(dg.AssetMaterialization(key_of(name), metadata={"dagster/row_count": rows}))
         if way.result.changed:
-            yield from evaluations(way.checks)
+            yield from news(context.instance, way.checks, way.run.rows)
         with failing_by_sentence():
             published = way.do("publish")
             _log(context, published)
             if way.run.is_new:
-                yield from evaluations(_results_of_own(way.settings))
+                yield from news(context.instance, results_of_own(way.settings), way.run.rows)
             for name in models.keys() & way.run.rows.keys():
                 yield dg.MaterializeResult(asset_key=key_of(name), metadata={"dagster/row_count": way.run.rows[name]})
             page = way.settings.data_dir / "published" / PAGE
@@ -273,11 +231,6 @@ def freshness(settings: Settings) -> dg.FreshnessPolicy | None:
     began = next_tick(schedule.cron, schedule.timezone, due - timedelta(days=1)) if due else None
     window = due - began if due and began and began < due else timedelta(days=1)
     return dg.FreshnessPolicy.cron(deadline, window, schedule.timezone)
-
-
-def key_of(name: str) -> dg.AssetKey:
-    """Return the asset key of a table."""
-    return dg.AssetKey(name.split("."))
 
 
 def _spec(table: Table) -> dg.AssetSpec:
@@ -318,7 +271,9 @@ def _of_model(model: Model, models: Iterable[str]) -> dg.AssetSpec:
     )
 
 
-_EVERY_SECONDS = 60
+_EVERY_SECONDS = 30  # two sensors act on a killed run, one after the other: it is resumed within two minutes
+_FORGET_AFTER = 10_000  # changed tables, whose checks Dagster keeps: some 50 MB
+_RESUMED = 3  # times, after kills in a row
 
 
 def sensors(settings: Settings, jobs: Mapping[RunKind, Any]) -> list[dg.SensorDefinition]:
@@ -337,19 +292,29 @@ def sensors(settings: Settings, jobs: Mapping[RunKind, Any]) -> list[dg.SensorDe
     @dg.sensor(
         asset_selection=[RELEASE],
         minimum_interval_seconds=_EVERY_SECONDS,
-        description="Tells of runs that were killed, and shows the tables that runs of the command line changed.",
+        description="Tells of runs that were killed, shows what runs of the command line made, and forgets old runs.",
         default_status=status,
     )
     def recorded_runs(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        # a killed run blocks the queue for no longer than a minute
+        # a killed run blocks the queue for no longer than that
         if any_alive(context.instance) and not lock_holder(settings.data_dir):
             with suppress(RunLockedError), run_lock(settings.data_dir, "a look for dead runs"):
                 fail_dead_runs(context.instance)
         look_for_dead_runs(settings)
-        cursor = context.cursor or ""
-        ended = [run for run in runs(settings.data_dir) if run.is_told and run.id > cursor]
-        shown = [event for run in ended if not run.dagster_run_id for event in events_of(run)]
-        return dg.SensorResult(asset_events=shown, cursor=ended[-1].id if ended else cursor)
+        forget_old_runs(context.instance, settings.dagster.keep_days)
+        since, _, count = (context.cursor or "").partition(" ")
+        ended = [run for run in runs(settings.data_dir) if run.is_told and run.id > since]
+        changed = int(count or 0) + sum(len(run.rows) for run in ended)
+        if changed > _FORGET_AFTER:
+            changed = 0
+            forget_assets(context.instance)
+        shown: list[Any] = events_of(run for run in ended if not run.dagster_run_id)
+        if not shown and not lock_holder(settings.data_dir):
+            shown = [*events_of_release(settings, context.instance)]
+        if shown:
+            keys = {".".join(event.asset_key.path) for event in shown}
+            shown += news(context.instance, all_results(settings), keys)
+        return dg.SensorResult(asset_events=shown, cursor=f"{ended[-1].id if ended else since} {changed}")
 
     @dg.run_failure_sensor(monitored_jobs=list(jobs.values()), default_status=status)
     def not_begun(context: dg.RunFailureSensorContext) -> None:
@@ -363,20 +328,6 @@ def sensors(settings: Settings, jobs: Mapping[RunKind, Any]) -> list[dg.SensorDe
         tell(settings, run)
 
     return [webhooks_waiting, recorded_runs, not_begun]
-
-
-def events_of(run: Run) -> list[dg.AssetMaterialization]:
-    """Return what Dagster shows of a run that it did not execute."""
-    if not run.is_published:
-        return []
-    fetched = [
-        dg.AssetMaterialization(["raw", kind], metadata={"dagster/row_count": sum(counts.values()), **counts})
-        for kind, counts in run.landed.items()
-    ]
-    built = [
-        dg.AssetMaterialization(key_of(name), metadata={"dagster/row_count": rows}) for name, rows in run.rows.items()
-    ]
-    return [*fetched, *built, dg.AssetMaterialization(RELEASE, metadata={"release": run.release})]
 
 
 def _due(settings: Settings) -> dg.SensorResult | dg.SkipReason:
@@ -395,6 +346,9 @@ def _due(settings: Settings) -> dg.SensorResult | dg.SkipReason:
         if waiting is None or waiting > utc_now():
             return dg.SkipReason("nothing is due")
         return dg.SensorResult(run_requests=[dg.RunRequest(f"publication due {waiting}")])
-    # One run per set of due entries: after a failed run they wait for the nightly one.
+    # One run per set of due entries: after a failed run they wait for the nightly one, after a kill for the next.
     key = f"deliveries to {delivery}, due since {min(due).isoformat()}"
+    killed = list(takewhile(lambda run: run.stopped_by, reversed(runs(settings.data_dir))))
+    if 0 < len(killed) <= _RESUMED:
+        key += f", resuming {killed[0].id}"
     return dg.SensorResult(run_requests=[dg.RunRequest(run_key=key)], cursor=str(delivery))

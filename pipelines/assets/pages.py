@@ -1,4 +1,4 @@
-"""Serve Dagster's own pages behind a guard: `python -m pipelines.assets.pages HOST PORT [ALLOWED_HOST …]`.
+"""Serve Dagster's own pages behind a guard: `python -m pipelines.assets.pages HOST PORT launch|look [ALLOWED_HOST …]`.
 
 Started by `ordermart dev`. Uses the application that `dagster-webserver` itself serves. Dagster 1.13 serves its pages
 without authentication, executes mutations that come by GET, and knows no Host, Origin or CSRF setting: any page open in
@@ -12,9 +12,13 @@ It protects against other sites in a browser, not against users of the machine: 
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
+
+from pipelines.assets.dev import WORKSPACE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -105,17 +109,16 @@ def served_hosts(host: str, port: int, allowed: Iterable[str]) -> list[str]:
     ]
 
 
-CODE = "pipelines.definitions"
 _SHUTDOWN_SECONDS = 3  # for requests under way; open websockets are cut
 
 
-def serve(host: str, port: int, allowed: list[str]) -> None:
-    """Serve the pages until SIGTERM or SIGINT."""
+def serve(host: str, port: int, mode: str, allowed: list[str]) -> None:
+    """Serve the pages until SIGTERM or SIGINT; in mode `look` nothing can be launched or switched."""
     # Dagster's web server looks for a free port when it is imported.
     import uvicorn  # noqa: PLC0415
     from dagster import DagsterInstance  # noqa: PLC0415
     from dagster._core.workspace.context import WorkspaceProcessContext  # noqa: PLC0415
-    from dagster._core.workspace.load_target import ModuleTarget  # noqa: PLC0415
+    from dagster._core.workspace.load_target import WorkspaceFileTarget  # noqa: PLC0415
     from dagster_webserver.app import create_app_from_workspace_process_context  # noqa: PLC0415
     from dagster_webserver.version import __version__  # noqa: PLC0415
 
@@ -124,7 +127,8 @@ def serve(host: str, port: int, allowed: list[str]) -> None:
         WorkspaceProcessContext(
             instance,
             version=__version__,
-            workspace_load_target=ModuleTarget(CODE, None, None, "ordermart"),
+            workspace_load_target=WorkspaceFileTarget([str(Path(os.environ["DAGSTER_HOME"]) / WORKSPACE)]),
+            read_only=mode == "look",
         ) as context,
     ):
         instance.optimize_for_webserver(statement_timeout=15_000, pool_recycle=3600, max_overflow=20)
@@ -139,4 +143,4 @@ def serve(host: str, port: int, allowed: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
+    serve(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:])

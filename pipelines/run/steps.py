@@ -49,7 +49,6 @@ from pipelines.partner.token import authenticate_request
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
 from pipelines.record import NIGHT, VERIFYING, WEBHOOKS, RunKind, current_release
 from pipelines.report.text import moment
-from pipelines.run.dagster_records import prune_records
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError, open_vault
@@ -142,9 +141,6 @@ _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
         merge_days(settings.data_dir, kind, now.date()) for kind in KINDS
     ),
     VERIFYING: _verify,
-    "old Dagster runs removed": lambda settings, now: prune_records(
-        settings.data_dir / "dagster", settings.dagster.keep_days, now
-    ),
 }
 
 

@@ -18,7 +18,6 @@ import pytest
 
 from pipelines.assets.dev import DevError, Processes, check_port, only_one, run_together
 from pipelines.cli.options import PlainText
-from tests.forked import ordermart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,14 +117,6 @@ def test_sigterm_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
         assert alive(below) == set()
-
-
-@pytest.mark.slow
-def test_settings_of_the_demo_are_refused(tmp_path: Path) -> None:
-    """Its nights are at the time of its world: nothing is served that would be red two minutes later."""
-    (tmp_path / "demo.toml").write_text(f'[data]\ndir = "{tmp_path / "data"}"\n', encoding="utf-8")
-    done = ordermart(("--config", str(tmp_path / "demo.toml"), "dev"), dict(os.environ), timeout=120, folder=tmp_path)
-    assert (done.returncode, "ordermart demo --next-night" in done.stderr) == (2, True), done.stderr
 
 
 def test_output_of_children_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def test_the_lock_serves_every_python_we_name(project: Path) -> None:
 def test_the_overlay_changes_duckdb_alone(project: Path) -> None:
     """The second lane differs from the first in DuckDB 2.0 and in nothing else."""
     assert [(name, version) for name, version, _, _ in locked(project / "requirements-duckdb2.lock")] == [
-        ("duckdb", "2.0.0")
+        ("duckdb", "2.0.1")
     ]
 
 

@@ -50,8 +50,6 @@ def test_private_names_of_libraries_are_listed(project: Path) -> None:
     """The list in the architecture has each private name that is used, and no other."""
     files = sorted((project / "pipelines").rglob("*.py"))
     found = {(str(file.relative_to(project)), name) for file in files for name in private(file.read_text("utf-8"))}
-    tables = (project / "pipelines/run/dagster_records.py").read_text(encoding="utf-8")
-    found |= {("pipelines/run/dagster_records.py", name) for name in re.findall(r"delete from (\w+)", tables)}
     assert found == listed(project)
 
 

@@ -1,0 +1,226 @@
+"""`ordermart dev` by its own door: a night is launched, watched, stopped and inspected as its pages do it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sysconfig
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.assets.dev import dagster_home
+from pipelines.inbox.store import inbox_path
+from pipelines.inbox.worklist import WorkList
+from pipelines.record import runs
+from pipelines.sandbox.process import Sandbox
+from pipelines.warehouse.catalogue.tables import tables
+from tests.assets.pages import ROOT, Pages, dev, served, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Place
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """Start a service that the test can halt."""
+    folder = tmp_path_factory.mktemp("halted")
+    with Sandbox(orders=150, stores=3, days=6, faults=0.05, ids=folder / "ids.txt") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def place(sandbox: Sandbox, place_of: Any, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Give a data folder beside that service; each minute has a night, unless the schedule is stopped."""
+    made = place_of(
+        tmp_path_factory.mktemp("pages"),
+        sandbox.base_url,
+        ORDERMART_SCHEDULE__IS_ON="false",
+        ORDERMART_SCHEDULE__CRON="* * * * *",
+        ORDERMART_NOTIFY__MIN_FREE_GB="0",
+    )
+    made.ids = Path(str(sandbox.flags["ids"]))
+    return made
+
+
+@pytest.fixture(scope="module")
+def pages(place: Place) -> Iterator[Pages]:
+    """Serve the pages of that folder."""
+    with served(dev(), place.environ) as (pages, _):
+        yield pages
+
+
+@pytest.fixture(scope="module")
+def by_command(place: Place, place_of: Any, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Give another folder, in which the command made the same night."""
+    made = place_of(tmp_path_factory.mktemp("command"), place.base_url, ORDERMART_NOTIFY__MIN_FREE_GB="0")
+    done = made.command("run", "--order-ids", str(place.ids))
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    return made
+
+
+def wanted_checks(place: Place) -> dict[tuple[str, str], bool]:
+    """Return of each check whether it passed, as the manifest of the current release counts violations."""
+    found = json.loads((place.data / "published" / "current" / "manifest.json").read_text())["checks"]
+    passed: dict[tuple[str, str], bool] = {}
+    for table in tables():
+        for check in table.checks:
+            name = check.name.partition("__")[2] if check.severity == "blocking" else "warnings"
+            key = (table.name.replace(".", "/"), name)
+            passed[key] = passed.get(key, True) and not found[check.name]
+    return passed
+
+
+def shown_checks(pages: Pages) -> dict[tuple[str, str], bool | None]:
+    """Return of each check whether it passed, as the pages show it beside the last rows; None: not evaluated."""
+    return {
+        (name, check["name"]): shown["evaluation"]["success"]
+        if (shown := check["executionForLatestMaterialization"]) and shown["evaluation"]
+        else None
+        for name, asset in pages.assets().items()
+        for check in asset["assetChecksOrError"]["checks"]
+    }
+
+
+def release(pages: Pages) -> str:
+    """Return the release that the pages show."""
+    made = pages.assets()["release"]["assetMaterializations"]
+    return next((each["text"] for each in made[0]["metadataEntries"] if each["label"] == "release"), "") if made else ""
+
+
+def test_a_night_by_the_pages(  # noqa: PLR0915 -- a story, on one server
+    pages: Pages, place: Place, sandbox: Sandbox, by_command: Place
+) -> None:
+    """It is launched, watched, blocked, stopped, executed again, killed and scheduled, and what is shown is true."""
+    # launched, it is the night that the command makes
+    launched = pages.launch(config={"order_ids": str(place.ids)})
+    assert launched["__typename"] == "LaunchRunSuccess", launched
+    first = launched["run"]["runId"]
+    assert pages.ended(first) == "SUCCESS", pages.messages(first)
+    for query in (
+        "select order_id, status, total_price from core.orders order by all",
+        "from mart.daily_store_sales order by all",
+        "select check_name, entity_id, location from audit.findings order by all",
+    ):
+        assert place.all(query) == by_command.all(query), query
+    (record,), (other,) = runs(place.data), runs(by_command.data)
+    assert [step.name for step in record.steps] == [step.name for step in other.steps]
+    assert (record.verdict, record.dagster_run_id, record.rows) == (other.verdict, first, other.rows)
+    assert shown_checks(pages) == wanted_checks(place)
+    checks = [check for asset in pages.assets().values() for check in asset["assetChecksOrError"]["checks"]]
+    assert {check["name"] for check in checks if not check["blocking"]} == {"warnings"}
+
+    # a switch is the daemon's own, and its ticks are shown
+    sensors = ("recorded_runs", "webhooks_waiting")
+    assert [pages.instigation(name)["ticks"] for name in sensors] == [[], []]
+    assert [pages.switch(name, is_on=True) for name in sensors] == ["RUNNING", "RUNNING"]
+    until(lambda: all(pages.instigation(name)["ticks"] for name in sensors))
+
+    # one alone: a kind of document is made, a table is refused with the reason
+    alone = pages.launch(assets=["core/orders"])
+    assert alone["__typename"] == "InvalidSubsetError"
+    assert "tables_and_release" in alone["message"]
+    assert pages.ended(pages.launch(assets=["raw/stores"])["run"]["runId"]) == "SUCCESS"
+
+    # a launch that fails leaves what is true of the release
+    failed = pages.launch(config={"order_ids": "/nothing/here"})["run"]["runId"]
+    assert pages.ended(failed) == "FAILURE"
+    assert "/nothing/here" in pages.messages(failed)
+    until(lambda: not [name for name, asset in pages.assets().items() if asset["is_red"]])
+    assert release(pages) == (place.data / "published" / "current").resolve().name
+    until(lambda: shown_checks(pages) == wanted_checks(place))
+
+    # terminated in the middle, and executed again
+    os.kill(sandbox.pid, signal.SIGSTOP)
+    try:
+        halted = pages.launch()["run"]["runId"]
+        until(lambda: runs(place.data)[-1].dagster_run_id == halted and runs(place.data)[-1].steps)
+        assert pages.terminate(halted) == "TerminateRunSuccess"
+        assert pages.ended(halted) == "CANCELED"
+    finally:
+        os.kill(sandbox.pid, signal.SIGCONT)
+    again = pages.again(halted)
+    assert pages.ended(again) == "SUCCESS"
+    assert [run.stopped_by for run in runs(place.data)][-2:] == ["an interruption", ""]
+
+    # what the command makes is shown
+    made = place.command("build", "--full")
+    assert made.returncode == 0, made.stderr
+    until(lambda: release(pages) == (place.data / "published" / "current").resolve().name)
+    until(lambda: shown_checks(pages) == wanted_checks(place))
+
+    # a killed run for webhooks is resumed
+    os.kill(sandbox.pid, signal.SIGSTOP)
+    try:
+        with WorkList(inbox_path(place.data)) as work:
+            work.add("orders", [int(line) for line in place.ids.read_text().split()[:5]], why="test")
+        killed = until(lambda: next((run for run in runs(place.data) if run.kind == "webhooks" and run.steps), None))
+        os.kill(killed.pid, signal.SIGKILL)
+    finally:
+        os.kill(sandbox.pid, signal.SIGCONT)
+    resumed = until(
+        lambda: next((run for run in runs(place.data) if run.id > killed.id and run.resumes and run.is_told), None)
+    )
+    assert (resumed.kind, resumed.verdict) == ("webhooks", "good")
+    with WorkList(inbox_path(place.data)) as work:
+        assert not list(work.due("orders", limit=10))
+
+    # the schedule
+    assert pages.switch("night_schedule", is_on=True) == "RUNNING"
+    until(lambda: pages.instigation("night_schedule")["ticks"])
+    assert [pages.switch(name, is_on=False) for name in ("night_schedule", *sensors)] == ["STOPPED"] * 3
+    before = [pages.instigation(name)["ticks"] for name in ("night_schedule", *sensors)]
+    time.sleep(70)
+    after = [pages.instigation(name)["ticks"] for name in ("night_schedule", *sensors)]
+    assert [len(ticks) for ticks in after] == [len(ticks) for ticks in before]
+
+
+def test_the_demo_is_looked_at(by_command: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Its checks and lineage are shown as of its release; no daemon runs, and nothing can be launched or switched."""
+    file = by_command.folder / "demo.toml"
+    file.write_text("", encoding="utf-8")
+    with served(dev("--config", str(file)), by_command.environ) as (pages, _):
+        assert shown_checks(pages) == wanted_checks(by_command)
+        assert release(pages) == (by_command.data / "published" / "current").resolve().name
+        assert pages.launch()["__typename"] == "UnauthorizedError"
+        assert pages.instigation("webhooks_waiting")["status"] == "STOPPED"
+
+
+def tool(name: str, *arguments: str, **environ: str) -> str:
+    """Run a tool of Dagster's in the checkout, and return what it says."""
+    command = [str(Path(sysconfig.get_path("scripts")) / name), *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | environ, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_dagsters_own_tools_work_in_a_checkout(by_command: Place, tmp_path: Path) -> None:
+    """`dg list defs`, `dg launch` and `dagster job execute` find the definitions, as Dagster's documentation has it."""
+    home = {"DAGSTER_HOME": str(dagster_home(tmp_path / "data"))}
+    found = json.loads(tool("dg", "list", "defs", "--json", **home, **by_command.environ))
+    assert {asset["asset_key"] for asset in found["assets"]} >= {"release", "core/orders", "raw/orders"}
+    tool("dg", "launch", "--assets", "raw/stores", **home, **by_command.environ)
+    before = len(runs(by_command.data))
+    tool("dagster", "job", "execute", "-m", "pipelines.definitions", "-j", "night", **home, **by_command.environ)
+    assert [run.verdict for run in runs(by_command.data)[before:]] == ["good"]
+
+
+@pytest.mark.parametrize("command", ["dg dev", "dagster dev -w workspace.yaml"])
+def test_dagsters_own_servers_start_in_a_checkout(command: str, by_command: Place, tmp_path: Path) -> None:
+    """They show the same assets at the same name of the location."""
+    program, *rest = command.split()
+    whole = [str(Path(sysconfig.get_path("scripts")) / program), *rest, "--port", "PORT"]
+    home = {"DAGSTER_HOME": str(dagster_home(tmp_path / "data"))}
+    with served(whole, by_command.environ | home) as (pages, _):
+        until(lambda: "release" in pages.assets())
+        assert pages.instigation("night_schedule")["status"] == "RUNNING"
