@@ -85,6 +85,8 @@ def read_copy(path: Path) -> Inventory | None:
         content = path.read_bytes()
         if hashlib.sha256(content[_HASH:]).hexdigest().encode() == content[:_HASH]:
             return msgspec.json.decode(content[_HASH:], type=Inventory)
+    except PermissionError:
+        raise  # it may be as it was written
     except (OSError, msgspec.DecodeError):
         pass
     return None
@@ -184,7 +186,7 @@ def settle(data_dir: Path) -> None:
 def is_unsettled(path: Path, noted: tuple[int, str]) -> bool:
     """Tell whether the noted content of a file still has its temporary name."""
     draft = unfinished(path)
-    return draft.exists() and measured(draft) == noted
+    return os.access(draft, os.R_OK, effective_ids=True) and measured(draft) == noted
 
 
 def fault(path: Path, noted: tuple[int, str], *, reads: bool = False) -> str:

@@ -30,7 +30,7 @@ from pipelines.clock import utc_now
 from pipelines.durable import make_folder, write_whole
 from pipelines.inventory import InventoryError, write_noted
 from pipelines.literals import one_line
-from pipelines.record import NIGHT, runs
+from pipelines.record import NIGHT, is_ahead, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -325,7 +325,8 @@ def no_good_night(settings: Settings, now: dt.datetime, *ended: Run) -> Iterator
     `ended` is a run whose record may not be written yet.
     """
     hours = settings.notify.max_age_hours
-    nights = [run for run in [*runs(settings.data_dir), *ended] if run.kind == NIGHT]
+    every = [*runs(settings.data_dir), *ended]
+    nights = [run for run in every if run.kind == NIGHT and not is_ahead(run, now)]
     good = [run.ended_at for run in nights if run.verdict == "good" and run.ended_at]
     since = max(good) if good else min((run.started_at for run in nights), default=now)
     if hours and now - since > dt.timedelta(hours=hours):

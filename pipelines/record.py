@@ -222,6 +222,8 @@ def forget_old(data_dir: Path) -> None:
 def runs(data_dir: Path) -> list[Run]:
     """Return the runs that are remembered, oldest first; one whose record cannot be read is said to be unknown.
 
+    Those that began while the clock was ahead of now come before all others: none of them is the last one.
+
     Raise PermissionError, with the name of the folder, where this user may not list it.
     """
     folder = _folder(data_dir)
@@ -230,7 +232,13 @@ def runs(data_dir: Path) -> list[Run]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     found = [_read(folder / name) for name in names]
-    return [run for run in found if run is not None]
+    now = utc_now()
+    return sorted((run for run in found if run is not None), key=lambda run: (not is_ahead(run, now), run.id))
+
+
+def is_ahead(run: Run, now: dt.datetime) -> bool:
+    """Whether a run began later than now, by a clock that was ahead: it says nothing about the time until then."""
+    return run.started_at > now + dt.timedelta(minutes=5)
 
 
 def ended_runs(data_dir: Path, *, is_any_alive: bool) -> list[Run]:

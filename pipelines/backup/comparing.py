@@ -7,8 +7,11 @@ so that a month reads everything; what was not read is counted.
 from __future__ import annotations
 
 import datetime as dt
+import os
+import pwd
 import sqlite3
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +49,7 @@ from pipelines.tracked import STORES, VAULT, WORK_LIST, damaged_parts, structure
 from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
@@ -88,9 +91,12 @@ class Damage:
     stops: bool = False
     parts: tuple[str, ...] = ()
     is_mended: bool = False
+    is_unreadable: bool = False  # nobody knows whether it is damaged
 
     def sentence(self) -> str:
         """Name the file, the damage, the loss and the fix."""
+        if self.is_unreadable:
+            return f"{self.path}: {self.what}. {self.fix}."
         lost = next(text for start, text in _LOST.items() if self.path.startswith(start))
         return f"{self.path}: {self.what}. Lost: {lost}. {self.fix}."
 
@@ -109,14 +115,17 @@ class Compared:
         """Whether none is damaged; parts that are read another night count as unread, unless they are overdue."""
         wrong = [damage.sentence() for damage in self.damages]
         unchecked = [self.overdue] if self.overdue else []
-        if not self.compared:
+        if not self.compared and not wrong:
             unchecked.append("no inventory says what must be there; `ordermart run` writes one")
         return Verdict({"compared": self.compared, "read in full": self.read}, wrong, unchecked)
 
     def sentence(self) -> str:
         """Return what was looked at and what was not."""
         left = f"; {self.unread:,} were not read this time, only their sizes and marks" if self.unread else ""
-        found = f"{len(self.damages):,} damaged" if self.damages else "none damaged"
+        count = sum(not damage.is_unreadable for damage in self.damages)
+        found = f"{count:,} damaged" if count else "none damaged"
+        if unread := len(self.damages) - count:
+            return f"{unread:,} files cannot be read, and nothing was compared"
         return f"{self.compared:,} files and parts compared, {self.read:,} read in full: {found}{left}"
 
 
@@ -126,6 +135,13 @@ def compare(settings: Settings, *, seconds: float | None = None, notes_progress:
     With `notes_progress` the next one goes on where this one stopped, and damaged parts are not recorded as right.
     """
     data_dir, found = settings.data_dir, Compared()
+    if not (unreadable := list(_unreadable(data_dir, (INVENTORY, COPY)))):
+        with suppress(InventoryError):
+            inventory = read_inventory(data_dir)
+            unreadable += _unreadable(data_dir, (*inventory.files, *inventory.stores, LEDGER))
+    if unreadable:
+        found.damages += unreadable
+        return found
     try:
         inventory = read_inventory(data_dir)
     except InventoryError as error:
@@ -148,6 +164,33 @@ def compare(settings: Settings, *, seconds: float | None = None, notes_progress:
             f"{found.read:,} of {found.read + found.unread:,} files and parts be read a night"
         )
     return found
+
+
+def _unreadable(data_dir: Path, names: Iterable[str]) -> Iterator[Damage]:
+    """Yield the files that are there and that this user may not read, or of stores not write."""
+    for name in names:
+        path = data_dir / name
+        if os.access(path, os.R_OK | (os.W_OK if name in STORES else 0), effective_ids=True):
+            continue
+        try:
+            found = path.stat()
+        except PermissionError:
+            path = next(each for each in path.parents if os.access(each.parent, os.X_OK, effective_ids=True))
+            found = path.stat()
+        except OSError:
+            continue  # it is missing
+        try:
+            owner, me = (pwd.getpwuid(uid).pw_name for uid in (found.st_uid, os.geteuid()))
+        except KeyError:
+            owner, me = str(found.st_uid), str(os.geteuid())
+        what = f"it cannot be read and written by {me}: {path} belongs to {owner}, with mode {found.st_mode & 0o7777:o}"
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            fix = f"{data_dir} is mounted read-only: mount it for writing"
+        elif found.st_uid == os.geteuid():
+            fix = f"chmod -R u+rwX {data_dir}"
+        else:
+            fix = f"sudo chown -R {me} {data_dir}"
+        yield Damage(name, what, f"Nothing is lost by that: {fix}", stops=True, is_unreadable=True)
 
 
 def _copies(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
@@ -279,7 +322,7 @@ def mend(settings: Settings, *, seconds: float) -> Compared:
     """
     settle(settings.data_dir)
     found = compare(settings, seconds=seconds, notes_progress=True)
-    found.damages = [_mended(settings, damage) for damage in found.damages]
+    found.damages = [each if each.is_unreadable else _mended(settings, each) for each in found.damages]
     return found
 
 
@@ -287,6 +330,8 @@ def accept_losses(settings: Settings, reason: str, user: User) -> Compared:
     """Record present files as those that must be there, and why in the ledger; raise LedgerError if it is damaged."""
     found = compare(settings)
     for damage in found.damages:
+        if damage.is_unreadable:
+            raise DamageError(f"nothing was accepted, since not all can be read: {damage.sentence()}")
         if damage.path.startswith("ledger/"):
             raise LedgerError(f"nothing was accepted: {damage.what}")
     accept(settings.data_dir)

@@ -71,7 +71,10 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
             values["user"] = current_user(values.pop("name"))
         if "locked" in wanted.parameters:
             values["locked"] = functools.partial(_locked, settings)
-        command(**values)
+        from pipelines.durable import naming_a_full_disk
+
+        with naming_a_full_disk(settings.data_dir):
+            command(**values)
 
     del call.__wrapped__  # typer reads the options of this function, not of that one
     call.__signature__ = wanted.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -227,8 +227,8 @@ def status(
 
     A run that was killed since is told first, as the next run would do: by an alarm and on the morning page.
 
-    Exit codes: 0 the last good night is recent; 2 invalid settings; 3 it is older than [notify] max_age_hours, or there
-    was none.
+    Exit codes: 0 the last good night is recent; 1 the folder cannot be read; 2 invalid settings; 3 it is
+    older than [notify] max_age_hours, or there was none.
     """
     import json
 

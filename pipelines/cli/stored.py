@@ -110,8 +110,9 @@ def inventory(
 ) -> None:
     """Read every file that cannot be rebuilt and compare it with the inventory; name what is missing or damaged.
 
-    Exit codes: 0 everything is as recorded, or was accepted; 1 the ledger is damaged, which cannot be accepted; 2
-    invalid usage; 3 files are damaged: they are named, with what to do; 4 another run holds the lock.
+    Exit codes: 0 everything is as recorded, or was accepted; 1 the ledger is damaged, or a file cannot be read, and
+    nothing is accepted; 2 invalid usage; 3 files are damaged or unreadable: they are named, with what to do; 4 another
+    run holds the lock.
     """
     from pipelines.backup.comparing import accept_losses, compare
 

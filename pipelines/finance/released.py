@@ -20,6 +20,7 @@ from pipelines.landing.charges import read_sql
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import one_line
 from pipelines.record import current_release
+from pipelines.verdict import Exit
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import DATABASE, Manifest, read_manifest
 from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
@@ -47,6 +48,12 @@ class FinanceError(Exception):
     """A finance command cannot be carried out; the message says why and what to do."""
 
 
+class OldReleaseError(FinanceError):
+    """The current release lacks what the code of this version reads; the next run publishes another."""
+
+    exit_code = Exit.OPEN
+
+
 @dataclass(frozen=True)
 class ReadLimits:
     """What reading a release may use in all, beside Python itself."""
@@ -67,7 +74,7 @@ class Released:
 
 @contextmanager
 def released(settings: Settings, limits: ReadLimits | None = None) -> Iterator[Released]:
-    """Open the current release; raise FinanceError if there is none, or if reading it exceeds a limit."""
+    """Open the current release; raise FinanceError if there is none, it is too old, or reading it exceeds a limit."""
     path = current_release(settings.data_dir / "published")
     manifest = read_manifest(path) if path else None
     if path is None or manifest is None:
@@ -77,6 +84,8 @@ def released(settings: Settings, limits: ReadLimits | None = None) -> Iterator[R
             con.execute("set timezone = 'UTC'")
             with _limited(con, limits) if limits else nullcontext():
                 yield Released(path, manifest, con, signing_ledger(settings))
+    except (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException):
+        raise OldReleaseError(f"release {path.name} is of an older version; run `ordermart run`") from None
     except duckdb.IOException:
         raise FinanceError(f"release {path.name} cannot be read; the next `ordermart run` publishes it again") from None
 

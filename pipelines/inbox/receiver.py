@@ -330,9 +330,10 @@ class IdleConnections:
 
     def _run(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
-            descriptors = [int(each.name) for each in Path("/proc/self/fd").iterdir()]
-            if len(descriptors) > self._most:
-                self._close(descriptors)
+            with contextlib.suppress(OSError):  # no file can be opened just now
+                descriptors = [int(each.name) for each in Path("/proc/self/fd").iterdir()]
+                if len(descriptors) > self._most:
+                    self._close(descriptors)
 
     def _close(self, descriptors: list[int]) -> None:
         idle: defaultdict[str, list[tuple[int, socket.socket]]] = defaultdict(list)

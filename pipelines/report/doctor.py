@@ -198,7 +198,7 @@ def _daemon(settings: Settings, now: dt.datetime) -> Finding:
 
 def _last_run(settings: Settings, now: dt.datetime) -> Finding:
     is_any_alive = lock_holder(settings.data_dir) is not None
-    last, hours = last_runs(settings.data_dir, is_any_alive=is_any_alive), settings.notify.max_age_hours
+    last, hours = last_runs(settings.data_dir, is_any_alive=is_any_alive, now=now), settings.notify.max_age_hours
     if last.run is None:
         return Finding("last run", "warning", "there was none.", "`ordermart run`")
     said = f"ended at {last.run.ended_at:%Y-%m-%d %H:%M:%S}Z, {last.verdict}."

@@ -24,7 +24,7 @@ from pipelines.inbox.worklist import WorkList, due_by_reason
 from pipelines.ingest.lock import lock_holder
 from pipelines.literals import one_line as plain
 from pipelines.notify import last_backup, standing
-from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs, runs
+from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs, is_ahead, runs
 from pipelines.report.text import counted, moment
 from pipelines.settings import given_keys
 
@@ -60,7 +60,7 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
     now = now or utc_now()
     data_dir, hours, schedule = settings.data_dir, settings.notify.max_age_hours, settings.schedule
     holder = lock_holder(data_dir)
-    last = last_runs(data_dir, is_any_alive=holder is not None)
+    last = last_runs(data_dir, is_any_alive=holder is not None, now=now)
     work_list, backup = _work_list(data_dir), last_backup(data_dir)
     return {
         "is_stale": last.is_stale(now, hours),
@@ -75,6 +75,7 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
             "sentence": last.sentence,
         },
         "last_good_at": _text(last.good_at),
+        "runs_ahead": [_text(run.started_at) for run in runs(data_dir) if is_ahead(run, now)],
         "lock_holder": holder,
         "schedule": {
             "cron": schedule.cron,
@@ -106,19 +107,23 @@ class LastRuns(NamedTuple):
         return self.good_at is None or now - self.good_at > dt.timedelta(hours=max_age_hours)
 
 
-def last_runs(data_dir: Path, *, is_any_alive: bool) -> LastRuns:
-    """Return how the last run ended; one for webhooks is incomplete while a kind of document is, since a night."""
+def last_runs(data_dir: Path, *, is_any_alive: bool, now: dt.datetime | None = None) -> LastRuns:
+    """Return how the last run ended; one for webhooks is incomplete while a kind of document is, since a night.
+
+    No run of a clock that was ahead of `now` is the last good night.
+    """
+    now = now or utc_now()
     ended = ended_runs(data_dir, is_any_alive=is_any_alive)
     if not ended:
         return LastRuns()
     run = ended[-1]
     stands = run.kind == WEBHOOKS and any(alarm.cause.startswith("incomplete:") for alarm in standing(data_dir))
-    nights = [each.ended_at for each in ended if each.kind == NIGHT and each.verdict == "good"]
+    good = [each for each in ended if each.kind == NIGHT and each.verdict == "good" and not is_ahead(each, now)]
     return LastRuns(
         run,
         "incomplete" if run.verdict == "good" and stands else run.verdict,
         run.sentence or (f"It {run.how}." if run.stopped_by else " ".join(run.errors)),
-        nights[-1] if nights else None,
+        good[-1].ended_at if good else None,
     )
 
 
@@ -251,6 +256,8 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
         yield f"Last run: {last['outcome']}, ended {last['ended_at']}. {last['sentence']}"
         late = f", older than [notify] max_age_hours = {state['max_age_hours']:g}" if state["is_stale"] else ""
         yield f"Last good night: {good or 'none'}{late}"
+    if ahead := state["runs_ahead"]:
+        yield f"Of a clock that was ahead, and counting for nothing: {', '.join(map(str, ahead))}"
     yield f"Running now: {state['lock_holder'] or 'nothing'}"
     schedule = state["schedule"]
     due = f"next {schedule['next_tick'] or 'unknown'}, if Dagster's daemon is up" if schedule["is_on"] else "off"

@@ -89,9 +89,15 @@ def sentence_of(error: BaseException) -> str | None:
         return f"{error.filename}: {error.strerror}. {_ONE_USER}"
     if isinstance(error, OSError) and error.errno in _NO_SUCH_PLACE and error.filename:
         return f"{error.filename}: {error.strerror}. Correct the path, or free some disk"
-    if isinstance(error, sqlite3.OperationalError) and "readonly database" in str(error):
-        return f"the work list or the vault cannot be written. {_ONE_USER}"
-    if isinstance(error, sqlite3.DatabaseError) and str(error).endswith(("malformed", "not a database")):
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
+        return "there is not enough memory: lower [warehouse] memory_limit and threads, or allow the process more"
+    return _of_a_store(error) if isinstance(error, sqlite3.DatabaseError) else None
+
+
+def _of_a_store(error: sqlite3.DatabaseError) -> str | None:
+    if "readonly database" in str(error) or "unable to open" in str(error):
+        return f"the work list or the vault cannot be opened, or not be written. {_ONE_USER}"
+    if str(error).endswith(("malformed", "not a database")):
         return "the work list or the vault is damaged: `ordermart inventory` says which, and what to do"
     return None
 

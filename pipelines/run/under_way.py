@@ -6,6 +6,7 @@ was killed while it told.
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 import traceback
@@ -18,8 +19,11 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.durable import naming_a_full_disk
+from pipelines.inbox.store import inbox_path
+from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.ingest_session import PartnerSession, current_stop
 from pipelines.ingest.lock import A_MOMENT, RunLockedError, lock_holder, run_lock
+from pipelines.ingest.plan import add_requested
 from pipelines.landing.data_folder import guard_source
 from pipelines.notify import notice_missing_nights
 from pipelines.record import (
@@ -42,6 +46,7 @@ from pipelines.verdict import code_of_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
     from typing import Any
 
     from pipelines.record import Run, RunKind
@@ -124,6 +129,21 @@ class Asked:
 
 
 NOTHING = Asked()
+
+
+def note_requested(data_dir: Path, asked: Asked) -> bool:
+    """Put what is asked for on the work list, before anything can fail; tell whether it could be written."""
+    with suppress(sqlite3.Error):
+        if asked != NOTHING:
+            with WorkList(inbox_path(data_dir)) as work:
+                add_requested(
+                    work,
+                    order_ids_file=asked.order_ids,
+                    order_id_range=asked.order_id_range,
+                    menu_ids_file=asked.menu_ids,
+                )
+        return True
+    return False  # damaged: the run sets it aside first
 
 
 class NotBegunError(Exception):
@@ -227,15 +247,20 @@ def begun(
             check_before_run(settings, (asked.order_ids, asked.menu_ids), asked.order_id_range)
             wait = _A_NIGHT_WAITS if kind == NIGHT else A_MOMENT
             with naming_a_full_disk(settings.data_dir):
-                stack.enter_context(run_lock(settings.data_dir, holder, wait=wait, say=say))
+                try:
+                    stack.enter_context(run_lock(settings.data_dir, holder, wait=wait, say=say))
+                except RunLockedError:
+                    note_requested(settings.data_dir, asked)  # for the next run
+                    raise
                 guard_source(settings)
                 known = tell_of_dead_runs(settings)
             run = new_run(kind, dagster_run_id=dagster_run_id)
             run.resumes = resumable_since(known, utc_now())
+            is_noted = run.resumes is None and note_requested(settings.data_dir, asked)
             run.keys, run.doubts = sorted(given_keys(settings.file, {})), list(lost_keys(settings, known))
             forget_old(settings.data_dir)
             partner = stack.enter_context(PartnerSession(settings))
-            way = UnderWay(settings, run, partner, asked, progress, keeps=keeps)
+            way = UnderWay(settings, run, partner, NOTHING if is_noted else asked, progress, keeps=keeps)
         except Exception as error:
             raise _not_begun(settings, run, error) from error
         try:

@@ -39,7 +39,7 @@ def night(place: Place) -> tuple[bool, set[int]]:
 def start(serve: Callable[..., Place], bad: int, mishap: str, orders: int = 100) -> tuple[Place, set[int]]:
     """Start a service that fails for so many ids, and put all on the work list."""
     place = serve(orders=orders, stores=2, days=3)
-    place.set(max_attempts=2, timeout_seconds=1, outage_timeout_seconds=4)
+    place.set(max_attempts=2, timeout_seconds=1, outage_timeout_seconds=4 if bad == orders else 60)
     failing = set(place.ids[:: orders // bad])
     place.sandbox.set_faults(poison=sorted(failing), poison_with=mishap)
     place.ask(place.ids)
