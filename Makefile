@@ -24,6 +24,7 @@ dictionary:
 	$(PYTHON) bootstrap.py setup
 	PYTHONPATH=. .venv/bin/python docs/tables.py
 	PYTHONPATH=. .venv/bin/python docs/commands.py
+	PYTHONPATH=. .venv/bin/python docs/reasons.py
 
 # Resolve the dependencies of pyproject.toml for every platform and Python 3.11 to 3.14, with hashes.
 # uv is installed into its own environment: nothing else needs it. Locked versions stay while they fit;

@@ -245,6 +245,11 @@ class WorkList:
         bad = "due_at is not null and (rejections > 0 or failing_since is not null)"
         return dict(self._read(f"select kind, count(*) from entries where {bad} group by kind order by kind"))
 
+    def latest(self, kind: Kind, limit: int) -> list[int]:
+        """Return the ids that were fetched last."""
+        query = "select id from entries where kind = ? and state = 'done' order by finished_at desc, id limit ?"
+        return [row[0] for row in self._read(query, (known_kind(kind), limit))]
+
     def failing(self, kind: Kind) -> list[int]:
         """Return the ids that failed and are to be requested again, by id."""
         query = "select id from entries where kind = ? and failing_since is not null and due_at is not null order by id"

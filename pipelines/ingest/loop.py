@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
-from pipelines.inbox.store import BAD_TOGETHER, INT64, inbox_path
+from pipelines.inbox.store import BAD_TOGETHER, EPOCH, INT64, inbox_path
 from pipelines.inbox.worklist import FAILED_FOR, WorkList
 from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.outcome import (
@@ -54,6 +54,7 @@ __all__ = ["Ingested", "SuspectBaseUrlError", "ingest"]
 
 _LOAD = 2_000  # bodies per load
 _MOST_MISSING = 100  # menus of a store in a row, before its others wait
+_OTHERS = 3  # ids that came well, beside ids that failed alone
 RECENT = timedelta(days=28)  # orders whose stores the list should have
 _WITHOUT_ID = 1_000  # listed records without a usable id; more of them are no list of stores
 
@@ -125,6 +126,10 @@ class _Ingestion:
             if self.kind == "stores" and lists:
                 await self._list_stores(client)
             due = self.work.due(self.kind)
+            if due and set(due) <= set(self.work.failing(self.kind)):
+                # Others first, that came well: they tell failing ids from a service that fails.
+                self.work.add(self.kind, self.work.latest(self.kind, _OTHERS), why="comparison", due_at=EPOCH)
+                due = self.work.due(self.kind)
             self.result.due = len(due)
             self.known = known_among(self.settings.data_dir, self.kind, due)
             judged, before = self.work.judged(self.kind), self.work.bad_before(self.kind)

@@ -16,7 +16,8 @@ from dagster._utils.schedules import schedule_execution_time_iterator
 
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.record import KILLED, save
+from pipelines.notify import NO_GOOD_NIGHT, no_good_night
+from pipelines.record import KILLED, NIGHT, ended_runs, new_run, resumable_since, save
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import next_tick, status, status_lines
 from pipelines.settings import load_settings
@@ -208,3 +209,23 @@ def test_next_tick(cron: str, timezone: str, now: str, due: str) -> None:
 def test_a_cron_that_cannot_be_read_has_no_tick(cron: str) -> None:
     """Status shows an unknown tick rather than an error: settings are judged elsewhere."""
     assert next_tick(cron, "UTC", NOW) is None
+
+
+def test_a_run_of_a_clock_that_was_ahead_counts_for_nothing(tmp_path: Path) -> None:
+    """A night dated a year ahead is named; it is not the last run, and no good night for the years until then."""
+    settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path)})
+    now = dt.datetime.now(dt.UTC)
+    for at in (now + dt.timedelta(days=365), now - dt.timedelta(days=3)):
+        run = recorded(at)
+        run.is_told = True
+        save(tmp_path, run)
+    killed = new_run(NIGHT, now - dt.timedelta(hours=2))
+    save(tmp_path, killed)
+    state = status(settings, now)
+    assert state["is_stale"]
+    assert state["last_run"]["outcome"] == "killed"
+    assert state["last_good_at"].startswith(f"{now - dt.timedelta(days=3):%Y-%m-%d}")
+    assert [line for line in status_lines(state) if line.startswith("Of a clock that was ahead")]
+    assert [alarm.cause for alarm in no_good_night(settings, now)] == [NO_GOOD_NIGHT]
+    assert resumable_since(ended_runs(tmp_path, is_any_alive=False), now) is None  # it had no step
+    assert ended_runs(tmp_path, is_any_alive=False)[-1].id == killed.id

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 FAILS = ["500", "503", "429", "reset", "truncated", "drip", "content_type", "401", "403"]
 REFUSED = ["error", "unreadable", "no_id"]
+OTHERS = 3  # that came well, and are asked for beside ids that failed alone
 DAY = 86_400 * 1_000_000
 
 
@@ -49,7 +52,7 @@ def start(serve: Callable[..., Place], bad: int, mishap: str, orders: int = 100)
 def has_all(place: Place) -> bool:
     """Whether each order of the service was accepted at last."""
     found = place.verdicts()
-    return {id_ for id_, verdicts in found.items() if verdicts[-1] == "accepted"} == set(place.ids)
+    return {id_ for id_, verdicts in found.items() if verdicts[-1] in {"accepted", "unchanged"}} == set(place.ids)
 
 
 @pytest.mark.parametrize("mishap", [*FAILS, *REFUSED])
@@ -59,7 +62,8 @@ def test_one_bad_night_at_two_percent_is_over_in_the_next(serve: Callable[..., P
     assert night(place)[0]
     assert not has_all(place)
     place.sandbox.set_faults()
-    assert night(place) == (True, failing)
+    good, asked = night(place)
+    assert (good, asked >= failing, len(asked - failing) <= OTHERS) == (True, True, True)
     assert has_all(place)
 
 
@@ -73,9 +77,9 @@ def test_ids_that_stay_bad(serve: Callable[..., Place], mishap: str, *, is_told:
     place, failing = start(serve, 2, mishap)
     nights = [night(place) for _ in range(5)]
     assert [good for good, _ in nights[:3]] == [True, True, not is_told]
-    assert [asked for _, asked in nights[1:4]] == [failing] * 3
+    assert all(asked >= failing for _, asked in nights[1:4])
     place.sandbox.set_faults()
-    if night(place)[1] != failing:
+    if not night(place)[1] >= failing:
         night(place)
     assert has_all(place)
     assert place.pull().judged().against == []
@@ -106,3 +110,17 @@ def test_all_ids(serve: Callable[..., Place], mishap: str) -> None:
     place.sandbox.set_faults()
     assert night(place)[0]
     assert has_all(place)
+
+
+def test_the_table_of_architecture_follows_from_the_code() -> None:
+    """Every reason of the code is in it, with the times and rates of the code."""
+    docs = Path(__file__).parents[2] / "docs"
+    spec = importlib.util.spec_from_file_location("reasons", docs / "reasons.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = (docs / "ARCHITECTURE.md").read_text("utf-8")
+    assert text == module.written(text), "run `python docs/reasons.py`"
+    for code in ("timeout", "reset", "truncated", "server_error", "unauthorized", "transport", "same_body", "no_id"):
+        assert f"`{code}`" in module.table()

@@ -77,7 +77,8 @@ def test_a_folder_with_everything_is_upgraded_by_run(tmp_path: Path) -> None:
         ("backup", str(tmp_path / "backup")),
     ):
         done = kept.command(*command)
-        assert done.returncode == 0, (command, done.stdout + done.stderr)
+        is_listing = command[0] in {"settlements", "restatements"}  # which say what is open
+        assert done.returncode in ({0, 3} if is_listing else {0}), (command, done.stdout + done.stderr)
     assert "already closed" in kept.command("close", "2026-10-31", "--check").stdout.lower()
     with open_vault(kept.settings) as vault:
         assert vault.decrypt("orders", 6) is None
