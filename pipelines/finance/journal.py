@@ -221,7 +221,10 @@ class _Book:
             groups.setdefault((row["entry_no"], *_restated_place(row)), []).append(row)
         for key, rows in groups.items():
             changes = {row["measure"]: row["restatement_amount"] for row in rows}
-            was = before.get(key[1:], _State(rows[0]["order_id"], Decimal(0), {}, Decimal(0), None))
+            was = before.get(key[1:]) or _State(rows[0]["order_id"], Decimal(0), {}, Decimal(0), None)
+            old = before.get((*key[1:-1], None))
+            if key[1:] not in before and old and old.parts is None:  # its close recorded neither platform nor parts
+                was = old
             total = None if was.total is None else was.total + changes.get(TOTAL, 0)
             now = before[key[1:]] = _state(rows[0], total)
             for column, sign in (("posted_period", 1), ("reversed_period", -1)):
@@ -425,7 +428,7 @@ def _add_up(sums: _Amounts, amounts: _Amounts, sign: int = 1) -> None:
 
 
 def _restated_place(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("close_entry_no", "order_id", "store_id", "business_date", "currency"))
+    return tuple(row[name] for name in ("close_entry_no order_id store_id business_date currency platform").split())
 
 
 def _name(store_id: int | None) -> str:

@@ -4,11 +4,11 @@
 -- mart.order_reconciliation.
 -- Caveats: empty in a release, because every row is recorded as a restatement before the release is published.
 --
--- key: order_id, store_id, business_date, sale_class, measure, currency
+-- key: order_id, store_id, business_date, sale_class, measure, currency, platform
 --
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
--- platform: Where it is booked: the platform at close, else that of its first restatement.
+-- platform: Where the amount is booked: an order of another platform since has rows of both. Of closes that did not record it the order's.
 -- prior_restated_amount: Sum of the restatements recorded since.
 -- current_amount: The order's current amount here; zero if it has left.
 
@@ -17,11 +17,13 @@
 with orders as (
     select
         closed.close_entry_no, closed.order_id, closed.store_id, closed.business_date,
-        closed.sale_class, closed.currency, closed.platform,
+        closed.sale_class, closed.currency,
+        if(closed.total_parts is null, coalesce(closed.platform, known.platform), closed.platform) as platform,
         closed.$price,
         closed.line_amount,
         'closed' as side,
     from raw.closed_orders as closed
+    left join mart.orders as known on closed.order_id = known.order_id
     semi join audit.changed_closed_days as places
         on closed.business_date = places.business_date
         and closed.store_id is not distinct from places.store_id
@@ -32,12 +34,11 @@ with orders as (
 
     select
         places.close_entry_no, current.order_id, current.store_id,
-        current.business_date, current.sale_class, current.currency, orders.platform,
+        current.business_date, current.sale_class, current.currency, current.platform,
         current.$price,
         current.line_amount,
         'current' as side,
     from mart.order_reconciliation as current
-    left join mart.orders as orders using (order_id)
     inner join audit.changed_closed_days as places
         on current.business_date = places.business_date
         and current.store_id is not distinct from places.store_id
@@ -57,11 +58,13 @@ measures as (
     select
         restated.close_entry_no, restated.order_id, restated.store_id,
         restated.business_date, restated.sale_class, restated.currency,
-        restated.platform,
+        if(restated.total_parts is null, coalesce(restated.platform, known.platform), restated.platform)
+            as platform,
         'restated' as side,
         restated.measure,
         restated.restatement_amount as amount,
     from raw.restated as restated
+    left join mart.orders as known on restated.order_id = known.order_id
     semi join audit.changed_closed_days as places
         on restated.business_date = places.business_date
         and restated.store_id is not distinct from places.store_id
@@ -72,17 +75,14 @@ measures as (
 added as (
     select
         close_entry_no, order_id, store_id, business_date, sale_class, measure,
-        currency,
-        -- where it was booked: another platform in its document is no restatement
-        arg_min(struct_pack(platform), list_position(['closed', 'restated', 'current'], side))
-            .platform as platform,
+        currency, platform,
         coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
         coalesce(sum(amount) filter (where side = 'restated'), 0)
             as prior_restated_amount,
         coalesce(sum(amount) filter (where side = 'current'), 0) as current_amount,
     from measures
     group by
-        close_entry_no, order_id, store_id, business_date, sale_class, measure, currency
+        close_entry_no, order_id, store_id, business_date, sale_class, measure, currency, platform
 )
 
 select

@@ -37,7 +37,7 @@ quarantined as (
 ),
 
 -- all measures of an order have one cause; a move from a closed day to a closed one nets to
--- zero, as does one from a currency to another if no amount changed besides
+-- zero, as does one from a currency or platform to another if no amount changed besides
 changes as (
     select
         order_id,
@@ -45,6 +45,7 @@ changes as (
         bool_and(measure = 'line_amount') as is_of_lines_alone,
         count(distinct struct_pack(business_date, store_id)) > 1 as is_between_closed_days,
         count(distinct struct_pack(currency)) > 1 as is_between_currencies,
+        count(distinct struct_pack(platform)) > 1 as is_between_platforms,
     from (
         select
             *,
@@ -73,7 +74,7 @@ select
     latest.known_at as changed_at,
     -- what has changed
     changes.has_changed, changes.is_of_lines_alone, changes.is_between_closed_days,
-    changes.is_between_currencies,
+    changes.is_between_currencies, changes.is_between_platforms,
     store_changes.changed_at as store_changed_at,
     -- at close
     known_at_close.order_id is not null as was_known_at_close,

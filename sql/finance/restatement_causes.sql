@@ -16,7 +16,8 @@ with causes as (
         orders.store_id is not distinct from pending.store_id
         and orders.business_date is not distinct from pending.business_date
         and orders.sale_class = pending.sale_class
-        and sums.currency is not distinct from pending.currency as is_here,
+        and sums.currency is not distinct from pending.currency
+        and sums.platform is not distinct from pending.platform as is_here,
         parts.total_rule,
         if(is_here, parts.total_parts, []) as total_parts,
         if(is_here, parts.total_part_amounts, []) as total_part_amounts,
@@ -50,6 +51,8 @@ with causes as (
                     then 'business_date_changed'
                 when orders.is_between_currencies and not orders.has_changed
                     then 'currency_changed'
+                when orders.is_between_platforms and not orders.has_changed
+                    then 'platform_changed'
                 when not orders.has_changed then 'sale_class_changed'
                 else 'source_changed'
             end
@@ -67,6 +70,8 @@ with causes as (
                 then 'business_date_changed'
             when orders.is_between_currencies
                 then 'currency_changed'
+            when orders.is_between_platforms
+                then 'platform_changed'
             when orders.is_of_lines_alone
                 and booked.rules_hash <> present.rules_hash
                 then 'rule_changed'
@@ -83,7 +88,7 @@ with causes as (
 
 select
     $last_restatement_no + row_number() over (
-        order by business_date, order_id, store_id, sale_class, measure, currency
+        order by business_date, order_id, store_id, sale_class, measure, currency, platform
     ) as restatement_no,
     close_entry_no, order_id, store_id, business_date, sale_class, measure, currency,
     closed_amount, prior_restated_amount, current_amount, restatement_amount, cause,

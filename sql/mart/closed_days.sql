@@ -9,7 +9,7 @@
 -- key: business_date, store_id, platform, sale_class, measure, currency
 --
 -- business_date not null: The closed business day.
--- platform: Where its orders are booked: as at close, whatever their documents say since; null where they name none, and of closes that did not record it.
+-- platform: Where its orders are booked: restated if their documents name another since; null where they name none, and of closes that did not record it.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 -- closed_at: When it was closed.
 -- period: The period whose books have the day: of [closing] periods_file when it was closed, else its calendar month.

@@ -34,6 +34,7 @@ select
     orders.store_id,
     orders.business_date,
     orders.sale_class,
+    orders.platform,
     -- money as sent
     orders.currency,
     orders.$price,

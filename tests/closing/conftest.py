@@ -170,6 +170,7 @@ class Books:
                     where orders.business_date = days.business_date
                         and orders.store_id is not distinct from days.store_id and orders.sale_class = days.sale_class
                         and orders.currency is not distinct from days.currency
+                        and orders.platform is not distinct from days.platform
                 ), 0) and measure in ('order_count', 'total_price')
             """
         )

@@ -111,3 +111,28 @@ def test_what_an_older_release_exported_twice_is_taken_back(weeks: Any, tmp_path
     assert (sums(tmp_path)["commission", "dashline"], done.new_count) == (Decimal("2.50"), 2)
     assert f"-L{entry.no + 1}-change" in done.files[-1].read_text("utf-8")
     assert exported(weeks, tmp_path).entry_no is None
+
+
+def test_an_order_of_another_platform_since_moves_its_receivable(
+    weeks: Any, tmp_path: Path, balanced: dict[str, Any], hours: tuple[int, int]
+) -> None:
+    """Out of one and into the other, by restatements that a period holds; by platform it is the open items."""
+    for day in DAYS[:2]:
+        weeks.close(day)
+    weeks.publish()
+    exported(weeks, tmp_path)
+    moved = balanced | {"created_at": f"{DAYS[0]}T10:00:00Z", "store_id": 1, "platform": "phone"}
+    weeks.land(1, hours[1], **moved)
+    weeks.publish()
+    rows = weeks.restated("platform", "restatement_amount", "cause")
+    assert rows == [("phone", Decimal("8.25"), "platform_changed"), ("web", Decimal("-8.25"), "platform_changed")]
+    days = "select platform, current_amount from mart.closed_days where measure = 'total_price' and business_date = ?"
+    assert sorted(weeks.all(days.replace("?", f"'{DAYS[0]}'"))) == [("phone", Decimal("8.25")), ("web", 0)]
+    weeks.post("2026-12")
+    weeks.publish()
+    exported(weeks, tmp_path, "2026-12")
+    found = {key[1]: amount for key, amount in sums(tmp_path).items() if key[0] == "receivable"}
+    assert found == {"phone": Decimal("8.25"), "web": Decimal("8.25")}
+    assert weeks.off() == []
+    weeks.publish()
+    assert len(weeks.restated("restatement_no")) == 2, "recorded once"

@@ -28,7 +28,7 @@ PENDING = {
     "currency": "EUR",
     "platform": "phone",
 }
-SUMS = {"order_id": 1, "currency": "EUR"}
+SUMS = {"order_id": 1, "currency": "EUR", "platform": "phone"}
 PARTS = {
     "order_id": 1,
     "total_rule": "observed/unrounded",
@@ -55,6 +55,7 @@ ORDER = {
     "is_of_lines_alone": False,
     "is_between_closed_days": False,
     "is_between_currencies": False,
+    "is_between_platforms": False,
     "store_changed_at": None,
     "was_known_at_close": True,
     "was_quarantined_at_close": False,
@@ -142,6 +143,8 @@ def test_an_order_that_no_entry_has(con: Any, order: dict[str, Any], present: di
         ({"business_date": OTHER_DAY, "is_between_closed_days": True}, "source_changed"),
         ({"has_changed": False, "is_between_currencies": True}, "currency_changed"),
         ({"is_between_currencies": True}, "source_changed"),
+        ({"has_changed": False, "is_between_platforms": True}, "platform_changed"),
+        ({"is_between_platforms": True}, "source_changed"),
         ({"has_changed": False, "sale_class": "excluded"}, "sale_class_changed"),
         ({"sale_class": "excluded"}, "source_changed"),
         ({}, "source_changed"),
