@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_PUBLIC = {"_replace", "_asdict", "_fields", "_exit"}  # of named tuples, and of `os`
+_PUBLIC = {"_replace", "_make", "_asdict", "_fields", "_exit"}  # of named tuples, and of `os`
 _OURS = "# noqa: SLF001 -- its own module"
 
 
