@@ -191,6 +191,7 @@ def _counts(path: Path) -> list[Counted]:
 
 
 def _sum(one: Counted, other: Counted) -> Counted:
+    one.meet(other.askers)
     figures = [each for each in (one.least, other.least, one.greatest, other.greatest) if each is not None]
     return msgspec.structs.replace(
         one,

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import bisect
 import re
+import zlib
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -151,6 +153,16 @@ _MOST_BYTES = 65_536  # of an error body whose keys are read
 _REST = "…"
 
 
+ERROR_BODY = "error_body"
+SHOWN_FROM = 20  # different requests in whose answers a name is, so that it is no person's
+_KEY = re.compile(r'"([^"]*)":')
+_COMMON = frozenset(
+    "error errors error_code error_description error_uri message messages msg code codes status status_code success "
+    "ok title type detail details reason description instance field fields id request_id trace_id timestamp path "
+    "data meta result".split()
+)
+
+
 class Counted(msgspec.Struct):
     """How often a name occurred, its smallest and largest figure, first and last time."""
 
@@ -162,6 +174,11 @@ class Counted(msgspec.Struct):
     greatest: float | None
     first_at: datetime
     last_at: datetime
+    askers: list[int] = []  # of up to so many different requests as show the names in a name
+
+    def meet(self, asked: Iterable[int]) -> None:
+        """Note requests that it was the answer to."""
+        self.askers = sorted({*self.askers, *asked})[:SHOWN_FROM]
 
 
 class Behaviour:
@@ -171,18 +188,22 @@ class Behaviour:
         self._counted: dict[tuple[str, str, str], Counted] = {}
         self._names: dict[str, int] = {}
 
-    def record(self, at: datetime, operation: str, aspect: str, name: str, figure: float | None = None) -> None:
-        """Count one occurrence of a name, with its figure if it has one."""
+    def record(
+        self, at: datetime, operation: str, aspect: str, name: str, figure: float | None = None, asked: str = ""
+    ) -> None:
+        """Count one occurrence of a name, with its figure if it has one, as an answer to what was `asked`."""
         key = (operation, aspect, name)
         found = self._counted.get(key)
         if found is None:
             if self._names.get(aspect, 0) >= _MOST_NAMES and name != _REST:
                 self.record(at, operation, aspect, _REST, figure)
                 return
+            found = Counted(operation, aspect, name, 0, figure, figure, at, at)
             self._names[aspect] = self._names.get(aspect, 0) + 1
-            self._counted[key] = Counted(operation, aspect, name, 1, figure, figure, at, at)
-            return
+            self._counted[key] = found
         found.n += 1
+        if asked:
+            found.meet([zlib.crc32(asked.encode())])
         found.last_at = at
         if figure is not None:
             found.least = figure if found.least is None else min(found.least, figure)
@@ -234,6 +255,26 @@ def _shape(value: Any, depth: int) -> str:
     if value is None:
         return "null"
     return {bool: "boolean", int: "integer", float: "number"}.get(type(value), "string")
+
+
+def with_shown_keys(counted: Iterable[Counted], known_fields: Iterable[str]) -> list[Counted]:
+    """Return counts with keys of error bodies as "?" that may be a person's name.
+
+    Shown is one of a few common words, one that ends a known field, and one in answers to 20 different requests.
+    """
+    found = list(counted)
+    askers: defaultdict[str, set[int]] = defaultdict(set)
+    for each in found:
+        for key in _KEY.findall(each.name) if each.aspect == ERROR_BODY else ():
+            askers[key].update(each.askers)
+    shown = _COMMON | {path.rpartition("/")[2] for path in known_fields}
+    shown |= {key for key, asked in askers.items() if len(asked) >= SHOWN_FROM}
+    return [
+        msgspec.structs.replace(each, name=_KEY.sub(lambda key: key[0] if key[1] in shown else '"?":', each.name))
+        if each.aspect == ERROR_BODY
+        else each
+        for each in found
+    ]
 
 
 def _bucket(figure: float) -> str:

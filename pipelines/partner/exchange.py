@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import httpx
 
 from pipelines.literals import unmarked
-from pipelines.partner.answers import Answer, Behaviour, RequestError, shape
+from pipelines.partner.answers import ERROR_BODY, Answer, Behaviour, RequestError, shape
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import is_json
 
@@ -178,7 +178,8 @@ async def _not_ok(
     with contextlib.suppress(BodyError, httpx.HTTPError):
         body, _ = await read_body(response, headers.get("content-encoding", ""), _DRAIN)
         of_body = f"{status} {shape(unmarked(body))}"
-        recorder.behaviour.record(clock.now(), recorder.operation, "error_body", of_body, len(body))
+        asked = str(response.request.url.path)
+        recorder.behaviour.record(clock.now(), recorder.operation, ERROR_BODY, of_body, len(body), asked)
     if retry_after is not None:
         recorder.behaviour.record(clock.now(), recorder.operation, "retry_after", str(status), retry_after)
     ms = _since(clock, began)

@@ -65,26 +65,33 @@ split_notes as (
     from noted
 ),
 
--- The name of an order's field may be a person's until orders of 20 customers have it.
+-- The name of a field may be a person's until orders of 20 customers, or 20 stores or menus, have it.
 shown_paths as (
-    select path
+    select kind, path,
     from split_notes
-    where kind = 'orders' and state = 'unknown'
-    group by path
-    having len(list_distinct(flatten(list(customer_keys)))) >= 20
+    where state = 'unknown'
+    group by kind, path
+    having if(
+        kind = 'orders',
+        len(list_distinct(flatten(list(customer_keys)))),
+        count(distinct example_id)
+    ) >= 20
 
     union
 
-    select unnest(known_fields) as path
+    select kinds.kind, unnest(known_fields) as path,
     from raw.settings
+    cross join (select distinct kind from split_notes) as kinds
 ),
 
 named as (
     select
         * exclude (path),
         if(
-            kind = 'orders' and state = 'unknown'
-            and path not in (select shown.path from shown_paths as shown),
+            state = 'unknown' and not exists (
+                select 1 from shown_paths as shown
+                where shown.kind = split_notes.kind and shown.path = split_notes.path
+            ),
             regexp_replace(path, '[^/]*$', '?'),
             path
         ) as path,

@@ -1,5 +1,6 @@
 -- One row per menu whose document lacks a field, has an unknown one or was rounded.
 --
+-- A step: read audit.field_profile instead. A name in it may be a person's.
 -- Source: validation of the latest version. audit.field_profile counts them.
 --
 -- key: menu_id

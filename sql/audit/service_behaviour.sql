@@ -10,7 +10,7 @@
 -- key: operation, aspect, name
 --
 -- operation VARCHAR: orders, menus, stores, store list, authenticate, or webhooks.
--- aspect ENUM('deliveries', 'duration_ms', 'error_body', 'header', 'lag_seconds', 'loss', 'rate_limit', 'request_error', 'response_bytes', 'retry_after', 'status', 'token_lifetime'): status: HTTP codes. header: names of headers. rate_limit: rate-limit headers with their numbers. retry_after: requested seconds, by status. token_lifetime: claimed, the seconds that the service states; accepted and refused, the age of a token when it was. duration_ms: of an attempt. response_bytes: of a body. error_body: status, and keys and types of the body. request_error: why an attempt failed. deliveries, lag_seconds, loss: of webhooks.
+-- aspect ENUM('deliveries', 'duration_ms', 'error_body', 'header', 'lag_seconds', 'loss', 'rate_limit', 'request_error', 'response_bytes', 'retry_after', 'status', 'token_lifetime'): status: HTTP codes. header: names of headers. rate_limit: rate-limit headers with their numbers. retry_after: requested seconds, by status. token_lifetime: claimed, the seconds that the service states; accepted and refused, the age of a token when it was. duration_ms: of an attempt. response_bytes: of a body. error_body: status, and keys and types of the body; ? stands for a key that may be a person's name. request_error: why an attempt failed. deliveries, lag_seconds, loss: of webhooks.
 -- name not null: The observed value, or which percentile; … replaces text that is not a plain name.
 -- occurrence_count >= 0: How often it occurred; for a percentile: the number of measurements.
 -- metric_value DOUBLE null: The percentile; of deliveries: how many per id; of loss: the share. Null for others.

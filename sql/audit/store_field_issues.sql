@@ -1,5 +1,6 @@
 -- One row per store whose record lacks a field that settings point to, or has one that no setting names.
 --
+-- A step: read audit.field_profile instead. A name in it may be a person's.
 -- Source: validation of the latest version. audit.field_profile counts them.
 --
 -- key: store_id

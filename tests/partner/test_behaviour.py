@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import msgspec
+import pytest
 
 from pipelines.landing.data_folder import keep_behaviour, service_log, service_log_state
-from pipelines.partner.answers import Behaviour, shape
+from pipelines.partner.answers import Behaviour, shape, with_shown_keys
 from pipelines.partner.client import PartnerClient
 
 if TYPE_CHECKING:
@@ -119,3 +120,20 @@ def test_a_day_is_one_file_that_adds_up(tmp_path: Path) -> None:
     rows = [(day, each.aspect, each.n, each.least, each.greatest) for day, each in service_log(tmp_path)]
     assert rows == [("2026-11-20", "retry_after", 2, 2.0, 5.0), ("2026-11-20", "status", 2, None, None)]
     assert len(set(states)) == 3
+
+
+@pytest.mark.parametrize(("ids", "is_shown"), [(19, False), (20, True)])
+def test_key_of_an_error_body_may_be_a_person(ids: int, is_shown: bool) -> None:
+    """It is "?" until answers to 20 ids have it, on whatever days, or settings name it; common words are shown."""
+    logs = []
+    for part in (range(ids // 2), range(ids // 2, ids)):
+        behaviour = Behaviour()
+        for n in part:
+            for _ in range(3):
+                name = '422 {"errors":{"Anna_K":[string],"tip":null}}'
+                behaviour.record(AT, "orders", "error_body", name, 10, f"/orders/{n}")
+        logs += behaviour.take()
+    hidden = '422 {"errors":{"?":[string],"tip":null}}'
+    shown = with_shown_keys(logs, ["/errors/tip"])
+    assert {each.name for each in shown} == {logs[0].name if is_shown else hidden}
+    assert sum(each.n for each in shown) == ids * 3

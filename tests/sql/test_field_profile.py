@@ -61,7 +61,7 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
     )
     by_path = {(row["kind"], row["path"]): row for row in rows}
     assert list(by_path) == [
-        ("menus", "/a:b"),
+        ("menus", "/?"),
         ("menus", "/menu/id"),
         ("menus", "/menu/name"),
         ("orders", "/id"),
@@ -78,7 +78,7 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
     assert (tips["min_value"], tips["max_value"], tips["max_decimals"]) == (Decimal(-1), Decimal("2.5"), 2)
     assert (tips["types"], tips["example_id"], tips["null_example_id"]) == (["null", "number"], 5, 4)
     assert tips["first_seen_at"] == tips["null_first_seen_at"] == dt.datetime(2026, 11, 20, 1, tzinfo=dt.UTC)
-    unknown = by_path["menus", "/a:b"]
+    unknown = by_path["menus", "/?"]
     assert (unknown["is_documented"], unknown["present_count"], unknown["types"]) == (
         False,
         2,
@@ -102,3 +102,16 @@ def test_name_of_a_field_is_shown_once_twenty_customers_have_it(run_table: Run, 
     rows = run_table("audit.field_profile", {"audit.daily_field_values": ids, "audit.daily_field_profile": notes})
     found = [(row["path"], list(row["types"]), row["present_count"]) for row in rows if not row["is_documented"]]
     assert found == [(path, ["string"], 30)]
+
+
+@pytest.mark.parametrize(("stores", "path"), [(19, "/?"), (20, "/new")])
+def test_name_of_a_stores_field_is_shown_once_twenty_stores_have_it(run_table: Run, stores: int, path: str) -> None:
+    """As with orders, a name may be a person's; the same of menus."""
+    for kind in ("store", "menu"):
+        issues = [{f"{kind}_id": n, "missing_fields": [], "unknown_fields": ["/new:string"]} for n in range(stores)]
+        path_of_id = "/menu/id" if kind == "menu" else "/id"
+        figures = {"parent_count": stores, "present_count": stores}
+        ids = [{"kind": f"{kind}s", "path": path_of_id, "type": "integer", **figures}]
+        given = {f"audit.{kind}_field_issues": issues, "audit.field_values": ids}
+        rows = [row for row in run_table("audit.field_profile", given) if not row["is_documented"]]
+        assert [(row["path"], row["present_count"]) for row in rows] == [(path, stores)]

@@ -26,6 +26,7 @@ from pipelines.inventory import write_noted
 from pipelines.landing.data_folder import service_log, service_log_state
 from pipelines.ledger import Closes, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
+from pipelines.partner.answers import with_shown_keys
 from pipelines.settings import SettingsError
 from pipelines.settings.assumptions import assumptions
 from pipelines.settlements.importing import BANK, STATEMENT, UNDONE
@@ -287,8 +288,12 @@ def _day_closes(data_dir: Path) -> list[tuple[Any, ...]]:
     return entries.day_closes(Closes(ledger_of(data_dir).entries()))
 
 
-def _service_log(data_dir: Path) -> list[dict[str, Any]]:
-    return [{"day": dt.date.fromisoformat(day), **msgspec.structs.asdict(each)} for day, each in service_log(data_dir)]
+def _create_service_log(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    (known,) = con.execute("select known_fields from raw.settings").fetchone() or ([],)
+    log = list(service_log(data_dir))
+    rows = map(msgspec.structs.asdict, with_shown_keys((each for _, each in log), known))
+    days = (dt.date.fromisoformat(day) for day, _ in log)
+    fill(con, name, [{"day": day, **row} for day, row in zip(days, rows, strict=True)])
 
 
 def _filled(rows: Callable[[Path], list[Any]]) -> Callable[[duckdb.DuckDBPyConnection, str, Path], None]:
@@ -296,7 +301,7 @@ def _filled(rows: Callable[[Path], list[Any]]) -> Callable[[duckdb.DuckDBPyConne
 
 
 SOURCES: dict[str, Source] = {
-    "raw.service_log": Source(service_log_state, _filled(_service_log)),
+    "raw.service_log": Source(service_log_state, _create_service_log),
     "raw.hints": Source(_of_inbox(lambda inbox: "{}-{}".format(*span(inbox)), ""), _filled(_of_inbox(_hints, []))),
     "raw.plans": Source(_of_inbox(plans_state, ""), _filled(_of_inbox(_plans, []))),
     "raw.verifications": Source(verifications_state, _filled(_verifications)),

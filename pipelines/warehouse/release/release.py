@@ -344,10 +344,9 @@ def _now_after(releases: Path) -> dt.datetime:
 _HIDDEN = r"""
 select 1
 from warehouse.audit.load_notes
-where kind = 'orders'
-    and note[1] = '/'
-    and regexp_replace(note, ':[a-z|]+$', '') not in (
-        select path from warehouse.audit.field_profile where kind = 'orders'
+where note[1] = '/'
+    and (kind, regexp_replace(note, ':[a-z|]+$', '')) not in (
+        select (kind, path) from warehouse.audit.field_profile
     )
 limit 1
 """
