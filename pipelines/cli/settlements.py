@@ -95,6 +95,18 @@ def settlements_undo(
     say([f"Undid ledger entry {entry_no} by entry {done.no}; `ordermart build` makes the tables without it."])
 
 
+@statements.command("aging", short_help="List open items by platform, kind and age.")
+def settlements_aging(*, settings: Settings) -> None:
+    """List the open items of orders by platform, kind and age; together they are each platform's receivable.
+
+    Exit codes: 0 printed; 1 there is no release; 2 invalid settings.
+    """
+    from pipelines.clock import utc_now
+    from pipelines.report.settlement_views import aging
+
+    say(aging(settings, utc_now().date()))
+
+
 @statements.command("list", short_help="List statements, payouts and open items.")
 def settlements_list(
     *,

@@ -57,6 +57,22 @@ def list_settlements(settings: Settings) -> tuple[list[str], bool]:
     return lines, bool(breaks)
 
 
+def aging(settings: Settings, day: dt.date) -> Iterator[str]:
+    """Yield the open items of orders by platform, kind and age on a day, and each platform's receivable."""
+    with released(settings) as release:
+        items = records(release.con, query("aging"), [day])
+    if not items:
+        yield "Nothing is open."
+    ages = {"to_30_days": "30 days", "to_60_days": "60", "to_90_days": "90", "older": "older"}
+    for platform, currency in dict.fromkeys((each["platform"], each["currency"]) for each in items):
+        own = [each for each in items if (each["platform"], each["currency"]) == (platform, currency)]
+        yield f"{platform}, {currency}"
+        for each in own:
+            parts = [f"{name} {money(each[age], currency)}" for age, name in ages.items() if each[age]]
+            yield from wrapped(f"{each['kind']}: {money(each['total'], currency)} ({', '.join(parts)})")
+        yield f"  receivable: {money(sum(each['total'] for each in own), currency)}"
+
+
 def unknown_orders(settings: Settings) -> list[str]:
     """Return the ids on statements that the warehouse lacks: `ordermart run --order-ids` asks for them."""
     with released(settings) as release:

@@ -116,6 +116,18 @@ def test_accepted_breaks_are_written_off_to_the_cent(con: duckdb.DuckDBPyConnect
         con.execute("rollback")
 
 
+def test_open_items_by_age_are_the_receivable(con: duckdb.DuckDBPyConnection) -> None:
+    """By platform: what orders come to, less what statements settle of it in the journal."""
+    items = f"select platform, sum(total) from ({query('aging')}) group by all"
+    receivable = (
+        f"select platform, sum(amount) from (select platform, amount from ({query('journal_settlements')}) "
+        "where account_class = 'receivable' union all select orders.platform, ordered_amount "
+        "from mart.order_settlements inner join mart.orders as orders using (order_id)) "
+        "group by all having sum(amount) <> 0"
+    )
+    assert sorted(con.execute(items, ["2026-11-20"]).fetchall()) == sorted(con.execute(receivable).fetchall()) != []
+
+
 def test_a_group_of_two_platforms_settles_each(con: duckdb.DuckDBPyConnection) -> None:
     """An order of a group was sold under an older name: its amount is credited there."""
     renamed = (
