@@ -18,8 +18,8 @@ import duckdb
 
 from pipelines.settings import load_settings
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.release.copies import copy_release
 from pipelines.warehouse.release.manifest import File, Manifest, described, write_manifest
-from pipelines.warehouse.release.postgres import copy_release
 
 MONTHS = 12
 

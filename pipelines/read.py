@@ -12,6 +12,7 @@ from pipelines.record import current_release
 from pipelines.settings import load_settings
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.release.manifest import DATABASE, read_manifest
+from pipelines.warehouse.release.object_storage import download_database, is_storage_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,12 +29,16 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Open the current release, read-only and in UTC; the connection stays on it whatever is published later.
 
-    `data` is a data folder or a release's own folder; without it, the data folder of the settings (`config`, else as
-    the command finds them). `options` are DuckDB's, such as memory_limit. Raise NoReleaseError if there is no release.
+    `data` is a data folder, a release's own folder, or the URL of a copy in object storage, whose file is downloaded
+    once; without it, the data folder of the settings (`config`, else as the command finds them). `options` are
+    DuckDB's, such as memory_limit. Raise NoReleaseError if there is no release, CopyError for a copy without one.
     Amounts: take `.arrow()` or `.fetchall()`; `.df()` turns decimals into floats.
     """
-    release = _release(data, config)
-    con = duckdb.connect(str(release.resolve() / DATABASE), read_only=True, config=dict(options or {}))
+    if isinstance(data, str) and is_storage_url(data):
+        file = download_database(data)
+    else:
+        file = _release(data, config).resolve() / DATABASE
+    con = duckdb.connect(str(file), read_only=True, config=dict(options or {}))
     con.execute("set timezone = 'UTC'")
     return con
 

@@ -135,17 +135,28 @@ def verify(
         typer.Option(help="Verify the next part of all orders and days, after the last one verified.", metavar="1/64"),
     ] = "1/64",
     everything: Annotated[bool, typer.Option("--all", help="Verify every table, by a full rebuild.")] = False,
+    copied: Annotated[
+        str, typer.Option("--copy", metavar="URL", help="Read every object of a copy in object storage instead.")
+    ] = "",
     settings: Settings,
     locked: Locked,
 ) -> None:
     """Rebuild a sample from the landing zone and compare it with the warehouse and the current release.
 
     Exit codes: 0 every row is the same; 1 nothing could be verified; 2 invalid settings or usage; 3 rows differ, and
-    the first table, key and column are named, or the release could not be compared; 4 another run holds the lock.
+    the first table, key and column are named, or the release could not be compared, or an object of the copy is
+    missing or changed; 4 another run holds the lock.
     """
     from pipelines.report.outcomes import verification_lines
+    from pipelines.warehouse.release.object_storage import check_copy
     from pipelines.warehouse.verify import VerifyError, verify_all, verify_days, verify_next
 
+    if copied:
+        checked = check_copy(copied)
+        count = f"{checked.checked:,} objects of release {checked.release_id} in {copied}"
+        say([*checked.faults, f"{count}: {len(checked.faults) or 'none'} missing or changed."])
+        leave(is_open=not checked.judged().is_good)
+        return
     share = _fraction(fraction)
     with locked("ordermart verify") as progress:
         if everything:
@@ -190,31 +201,34 @@ def diff(
     say([diff_json(found)] if as_json else diff_lines(found))
 
 
-@app.command(short_help="Copy the current release into PostgreSQL.")
+@app.command(short_help="Copy the current release to PostgreSQL or object storage.")
 def copy(
     *,
     to: Annotated[
-        str, typer.Option("--to", metavar="URL", help="Such as postgresql://USER@HOST/DATABASE, without a password.")
+        str,
+        typer.Option("--to", metavar="URL", help="Such as postgresql://USER@HOST/DATABASE or s3://BUCKET/PREFIX."),
     ],
     locked: Locked,
     settings: Settings,
 ) -> None:
-    """Copy core, mart and own of the current release into PostgreSQL, with comments, in one transaction.
+    """Copy the current release to a PostgreSQL database, or to object storage: s3://, gs://, az:// or file://.
 
-    Only tables and months that differ from the release that is there are written, by COPY; readers of those wait until
-    it is committed, and whatever is interrupted, they have the old release. Rights of roles stay. The password comes
-    from PGPASSWORD, or the file that PGPASSFILE names. Needs psycopg: pip install 'ordermart[postgres]'.
+    PostgreSQL gets core, mart and own with comments, in one transaction; only tables and months that differ are
+    written. Rights of roles stay. The password comes from PGPASSWORD, or the file that PGPASSFILE names. Needs psycopg:
+    pip install 'ordermart[postgres]'.
 
-    Exit codes: 0 copied; 1 nothing was copied; 2 invalid settings or usage; 4 another run holds the lock.
+    Object storage gets every table as Parquet and ordermart.duckdb; only objects that are not there are uploaded, and
+    current.json is written last. Credentials come from the environment (AWS_ACCESS_KEY_ID, GOOGLE_SERVICE_ACCOUNT,
+    AZURE_STORAGE_ACCOUNT_NAME and their like) or the machine's role. Needs obstore: pip install 'ordermart[storage]'.
+
+    Whatever is interrupted, readers have the old release. Exit codes: 0 copied; 1 nothing was copied; 2 invalid
+    settings or usage; 4 another run holds the lock.
     """
-    from pipelines.warehouse.release.postgres import copy_release
+    from pipelines.warehouse.release.copies import copy_release
 
     with locked("ordermart copy") as progress:
         done = copy_release(settings, to, progress)
-    wrote = (
-        f"{done.rows:,} rows in {done.parts:,} parts of {done.tables:,} tables" if done.parts else "nothing differed"
-    )
-    say([f"Copied release {done.release_id} to {done.place}: {wrote}."])
+    say([done.sentence()])
 
 
 OrderId = Annotated[int | None, typer.Option("--order-id", metavar="N", help="This order alone.")]
@@ -299,7 +313,7 @@ def vault_erase(
     from pipelines.notify import last_backup
     from pipelines.privacy import erase, forget_request
     from pipelines.report.outcomes import erased
-    from pipelines.warehouse.release.postgres import copies_holding
+    from pipelines.warehouse.release.copies import copies_holding
 
     asked = _asked(order_id, phone=phone, email=email)
     backup = last_backup(settings.data_dir)

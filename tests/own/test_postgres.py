@@ -21,7 +21,7 @@ import pytest
 
 from pipelines.privacy import Asked, erase
 from pipelines.settings import SettingsError
-from pipelines.warehouse.release.postgres import CopyError, copies_holding, copy_release
+from pipelines.warehouse.release.copies import CopyError, copies_holding, copy_release
 from tests.canaries import Marks
 from tests.own.conftest import write
 from tests.privacy.conftest import ANN, BOB, person

@@ -7,27 +7,23 @@ PostgreSQL keeps the release that it has. Roles and their rights stay as they ar
 
 from __future__ import annotations
 
-import datetime as dt
 import fcntl
 import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import duckdb
-import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.durable import write_whole
 from pipelines.literals import literal
-from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import ABOUT
 from pipelines.warehouse.catalogue.tables import partition_of
-from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.release.copies import Copied, CopyError, known_copies, release_to_copy, remember_copy
 from pipelines.warehouse.rows.session import plain_session
 from pipelines.warehouse.storage import count_of
 
@@ -64,21 +60,7 @@ create table if not exists ordermart.parts (table_name text, month text, sha256 
 """
 
 
-class CopyError(Exception):
-    """Nothing was copied, PostgreSQL has the release that it had; the message says why."""
-
-
-class Copied(NamedTuple):
-    """The release that PostgreSQL has now, and how many tables, parts and rows were written for it."""
-
-    release_id: str
-    place: str
-    tables: int
-    parts: int
-    rows: int
-
-
-def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int], None] | None = None) -> Copied:
+def copy_to_postgres(settings: Settings, url: str, progress: Callable[[str, int, int], None] | None = None) -> Copied:
     """Bring the current release into the PostgreSQL database of a URL.
 
     The password comes from PGPASSWORD or the file of PGPASSFILE. Raise SettingsError for a URL with a password, or
@@ -90,49 +72,19 @@ def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int
         raise SettingsError("ordermart copy needs psycopg: pip install 'ordermart[postgres]'") from None
     if urlsplit(url).password or "password=" in url:
         raise SettingsError("--to: other users see a password in an argument; set PGPASSWORD or PGPASSFILE")
-    release = current_release(settings.data_dir / "published")
-    if release is None:
-        raise CopyError("there is no release to copy: run `ordermart run` first")
-    manifest = read_manifest(release)
-    if manifest is None:
-        raise CopyError(f"{release} has no manifest that can be read: run `ordermart build`")
+    release, manifest = release_to_copy(settings)
     try:
         with plain_session(settings) as con, psycopg.connect(url, application_name="ordermart copy") as pg:
             place = f"{pg.info.host}:{pg.info.port}/{pg.info.dbname}"
-            if place not in _copies(settings.data_dir):
-                _remember(settings.data_dir, place, "")  # a kill after the commit must not hide it
+            if place not in known_copies(settings.data_dir):
+                remember_copy(settings.data_dir, place, "")  # a kill after the commit must not hide it
             done = _Copying(con, pg, release, manifest).all(place, progress)
     except duckdb.Error as error:
         raise CopyError(f"{release} cannot be read: {str(error).splitlines()[0]}") from None
     except psycopg.Error as error:
         raise CopyError(f"PostgreSQL has the release that it had: {str(error).splitlines()[0]}") from None
-    _remember(settings.data_dir, place, manifest.as_of)
+    remember_copy(settings.data_dir, place, manifest.as_of)
     return done
-
-
-def _copies(data_dir: Path) -> dict[str, str]:
-    """Return of which time each copy is, by its place, "" of one that is not known; as copies.json lists them."""
-    try:
-        return msgspec.json.decode(_file(data_dir).read_bytes(), type=dict[str, str])
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return {f"whatever {_file(data_dir)} named, which cannot be read": ""}
-
-
-def copies_holding(data_dir: Path, erased_at: dt.datetime | None) -> list[str]:
-    """Return the places of copies of releases from before an erasure."""
-    if erased_at is None:
-        return []
-    return [place for place, of in _copies(data_dir).items() if not of or dt.datetime.fromisoformat(of) < erased_at]
-
-
-def _remember(data_dir: Path, place: str, of: str) -> None:
-    write_whole(_file(data_dir), msgspec.json.encode(_copies(data_dir) | {place: of}))
-
-
-def _file(data_dir: Path) -> Path:
-    return data_dir / "copies.json"  # not below published/, which people may remove
 
 
 class _Copying:
@@ -164,7 +116,7 @@ class _Copying:
         for name, key in sorted(self._written.items()):  # of other columns autovacuum gathers statistics later
             self._pg.execute(f"analyze {name} {key}")
         self._pg.commit()
-        return Copied(self._manifest.id, place, len(self._written), self._parts, self._rows)
+        return Copied(self._manifest.id, place, tables=len(self._written), parts=self._parts, rows=self._rows)
 
     def _define(self, table: Table, columns: str, comments: str) -> None:
         """Create a table unless it has these columns, with the rights of the one before, and comment on it."""

@@ -1,0 +1,343 @@
+"""A release in object storage: two unrelated servers of S3's protocol, and a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+obstore = pytest.importorskip("obstore", reason="obstore is not installed: pip install 'ordermart[storage]'")
+
+from pipelines.privacy import Asked, erase  # noqa: E402
+from pipelines.read import connect  # noqa: E402
+from pipelines.settings import SettingsError  # noqa: E402
+from pipelines.warehouse.release.copies import CopyError, copies_holding, copy_release  # noqa: E402
+from pipelines.warehouse.release.object_storage import check_copy  # noqa: E402
+from tests.own.conftest import write  # noqa: E402
+from tests.privacy.conftest import ANN, BOB, copied, person  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.privacy.conftest import World
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = {"moto": ROOT / ".venv-storage/bin/moto_server", "s3rver": ROOT / ".venv-storage/node_modules/.bin/s3rver"}
+pytestmark = pytest.mark.slow
+
+
+def free_port() -> int:
+    """Return a port of loopback that is free."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Start the servers that are installed, in the environment of their own; give their addresses by name."""
+    folder = tmp_path_factory.mktemp("s3rver")
+    with contextlib.ExitStack() as stack:
+        found = {}
+        for name, program in PROGRAMS.items():
+            if not program.exists():
+                continue
+            port = free_port()
+            options = {
+                "moto": ["-H", "127.0.0.1", "-p", str(port)],
+                "s3rver": ["-a", "127.0.0.1", "-p", str(port), "-d", str(folder), "--configure-bucket", "mart"],
+            }
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            process = stack.enter_context(subprocess.Popen([str(program), *options[name]], **quiet))
+            stack.callback(process.kill)
+            for _ in range(300):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.1)
+            found[name] = f"http://127.0.0.1:{port}"
+            if name == "moto":
+                bucket = urllib.request.Request(f"{found[name]}/mart", method="PUT")  # noqa: S310 - loopback
+                urllib.request.urlopen(bucket, timeout=30).close()  # noqa: S310 - loopback
+        yield found
+
+
+def use_server(name: str, servers: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have clients ask a server; skip the test where it is not installed."""
+    if name not in servers:
+        pytest.skip(f"{PROGRAMS[name].relative_to(ROOT)} is not installed: .ci/run does it")
+    for key, value in {
+        "AWS_ENDPOINT_URL": servers[name],
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "S3RVER",
+        "AWS_SECRET_ACCESS_KEY": "S3RVER",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(key, value)
+
+
+@pytest.fixture(params=["moto", "s3rver", "folder"])
+def url(
+    request: pytest.FixtureRequest, servers: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """Give the URL of an empty prefix, and a cache of one's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if request.param == "folder":
+        return f"file://{tmp_path}/copy"
+    use_server(request.param, servers, monkeypatch)
+    return f"s3://mart/{tmp_path.name}"
+
+
+def store(url: str) -> Any:
+    """Return the store of a URL."""
+    return obstore.store.from_url(url)
+
+
+def keys(url: str, prefix: str = "") -> set[str]:
+    """Return the keys below a prefix."""
+    return {each["path"] for some in store(url).list(prefix) for each in some}
+
+
+def current(url: str) -> dict[str, Any]:
+    """Return what current.json says."""
+    found: dict[str, Any] = json.loads(bytes(store(url).get("current.json").bytes()))
+    return found
+
+
+def sums(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[Any, ...]]:
+    """Return how many rows each table has, and a hash of them all."""
+    tables = con.sql("select schema || '.' || name from (show all tables) where schema <> 'main'").fetchall()
+    return {
+        name: con.sql(f"select count(*), sum(hash(each)::hugeint) from {name} as each").fetchone() or ()
+        for (name,) in tables
+    }
+
+
+def test_copy_is_the_release_and_is_written_once(own: World, url: str) -> None:
+    """Tables of the copy equal those on the disk; a second copy uploads nothing; a change uploads what it changed."""
+    done = copy_release(own.settings, url)
+    assert done.objects > 50
+    assert sums(connect(url)) == sums(connect(own.data))
+    assert copy_release(own.settings, url).objects == 0
+    own.land("orders", [person(12, BOB, created_at="2021-03-01T10:00:00Z")])
+    own.publish()
+    changed = copy_release(own.settings, url)
+    assert 0 < changed.objects < done.objects
+    assert sums(connect(url)) == sums(connect(own.data))
+    checked = check_copy(url)
+    assert (checked.faults, checked.checked > 50) == ([], True)
+
+
+def test_readers_find_every_table_by_the_list_of_its_files(own: World, tmp_path: Path) -> None:
+    """DuckDB, Polars and pandas read the Parquet of each table, with equal counts, by current.json alone."""
+    import pandas as pd  # noqa: PLC0415
+    import polars as pl  # noqa: PLC0415
+    import pyarrow.dataset as ds  # noqa: PLC0415
+
+    copy_release(own.settings, f"file://{tmp_path}/copy")
+    release = json.loads((tmp_path / "copy" / "current.json").read_text("utf-8"))
+    here = connect(own.data)
+    assert len(release["tables"]) > 60
+    for name, files in release["tables"].items():
+        paths = [f"{tmp_path}/copy/{key}" for key in files]
+        (count,) = here.sql(f"select count(*) from {name}").fetchone() or (0,)
+        read = duckdb.read_parquet(paths, hive_partitioning=True)
+        assert (name, read.aggregate("count(*)").fetchall()) == (name, [(count,)])
+        assert pl.scan_parquet(paths, hive_partitioning=True).select(pl.len()).collect().item() == count
+        table = ds.dataset(paths, partitioning="hive", format="parquet").to_table()
+        assert len(table.to_pandas(types_mapper=pd.ArrowDtype)) == count
+
+
+@pytest.fixture(scope="module")
+def changed(first: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Path]:
+    """Give a folder with a release that differs from that of its copy, and the copy's folder."""
+    place = tmp_path_factory.mktemp("changed")
+    own = copied(first, place / "place")
+    copy_release(own.settings, f"file://{place}/copy")
+    own.land("orders", [person(12, BOB, status="later"), person(4, ANN)])
+    own.publish()
+    return own, place / "copy"
+
+
+@pytest.mark.parametrize("at", range(20))
+def test_killed_copy_leaves_the_old_release(changed: tuple[World, Path], tmp_path: Path, at: int) -> None:
+    """SIGKILL at twenty points: readers have the old release, whole, and the next copy has all of the new one."""
+    own, copy = changed
+    shutil.copytree(copy, tmp_path / "copy")
+    url = f"file://{tmp_path}/copy"
+    before = current(url)["id"]
+    code = (
+        "import os, pathlib\n"
+        "from pipelines.settings import load_settings\n"
+        "from pipelines.warehouse.release.copies import copy_release\n"
+        "def die(_what, done, total):\n"
+        f"    if done * 20 >= total * {at}: os.kill(os.getpid(), 9)\n"
+        f"copy_release(load_settings(pathlib.Path({str(own.file)!r})), {url!r}, die)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], env=os.environ | own.environ, check=False, cwd=ROOT)
+    assert killed.returncode == -signal.SIGKILL
+    assert (current(url)["id"], check_copy(url).faults) == (before, [])
+    copy_release(own.settings, url)
+    assert (current(url)["id"] != before, check_copy(url).faults) == (True, [])
+
+
+def test_second_of_two_writers_learns_that_it_lost(own: World, url: str, request: pytest.FixtureRequest) -> None:
+    """Another copy that switches in between wins; this one says so, and the release that it left stays whole."""
+    if "s3rver" in request.node.name:
+        pytest.skip("s3rver ignores If-Match: conditional writes are shown by moto and by the folder")
+    copy_release(own.settings, url)
+    own.land("orders", [person(12, BOB)])
+    own.publish()
+    seen = []
+
+    def another(_what: str, done: int, total: int) -> None:
+        if done == total and not seen:
+            seen.append(store(url).put("current.json", bytes(store(url).get("current.json").bytes()) + b"\n"))
+
+    with pytest.raises(CopyError, match="another copy finished first"):
+        copy_release(own.settings, url, another)
+    assert check_copy(url).faults == []
+    assert copy_release(own.settings, url).release_id == current(url)["id"]
+
+
+def test_first_writer_of_two_wins_on_an_empty_prefix(own: World, tmp_path: Path) -> None:
+    """Where nothing was, current.json is created, not replaced."""
+    url = f"file://{tmp_path}/copy"
+    own.publish()
+    (tmp_path / "copy").mkdir()
+
+    def another(_what: str, done: int, total: int) -> None:
+        if done == total:
+            (tmp_path / "copy" / "current.json").write_text("{}", encoding="utf-8")
+
+    with pytest.raises(CopyError, match="another copy finished first"):
+        copy_release(own.settings, url, another)
+
+
+def test_changed_and_missing_objects_are_named(own: World, url: str) -> None:
+    """A check reads every object: one that is gone, cut or has another content is named; the command ends with 3."""
+    copy_release(own.settings, url)
+    gone, cut, other = sorted(keys(url, "data/mart"))[:3]
+    store(url).delete(gone)
+    store(url).put(cut, bytes(store(url).get(cut).bytes())[:-1])
+    content = bytearray(bytes(store(url).get(other).bytes()))
+    content[len(content) // 2] ^= 1
+    store(url).put(other, bytes(content))
+    faults = check_copy(url).faults
+    assert sorted(fault.split()[0] for fault in faults) == sorted([gone, cut, other])
+    assert [word for word in ("is missing", "bytes instead of", "another content") if word in " ".join(faults)] == [
+        "is missing",
+        "bytes instead of",
+        "another content",
+    ]
+
+
+def test_stale_objects_go_and_those_of_readers_stay(changed: tuple[World, Path], tmp_path: Path) -> None:
+    """A release that was current within a day stays whole; after that what nothing refers to is removed."""
+    own, copy = changed
+    shutil.copytree(copy, tmp_path / "copy")
+    url, place = f"file://{tmp_path}/copy", tmp_path / "copy"
+    first = current(url)
+    copy_release(own.settings, url)
+    assert {each["key"] for each in (*first["files"], *first["database"])} <= keys(url)
+    (place / "data" / "left.parquet").write_bytes(b"of a killed copy")
+    (place / "releases" / "gone").mkdir()
+    (place / "releases" / "gone" / "manifest.json").write_text("{}", encoding="utf-8")
+    old = time.time() - 3 * 86_400
+    for path in place.rglob("*"):
+        os.utime(path, (old, old))
+    older = current(url) | {
+        "id": "0",
+        "earlier": {},
+    }
+    (place / "current.json").write_text(json.dumps(older), encoding="utf-8")
+    (place / "releases" / "0").mkdir()
+    (place / "releases" / "0" / "manifest.json").write_text(json.dumps(older), encoding="utf-8")
+    copy_release(own.settings, url)
+    now = current(url)
+    assert keys(url, "data") == {each["key"] for each in (*now["files"], *now["database"])}
+    assert {key.split("/")[1] for key in keys(url, "releases")} == {"0", now["id"]}
+
+
+def test_erased_person_is_in_no_object_after_the_next_copy(own: World, url: str) -> None:
+    """The receipt names the copy until then; at once, also for objects of releases that would else stay a day."""
+    write(own, "people", "-- One row per order.\nselect order_id, customer_key from mart.orders")
+    own.publish()
+    copy_release(own.settings, url)
+    key = str(own.rows("select customer_key from own.people where order_id = 1")[0][0])
+    assert holders(url, key) != []
+    done = erase(own.settings, Asked("phone", ANN))
+    assert copies_holding(own.data, done.entry.moment if done.entry else None) == [url]
+    copy_release(own.settings, url)
+    assert copies_holding(own.data, done.entry.moment if done.entry else None) == []
+    assert check_copy(url).faults == []
+    assert list(current(url)["earlier"]) == []
+
+
+def holders(url: str, key: str) -> list[str]:
+    """Return the tables of a copy that lead to a customer."""
+    con = connect(url)
+    tables = con.sql("select table_name from meta.columns where column_name = 'customer_key'").fetchall()
+    return [name for (name,) in tables if con.sql(f"from {name} where customer_key = '{key}'").fetchall()]
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "words"),
+    [
+        ("s3://nowhere/x", CopyError, "bucket does not exist"),
+        ("s3://user:secret@mart/x", SettingsError, "by the environment"),
+        ("file:///proc/x", CopyError, "has the release that it had"),
+        ("s3://mart/foreign", CopyError, "choose another prefix"),
+    ],
+)
+def test_faults_are_one_sentence(
+    first: World,
+    servers: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    error: type[Exception],
+    words: str,
+) -> None:
+    """A bucket that is not there, a secret in a URL, a folder that cannot be written, somebody else's current.json."""
+    use_server("moto", servers, monkeypatch)
+    if "foreign" in place:
+        store(place).put("current.json", b"[1]")
+    with pytest.raises(error, match=words) as raised:
+        copy_release(first.settings, place)
+    assert "secret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_statements_for_other_warehouses_name_every_column(own: World, tmp_path: Path) -> None:
+    """Types, partitions and comments come from the contracts; Athena's lists name the files of the release."""
+    copy_release(own.settings, f"file://{tmp_path}/copy")
+    folder = next((tmp_path / "copy" / "releases").iterdir())
+    athena = (folder / "athena.sql").read_text("utf-8")
+    assert "`total_price` decimal(18,4) comment" in athena
+    assert "partitioned by (`business_month` string)" in athena
+    assert "`total_price`" in athena
+    assert 'total_price decimal(18,4) as (value:"total_price"' in (folder / "snowflake.sql").read_text("utf-8")
+    assert "create or replace external table mart_orders" in (folder / "bigquery.sql").read_text("utf-8")
+    listed = {
+        line
+        for file in (folder / "symlinks").rglob("symlink.txt")
+        for line in file.read_text("utf-8").split("\n")
+        if line
+    }
+    wanted = {
+        f"file://{tmp_path}/copy/{key}"
+        for some in current(f"file://{tmp_path}/copy")["tables"].values()
+        for key in some
+    }
+    assert listed == wanted
