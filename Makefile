@@ -44,3 +44,4 @@ lock:
 	printf 'dbt-core<1.11\ndbt-duckdb\nduckdb<2\n' | $(COMPILE) --output-file requirements-dbt.lock -
 	echo 'beancount==3.2.3' | $(COMPILE) --output-file requirements-beancount.lock -
 	printf 'duckdb==1.4.4\npyspark==4.3.0\npy4j\n' | $(COMPILE) --no-deps --output-file requirements-readers.lock -
+	echo 'moto[server]==5.2.5' | $(COMPILE) --output-file requirements-storage.lock -

@@ -56,6 +56,7 @@ from pipelines.vault.keys import read_keys
 from pipelines.warehouse.building.stored_warehouse import created_before, unbuilt_loads, unreadable, warehouse_file
 from pipelines.warehouse.evidence.candidates import unknown_rules
 from pipelines.warehouse.inputs.landed import MissingDocumentError
+from pipelines.warehouse.release.copies import CopyError, copy_release
 from pipelines.warehouse.release.manifest import DATABASE, damaged_files, make_room
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked
@@ -130,6 +131,19 @@ def _verify(settings: Settings, _now: datetime) -> int:
     return verified.orders
 
 
+def _copy(settings: Settings, _now: datetime) -> int:
+    """Copy the release to each of [release] copies; return to how many, raise CopyError if any failed."""
+    failed = []
+    for url in settings.release.copies:
+        try:
+            copy_release(settings, url)
+        except (CopyError, SettingsError) as error:
+            failed.append(str(error))
+    if failed:
+        raise CopyError(f"{'; '.join(failed)}. Run `ordermart copy --to URL` once it is mended")
+    return len(settings.release.copies)
+
+
 _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
     "finished work-list entries pruned": _prune_entries,
     "old deliveries pruned": lambda settings, now: prune_deliveries(
@@ -141,6 +155,7 @@ _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
         merge_days(settings.data_dir, kind, now.date()) for kind in KINDS
     ),
     VERIFYING: _verify,
+    "copies of the release written": _copy,
 }
 
 

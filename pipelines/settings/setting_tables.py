@@ -309,6 +309,7 @@ class ReleaseSettings(Table, frozen=True):
 
     publish_every_minutes: NonNegativeFloat
     keep_nights: NonNegativeInt
+    copies: list[str]
 
 
 class Verify(Table, frozen=True):
