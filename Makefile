@@ -36,7 +36,7 @@ lock:
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
 	echo 'duckdb<2' > .venv-lock/first.txt # the lane of requirements-duckdb2.lock has the other one
-	$(COMPILE) --constraint .venv-lock/first.txt --extra mcp --extra postgres --output-file requirements.lock pyproject.toml
+	$(COMPILE) --constraint .venv-lock/first.txt --extra mcp --extra postgres --extra storage --output-file requirements.lock pyproject.toml
 	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml \
 		$$(sed -n 's/^\([a-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.lock)
 	echo 'duckdb==2.0.1' | $(COMPILE) --no-deps --output-file requirements-duckdb2.lock -

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 _INSTALL = "-m pip install -q --disable-pip-version-check --require-hashes --no-deps -r"
 INSTALL_READERS = f"python-readers {_INSTALL} requirements-readers.lock"
 INSTALL_DBT = f"python-dbt {_INSTALL} requirements-dbt.lock"
+STORAGE = [
+    f"python-storage {_INSTALL} requirements-storage.lock",
+    "npm install --silent --no-fund --no-audit --no-package-lock --prefix .venv-storage s3rver@3.7.1",
+]
 ON_DBT = "python bootstrap.py test -n 0 -m dbt tests/own/test_dbt.py"
 INSTALL_BEANCOUNT = f"python-beancount {_INSTALL} requirements-beancount.lock"
 ON_BEANCOUNT = "python bootstrap.py test -n 0 --all tests/closing/test_journal.py -k beancount"
@@ -27,6 +31,8 @@ STEPS = [
     "ruff check .",
     "ruff format --check .",
     "mypy ",
+    "python -m venv --clear .venv-storage",
+    *STORAGE,
     "python bootstrap.py test --all --durations 40",
     "python bootstrap.py test --long --share-of-day today --begin-within 480",
     "python bootstrap.py run --orders 500",
@@ -48,7 +54,7 @@ ON_RAY = "python-ray -m pytest -n 0 -m ray tests/warehouse/test_ray.py"
 ON_RAY_AGAIN = (
     "python-ray -m pytest -n 0 -m ray --last-failed --last-failed-no-failures none -v tests/warehouse/test_ray.py"
 )
-TESTS, AGAIN = STEPS[4], "python bootstrap.py test --all --last-failed --last-failed-no-failures none -n 0 -v"
+TESTS, AGAIN = STEPS[7], "python bootstrap.py test --all --last-failed --last-failed-no-failures none -n 0 -v"
 LONG_AGAIN = AGAIN.replace("--all", "--long")
 STAND_IN = """#!/bin/sh
 echo "{name} $*" >> "$LOG"
@@ -66,6 +72,7 @@ def clone(project: Path, tmp_path: Path) -> Path:
         "python": root / "bin",
         "apt-get": root / "bin",
         "java": root / "bin",
+        "npm": root / "bin",
         "ruff": root / ".venv" / "bin",
         "mypy": root / ".venv" / "bin",
     }
@@ -77,9 +84,9 @@ def clone(project: Path, tmp_path: Path) -> Path:
     lane.parent.mkdir(parents=True)
     lane.write_text("#!/bin/sh\n", encoding="utf-8")
     lane.chmod(0o755)
-    for name in (".venv", ".venv-ray", ".venv-readers", ".venv-dbt", ".venv-beancount"):
+    for name in (".venv", ".venv-ray", ".venv-readers", ".venv-dbt", ".venv-beancount", ".venv-storage"):
         (root / name / "lib" / "python3" / "site-packages").mkdir(parents=True)
-    for name in ("ray", "readers", "dbt", "beancount"):
+    for name in ("ray", "readers", "dbt", "beancount", "storage"):
         lane = root / f".venv-{name}" / "bin" / "python"
         lane.parent.mkdir()
         lane.write_text(STAND_IN.format(name=f"python-{name}"), encoding="utf-8")
@@ -111,13 +118,14 @@ def test_every_step_runs_in_order(clone: Path) -> None:
     code, ran, said = run(clone)
     assert (code, ran) == (0, [*STEPS, INSTALL, ON_RAY])
     assert said.count("\n== ") == len(STEPS) - len(
-        [INSTALL_READERS, *READERS, INSTALL_DBT, ON_DBT, INSTALL_BEANCOUNT, ON_BEANCOUNT]
+        [*STORAGE, INSTALL_READERS, *READERS, INSTALL_DBT, ON_DBT, INSTALL_BEANCOUNT, ON_BEANCOUNT]
     )  # parts of a step each
     assert said.splitlines()[-1].startswith("== all passed")
 
 
 @pytest.mark.parametrize(
-    "step", [*(step for step in STEPS if step not in (INSTALL_READERS, INSTALL_DBT, INSTALL_BEANCOUNT)), ON_RAY]
+    "step",
+    [*(step for step in STEPS if step not in (*STORAGE, INSTALL_READERS, INSTALL_DBT, INSTALL_BEANCOUNT)), ON_RAY],
 )
 def test_it_stops_at_the_first_failure(clone: Path, step: str) -> None:
     """A step that fails is the last one, and the exit code is not zero."""
@@ -160,11 +168,11 @@ def test_bean_check_is_skipped_by_name_where_it_cannot_be_had(clone: Path) -> No
 def test_a_test_that_fails_once_is_tried_alone(clone: Path) -> None:
     """What passes alone is no fault, but said; a suite that did not run to its end is not tried again."""
     code, ran, said = run(clone, TESTS)
-    assert (code, ran) == (0, [*STEPS[:5], AGAIN, *STEPS[5:], INSTALL, ON_RAY])
+    assert (code, ran) == (0, [*STEPS[:8], AGAIN, *STEPS[8:], INSTALL, ON_RAY])
     assert "flaky" in said
     code, ran, said = run(clone, TESTS, code=3)
     assert code != 0
-    assert ran == STEPS[:5]
+    assert ran == STEPS[:8]
     code, ran, said = run(clone, ON_RAY)
     assert (code, ran[-2:]) == (0, [ON_RAY, ON_RAY_AGAIN])
 
