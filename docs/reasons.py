@@ -63,7 +63,7 @@ def table() -> str:
     (_, first), (until, nightly) = FAILED_RETRIES
     later = _hours(FAILED_LATER)
     times = f"due {_hours(first)} later, then {_hours(nightly)} after each try for {_hours(until)}, then {later}"
-    again = f"{times}: in each of the first three nights, then in every second one"
+    again = f"{times}: three nights, then every second"
     given_up = f"after {FAILED_FOR.days} days a dead letter: `ordermart retry`, or `--forget`"
     late = f"Not good once it lasts more than {_hours(UNFETCHED_FOR)}, the third night; alarm `incomplete`"
     news = "Good; alarm `new_failures`"
@@ -76,18 +76,16 @@ def table() -> str:
         ("reason", "rate", "one night", "three nights", "for ever"),
         ("---",) * 5,
         (f"no usable response: {_listed(failed)}, `status_NNN`", few, f"{again}. {news}", late, given_up),
-        ("the same", many, f"the same times. {together}", together, f"{together}; {given_up}"),
         (
             f"a document that is wrong by itself: {_listed(refused)}", few,
             f"due {rejected} hours later, the last repeated. {news}", "Good: it is quarantined",
             f"after {planner.max_rejected_attempts} tries a dead letter: `ordermart retry`. Good",
         ),
-        ("the same", many, f"as no usable response. {together}", together, f"{together}; {given_up}"),
         (
             "404", few, f"due {minutes} minutes after each. Good", "given up after the fourth",
-            "asked for when something names it again, and known orders by the planner",
+            "when something names it again; known orders by the planner",
         ),
-        ("the same", many, f"as no usable response. {together}", together, f"{together}; {given_up}"),
+        ("any of these", many, f"all as no usable response. {together}", "the same", "the same"),
         (
             f"the service stops the run: {_listed(stopped)}; {unbelieved}", "all",
             "every id stays due, for the next run. Not good; alarm `outage`, `run_failed` or `incomplete`", "the same",
