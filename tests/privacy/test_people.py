@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.landing.customers import settle_customers
+from pipelines.landing.data_folder import erasures_state
 from pipelines.landing.load import Load
+from pipelines.landing.raw_folder import read_rows
 from pipelines.privacy import Asked, Facts, PrivacyError, erase, export
 from pipelines.vault import VaultError, open_vault
 from tests.backup.conftest import order
@@ -138,3 +141,22 @@ def test_body_that_cannot_be_read_is_counted(empty: World) -> None:
         load.validate(bytes(range(256)))
         load.commit()
     assert erase(empty.settings, Asked("phone", OLD)).destroyed.unread == 1
+
+
+def test_raw_files_follow_customers_that_come_apart(empty: World) -> None:
+    """People of one support line were one customer until there were too many; then each order has its own key."""
+    for n in range(1, 6):
+        empty.land("orders", [of(n, "+18005550199", f"p{n}@x.example", f"P{n}")])
+    assert len(set(_raw_keys(empty))) < 5
+    settle_customers(empty.settings)
+    keys = _raw_keys(empty)
+    assert (len(keys), len(set(keys))) == (5, 5)
+    assert erasures_state(empty.data).startswith("customers ")  # the tables are made anew
+    settle_customers(empty.settings)
+    assert _raw_keys(empty) == keys
+    empty.land("orders", [of(n, "+18005550199", f"p{n}@x.example", f"P{n}") for n in range(1, 6)])
+    assert sorted(_raw_keys(empty)) == sorted([*keys, *keys])
+
+
+def _raw_keys(world: World) -> list[str]:
+    return [key for (key,) in read_rows(world.data, "orders", "observations", ("customer_key",))]
