@@ -257,7 +257,8 @@ def journal_lines(done: Done) -> Iterator[str]:
         store = "none" if stop.store_id is None else stop.store_id
         yield f"  STOPPED {stop.day} store {store}{order}: {plain(stop.reason)}"
         accept = f"`ordermart breaks accept {stop.order_id} --reason TEXT --account-class CLASS`"
-        yield f"    {accept if 'break' in stop.reason else 'correct the order or the map'}, or export `--without {stop.day}:{store}`"
+        settle = accept if "break" in stop.reason else "correct the order or the map"
+        yield f"    {settle}, or export `--without {stop.day}:{store}`"
     if len(stops) > _SHOWN:
         yield f"  … and {len(stops) - _SHOWN:,} more store-days."
     yield from (f"  DIFFERENT {plain(each, 1000)}" for each in made.differences)
