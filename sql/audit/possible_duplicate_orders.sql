@@ -19,7 +19,7 @@
 -- total_price: The later order's total, as sent.
 
 -- First orders of one customer in one store within the minutes, with as many lines; of
--- these few, lines are compared one by one, in any order.
+-- these few, lines are compared, in any order.
 
 -- Most orders have no other like them: a hash tells, before anything is sorted.
 with repeated as (
@@ -78,35 +78,36 @@ contents as (
         on lines.order_id = modifiers.order_id
         and lines.line_no = modifiers.line_no
     group by lines.order_id
+),
+
+-- the last earlier order with the same contents; each is looked at once, however many one
+-- customer has
+repeats as (
+    select
+        close.*,
+        lag(close.order_id) over alike as original_order_id,
+        lag(close.created_at) over alike as original_created_at,
+    from close
+    inner join contents using (order_id)
+    window alike as (
+        partition by close.customer_key, close.store_id, contents.contents
+        order by close.created_at, close.order_id
+    )
 )
 
 select
-    later.order_id,
-    earlier.order_id as original_order_id,
-    later.customer_key,
+    order_id,
+    original_order_id,
+    customer_key,
     -- where
-    later.store_id,
-    later.business_date,
-    later.sale_class,
+    store_id,
+    business_date,
+    sale_class,
     -- when
-    later.created_at,
-    date_diff('second', earlier.created_at, later.created_at) as seconds_later,
+    created_at,
+    date_diff('second', original_created_at, created_at) as seconds_later,
     -- money
-    later.currency,
-    later.total_price,
-from close as later
-inner join close as earlier
-    on later.customer_key = earlier.customer_key
-    and later.store_id = earlier.store_id
-    and later.line_count = earlier.line_count
-    and (earlier.created_at, earlier.order_id) < (later.created_at, later.order_id)
-    and later.created_at - earlier.created_at <= later.within
-inner join contents as later_contents on later.order_id = later_contents.order_id
-inner join contents as earlier_contents
-    on earlier.order_id = earlier_contents.order_id
-    and later_contents.contents = earlier_contents.contents
--- of several earlier ones the last
-qualify row_number() over (
-    partition by later.order_id
-    order by earlier.created_at desc, earlier.order_id desc
-) = 1
+    currency,
+    total_price,
+from repeats
+where created_at - original_created_at <= within

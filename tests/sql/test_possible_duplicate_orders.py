@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.inputs.relations import RAW
+
 if TYPE_CHECKING:
+    import duckdb
+
     from tests.sql.conftest import Given, Run
 
 
@@ -94,3 +100,26 @@ def test_they_are_warned_of(run_check: Run) -> None:
             "detail": "like order 1, 60 s before",
         }
     ]
+
+
+def test_a_customer_of_many_orders_is_looked_at_once(con: duckdb.DuckDBPyConnection) -> None:
+    """Of one customer's orders, two minutes apart, twice as many are twice the rows in every step of the plan."""
+    table = catalogue.table("audit.possible_duplicate_orders")
+    scanned = []
+    for count in (500, 1_000):
+        for name in table.depends_on:
+            columns = RAW.get(name) or {column.name: column.type for column in catalogue.table(name).columns}
+            con.execute(f"create or replace table {name} ({', '.join(f'{n} {k}' for n, k in columns.items())})")
+        con.execute("insert into raw.settings (finance_duplicate_minutes) values (10)")
+        con.execute(f"""
+            insert into mart.orders (order_id, customer_key, store_id, line_count, created_at)
+            select n, 'c', 1, 1, timestamptz '2026-11-01' + n * interval 2 minute from range({count}) as t (n)
+        """)
+        con.execute(f"""
+            insert into core.order_lines (order_id, line_no, product_id, quantity, price)
+            select n, 1, 5, 1, 3 from range({count}) as t (n)
+        """)
+        assert con.execute(f"select count(*) from ({table.sql})").fetchone() == (count - 1,)
+        plan = con.execute(f"explain (analyze, format json) {table.sql}").fetchall()[0][1]
+        scanned.append(sum(map(int, re.findall(r'"operator_cardinality": (\d+)', plan))))
+    assert scanned[1] < 2.1 * scanned[0]
