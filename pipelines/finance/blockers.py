@@ -54,6 +54,18 @@ _QUARANTINED = """
     )
     order by entity_id
 """
+# An order whose id came back for another one stood on a day of before, which its rows no longer name.
+_REPLACED = """
+    select distinct entity_id from audit.findings
+    where check_name = 'core.order_changes__are_of_one_order' and entity_id not in (select unnest(?::bigint[])) and (
+        entity_id in (select order_id from orders_to_close)
+        or entity_id in (
+            select order_id from core.order_changes
+            where field = 'created_at' and try_cast(old_value as date) between ?::date - 1 and ?::date + 1
+        )
+    )
+    order by entity_id
+"""
 StoreDay = tuple[dt.date, int]
 
 
@@ -105,6 +117,15 @@ def find_blockers(
             "quarantined or failed, on these days or an unknown day: {}; see audit.quarantine",
             _QUARANTINED,
             _earliest(days[0]),
+        ),
+        *_named(
+            released,
+            "ids that came back for another order, in the place of theirs: {}; see core.order_changes, and name "
+            "those that are right so in [closing] replaced_orders",
+            _REPLACED,
+            list(settings.closing.replaced_orders),
+            period.first_day,
+            period.last_day,
         ),
         *_unmapped(released),
         *_indeterminate(settings, released),

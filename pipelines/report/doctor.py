@@ -31,6 +31,7 @@ from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys
 from pipelines.verdict import Verdict
 from pipelines.warehouse.building.stored_warehouse import SPACE_OF_FULL, warehouse_file
+from pipelines.warehouse.storage import bytes_in_spill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -120,6 +121,8 @@ def _disk(settings: Settings) -> Finding:
     file = warehouse_file(settings.data_dir)
     needed = SPACE_OF_FULL * file.stat().st_size if file.exists() else 0
     shown = f"{free / _GIB:.1f} GiB are free, a full rebuild with its release needs {needed / _GIB:.1f} GiB"
+    if left := bytes_in_spill(settings.data_dir):
+        shown += f"; {left / _GIB:.1f} GiB in warehouse/spill were left by a kill, until the next build"
     fix = "free some, or lower [warehouse] keep_releases and [release] keep_nights"
     if free < needed:
         return Finding("disk", "failure", f"{shown}.", fix)

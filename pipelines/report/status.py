@@ -27,6 +27,7 @@ from pipelines.notify import last_backup, standing
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs, is_ahead, runs
 from pipelines.report.text import counted, moment
 from pipelines.settings import given_keys
+from pipelines.warehouse.storage import bytes_in_spill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -91,6 +92,7 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
         "work_list_error": None if work_list is not None else "missing, or it cannot be read: `ordermart inventory`",
         "alarms": [{"cause": a.cause, "since": _text(a.since), "text": a.text} for a in standing(data_dir)],
         "free_bytes": shutil.disk_usage(data_dir).free if data_dir.exists() else None,
+        "spilled_bytes": bytes_in_spill(data_dir),
     }
 
 
@@ -282,6 +284,8 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
         yield f"Work list, {kind}: " + ", ".join(
             f"{number:,} {_STATES.get(name, name)}" for name, number in counts.items()
         )
+    if state["spilled_bytes"]:
+        yield f"Left in warehouse/spill by processes that were killed: {state['spilled_bytes'] / _GB:.1f} GB"
     if state["free_bytes"] is not None:
         yield f"Free on the disk: {state['free_bytes'] / _GB:.1f} GB"
 

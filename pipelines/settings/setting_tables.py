@@ -226,6 +226,7 @@ class Closing(Table, frozen=True):
     tolerance: dict[str, str]
     max_indeterminate: NonNegativeInt
     require_control_totals: bool
+    replaced_orders: tuple[int, ...]
     approver: Literal["any", "another"]
 
 
@@ -238,11 +239,12 @@ class Reference(Table, frozen=True):
 
 
 class ModelsSettings(Table, frozen=True):
-    """The folder of the user's own tables ("": none), and how long and in how much memory one may be made."""
+    """The folder of the user's own tables ("": none), and how long, in how much memory and disk one may be made."""
 
     dir: str
     seconds: PositiveFloat
     memory_mib: PositiveInt
+    disk_mib: PositiveInt
 
 
 class Data(Table, frozen=True):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +55,51 @@ def count_of(done: duckdb.DuckDBPyConnection) -> int:
     """Return how many rows a statement wrote or counted."""
     row = done.fetchone()
     return int(row[0]) if row else 0
+
+
+@contextmanager
+def spill_folder(data_dir: Path) -> Iterator[Path]:
+    """Give this process a folder for what DuckDB leaves on the disk, and remove it, and those of dead processes."""
+    root = data_dir / "warehouse" / "spill"
+    root.mkdir(parents=True, exist_ok=True)
+    with _locked(root):  # nobody removes a folder before it is held
+        for left in left_in_spill(data_dir):
+            shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=root))
+        held = os.open(folder, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+def left_in_spill(data_dir: Path) -> list[Path]:
+    """Return what processes that are gone left in the folder of DuckDB's temporary files."""
+    return [path for path in sorted((data_dir / "warehouse" / "spill").glob("*")) if not _is_held(path)]
+
+
+def bytes_in_spill(data_dir: Path) -> int:
+    """Return how many bytes those are."""
+    files = (each for left in left_in_spill(data_dir) for each in (left, *left.rglob("*")))
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _is_held(path: Path) -> bool:
+    with suppress(FileNotFoundError, BlockingIOError), _locked(path, fcntl.LOCK_NB):
+        return False
+    return True
+
+
+@contextmanager
+def _locked(path: Path, more: int = 0) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | more)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 SHARE = 0.4  # of the available memory: the process takes more than DuckDB counts, and others run beside it

@@ -56,6 +56,20 @@ def test_a_day_ends_in_the_stores_time_zone(clean: Any) -> None:
 
 
 @pytest.mark.slow
+def test_an_id_that_comes_back_blocks_both_days(clean: Any, balanced: dict[str, Any], tmp_path: Path) -> None:
+    """The day of the order that is gone cannot be closed, nor that of the new one, until a person decides."""
+    books = clean.copied(tmp_path / "books")
+    books.land(2, CHECKED + 480, created_at="2026-11-20T15:00:00Z", store_id=2, **balanced)
+    books.publish()
+    at, name = CAN_BE_CLOSED + dt.timedelta(days=60), "ids that came back for another order"
+    for day, is_blocked in ((DAY, True), ("2026-11-20", True), ("2026-11-10", False)):
+        found = closing.check(books.settings, one_day(day), None, at).against
+        assert (name in heads(found)) == is_blocked
+    books.set(closing={"replaced_orders": [2]})
+    assert name not in heads(closing.check(books.settings, one_day(DAY), None, at).against)
+
+
+@pytest.mark.slow
 def test_unfinished_work_is_a_blocker(clean: Any) -> None:
     """Due ids, failed ids, dead-letter ids and ids that were not found block a close."""
     at = CAN_BE_CLOSED + dt.timedelta(days=3)

@@ -13,6 +13,8 @@ import pytest
 from pandera.errors import SchemaError
 
 from pipelines.read import connect, schema
+from pipelines.report.status import status
+from pipelines.warehouse.storage import bytes_in_spill, spill_folder
 from pipelines.warehouse.verify import verify_all
 from tests.own.conftest import MODELS, write
 from tests.privacy.conftest import BOB, person
@@ -196,3 +198,27 @@ def test_an_own_table_has_a_schema(first: World) -> None:
     assert len(schema("own.weekly", data).validate(weekly)) == len(weekly) > 0
     with pytest.raises(SchemaError, match=r"own\.weekly__has_a_unique_key"):
         schema("own.weekly", data).validate(pd.concat([weekly, weekly], ignore_index=True))
+
+
+@pytest.mark.slow
+def test_spilled_files_are_bounded_and_do_not_stay(own: World) -> None:
+    """A model that sorts more than its disk takes costs itself; what a killed process left is named, then removed."""
+    left = own.data / "warehouse" / "spill" / "tmpkilled"
+    left.mkdir(parents=True)
+    (left / "duckdb_temp_storage_DEFAULT-0.tmp").write_bytes(b"x" * 2_000_000)
+    old = left.with_name("duckdb_temp_storage_S64K-0.tmp")  # of a release before processes had folders
+    old.write_bytes(b"x" * 1_000_000)
+    assert status(own.settings)["spilled_bytes"] == bytes_in_spill(own.data) == 3_000_000
+    wide = f"select {', '.join(f'hash(range + {n}) as h{n}' for n in range(4))} from range(6000000)"
+    write(
+        own,
+        "large",
+        f"{_HEAD}with x as materialized ({wide}) select count(*) filter (where h0 <> h1 and h2 <> h3) as a from x",
+    )
+    with own.file.open("a", encoding="utf-8") as file:
+        file.write("[models]\nmemory_mib = 96\ndisk_mib = 32\n")
+    with spill_folder(own.data) as held:
+        own.publish()
+        assert held.is_dir()
+    assert "disk_mib" in dict(own.rows(PROBLEMS))["own.large"]
+    assert list(left.parent.iterdir()) == []

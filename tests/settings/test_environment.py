@@ -39,6 +39,7 @@ OTHERS: dict[str, tuple[str, object]] = {
     "menus.product_id_scope": ("per_menu", "per_menu"),
     "formula.max_violation_rate": ("0.1", 0.1),
     "closing.tolerance": ('{EUR = "0.02"}', {"EUR": "0.02"}),
+    "closing.replaced_orders": ("[3, 4]", (3, 4)),
     "closing.approver": ("another", "another"),
     "webhooks.host": ("::1", "::1"),
     "formula.total_rule": ("observed/unrounded", "observed/unrounded"),

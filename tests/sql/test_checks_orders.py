@@ -228,3 +228,33 @@ def test_impossible_times_are_found(run_check: Run) -> None:
         (1, "created_at", odd[0]),
         (1, "requested_time", odd[1]),
     ]
+
+
+CREATED = ("created_at", "2026-10-03 12:00:00+00", "2026-10-20 15:00:00+00")
+STORE = ("store_id", "1", "2")
+PHONE, EMAIL = ("user_phone", None, None), ("user_email", None, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ((CREATED, STORE, PHONE, EMAIL), True),
+        ((CREATED, STORE), True),
+        ((CREATED, PHONE), True),
+        ((CREATED, EMAIL), True),
+        ((CREATED,), False),
+        ((STORE, PHONE, EMAIL), False),
+        ((("created_at", None, CREATED[2]), STORE), False),
+        ((("created_at", CREATED[1], None), STORE), False),
+        ((CREATED, ("user_name", None, None)), False),
+        ((("status", "a", "b"), PHONE), False),
+    ],
+)
+def test_an_id_that_comes_back_for_another_order(run_check: Run, changes: tuple[Any, ...], is_found: bool) -> None:
+    """An order keeps its creation time: with another one, and another store or customer, it is another order."""
+    rows = [
+        {"order_id": 3, "version_no": 2, "field": field, "old_value": old, "new_value": new}
+        for field, old, new in changes
+    ]
+    found = run_check("core.order_changes__are_of_one_order", {"core.order_changes": rows})
+    assert [(row["entity_id"], row["location"]) for row in found] == [(3, "version 2")] * is_found

@@ -13,6 +13,7 @@ import datetime as dt
 import re
 import secrets
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,10 +29,10 @@ from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, NO_MONTH, li
 from pipelines.warehouse.contracts import CatalogueError, Column, Said, glossary
 from pipelines.warehouse.limited import QueryError, limited
 from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped, models_folder, read_models, readable
+from pipelines.warehouse.storage import spill_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from pipelines.settings import Settings
 
@@ -144,19 +145,23 @@ def make_own(
     return Made({name: replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records)}, wrong)
 
 
-def _process(settings: Settings, *first: str) -> AbstractContextManager[Ask]:
+@contextmanager
+def _process(settings: Settings, *first: str) -> Iterator[Ask]:
     """Give a process with the schemas that models read, empty, within the limits of [models]."""
-    spill = settings.data_dir / "warehouse" / "spill"
-    spill.mkdir(parents=True, exist_ok=True)
-    return limited(
-        dt.timedelta(seconds=settings.models.seconds),
-        f"it takes longer than [models] seconds = {settings.models.seconds:g}",
-        "it needs more memory than [models] memory_mib",
-        memory_bytes=settings.models.memory_mib * 2**20,
-        spill=str(spill),
-        threads=settings.warehouse.threads or 2,
-        first=[*first, *(f"create schema memory.{schema}" for schema in ("core", "mart", "meta", "ref", OWN))],
-    )
+    with (
+        spill_folder(settings.data_dir) as spill,
+        limited(
+            dt.timedelta(seconds=settings.models.seconds),
+            f"it takes longer than [models] seconds = {settings.models.seconds:g}",
+            "it needs more memory than [models] memory_mib, or more disk than disk_mib",
+            memory_bytes=settings.models.memory_mib * 2**20,
+            spill=str(spill),
+            disk_mib=settings.models.disk_mib,
+            threads=settings.warehouse.threads or 2,
+            first=[*first, *(f"create schema memory.{schema}" for schema in ("core", "mart", "meta", "ref", OWN))],
+        ) as ask,
+    ):
+        yield ask
 
 
 def _short(message: str) -> str:

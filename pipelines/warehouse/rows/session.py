@@ -32,7 +32,7 @@ from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.history import create_states
 from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import create
-from pipelines.warehouse.storage import memory_limit, not_opened
+from pipelines.warehouse.storage import memory_limit, not_opened, spill_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,9 +60,10 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 @contextmanager
 def plain_session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give the database of a session for work that makes no rows: without settings, candidates and time zones."""
-    spill = settings.data_dir / "warehouse" / "spill"
-    spill.mkdir(parents=True, exist_ok=True)
-    with in_memory(spill, memory_limit(settings), settings.warehouse.threads) as con:
+    with (
+        spill_folder(settings.data_dir) as spill,
+        in_memory(spill, memory_limit(settings), settings.warehouse.threads) as con,
+    ):
         yield con
 
 
