@@ -7,6 +7,7 @@ recomputed.
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import math
 import random
@@ -186,6 +187,7 @@ def _offer(id_: int, no: int, sample: list[int], size: int, chance: random.Rando
 _MIN_CHANGED = 100  # orders; with fewer nothing is learned
 _SETTLED_RATE = 0.99
 _CONFIDENCE = 0.95
+_PLACES = 2**50  # in which a probability is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,44 +278,20 @@ def missed_changes(checked: int, changed: int, population: int) -> Missed:
     if not 0 <= changed <= checked <= population:
         raise ValueError("counts must satisfy 0 <= changed <= checked <= population")
     tail = (1 - _CONFIDENCE) / 2
-    low = 0.0 if changed == 0 else _root(lambda p: _at_most(checked - changed, checked, 1 - p) - tail)
+    low = 0.0 if changed == 0 else _root(lambda p: 1 - _at_most(changed - 1, checked, p) - tail)
     high = 1.0 if changed == checked else _root(lambda p: tail - _at_most(changed, checked, p))
     return Missed(checked, changed, population, _CONFIDENCE, low, high)
 
 
 def _at_most(k: int, n: int, p: float) -> float:
-    """Return the probability of k or fewer successes in n trials, summing the shorter tail."""
-    if p <= 0:
-        return 1.0
-    if p >= 1:
-        return 1.0 if k >= n else 0.0
-    if k > n * p:
-        return 1.0 - _sum(range(k + 1, n + 1), n, p)
-    return _sum(range(k, -1, -1), n, p)
-
-
-def _sum(successes: range, n: int, p: float) -> float:
-    """Add up binomial probabilities, given in decreasing order."""
-    total = 0.0
-    for i in successes:
-        log = math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
-        term = math.exp(log + i * math.log(p) + (n - i) * math.log1p(-p))
-        total += term
-        if term < total * 1e-17:
-            break
-    return total
+    """Return the probability of k or fewer successes in n trials, for p between 0 and 1."""
+    logs = (math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in range(k + 1))
+    return math.fsum(math.exp(log + i * math.log(p) + (n - i) * math.log1p(-p)) for i, log in enumerate(logs))
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Return the zero of a function that increases over [0, 1]."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        if rising(middle) < 0:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    """Return the zero of a function that increases from 0 to 1."""
+    return bisect.bisect_left(range(1, _PLACES), 0, key=lambda place: rising(place / _PLACES)) / _PLACES
 
 
 def _at(ordered: list[float], share: float) -> timedelta | None:
