@@ -291,7 +291,7 @@ def _at_most(k: int, n: int, p: float) -> float:
 
 def _root(rising: Callable[[float], float]) -> float:
     """Return the zero of a function that increases from 0 to 1."""
-    return bisect.bisect_left(range(1, _PLACES), 0, key=lambda place: rising(place / _PLACES)) / _PLACES
+    return bisect.bisect_left(range(1, _PLACES), 1, key=lambda place: int(rising(place / _PLACES) >= 0)) / _PLACES
 
 
 def _at(ordered: list[float], share: float) -> timedelta | None:
