@@ -269,8 +269,10 @@ def _customers(staged: Staged, item: Table | Check) -> str:
 
 def _is_changed(staged: Staged, name: str, item: Table | Check) -> str:
     """Return the condition of the orders of which rows of a table changed in what `item` reads."""
-    changed = f'touched."changed {name}"'
-    staged.con.execute(f"create or replace table {changed} as {changed_orders(staged, name, item)}")
+    changed, select = f'touched."changed {name}"', changed_orders(staged, name, item)
+    if staged.shown.get(changed) != select:  # most items read the same columns
+        staged.con.execute(f"create or replace table {changed} as {select}")
+        staged.shown[changed] = select
     return _is_among(staged, changed)
 
 

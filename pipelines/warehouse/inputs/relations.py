@@ -383,10 +383,10 @@ def nothing(columns: Mapping[str, str]) -> str:
     return "select " + ", ".join(f"cast(null as {kind}) as {column}" for column, kind in columns.items()) + " limit 0"
 
 
-def create(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Make an empty table of a relation."""
-    columns = ", ".join(f'"{column}" {kind}' for column, kind in RAW[name].items())
-    con.execute(f"create or replace table {name} ({columns})")
+def create(con: duckdb.DuckDBPyConnection, *names: str) -> None:
+    """Make an empty table of each relation."""
+    columns = {name: ", ".join(f'"{column}" {kind}' for column, kind in RAW[name].items()) for name in names}
+    con.execute("; ".join(f"create or replace table {name} ({each})" for name, each in columns.items()))
 
 
 def table_of(name: str, rows: Iterable[Sequence[Any] | Mapping[str, Any]]) -> pa.Table:

@@ -226,11 +226,13 @@ def states(settings: Settings) -> dict[str, str]:
 
 def create_sources(con: duckdb.DuckDBPyConnection, settings: Settings, *only: str) -> None:
     """Make the table of each source, or only of those named."""
-    for name in only or (*SOURCES, *_OF_SETTINGS):
+    names = only or (*SOURCES, *_OF_SETTINGS)
+    if of_files := [name for name in names if name not in _OF_SETTINGS]:
+        create(con, *of_files)
+    for name in names:
         if name in _OF_SETTINGS:
             fill(con, name, _OF_SETTINGS[name](settings))
         else:
-            create(con, name)
             SOURCES[name].create(con, name, settings.data_dir)
 
 

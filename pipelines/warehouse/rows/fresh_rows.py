@@ -324,8 +324,8 @@ class Making:
 
     def replace(self, name: str) -> None:
         """Put the fresh rows of a table in the place of those of the same keys."""
-        self.con.execute(f"delete from warehouse.{name} where {of_fresh_keys(self.staged, name)}")
-        self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')
+        gone = of_fresh_keys(self.staged, name)
+        self.con.execute(f'delete from warehouse.{name} where {gone}; insert into warehouse.{name} from fresh."{name}"')
 
     def differs(self, name: str, select: str = "select *", where: str = "") -> bool:
         """Tell whether the fresh rows of a table differ from the stored rows of the same keys, in what is selected."""

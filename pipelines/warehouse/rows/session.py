@@ -296,12 +296,14 @@ def _hash_files(paths: list[Path]) -> str:
 
 def create_functions(con: duckdb.DuckDBPyConnection) -> None:
     """Create every function in the current database, for all SQL of a build; raise CatalogueError for a bad header."""
+    macros = []
     for path in sorted((SQL / "functions").glob("*.sql")):
         expression = read_sql(path)
         head = re.match(rf"-- ({path.stem}\([\w, ]*\)): ", expression)
         if not head:
             raise CatalogueError(f"functions/{path.name} must start with `-- {path.stem}(…): ` and its meaning")
-        con.execute(f"create macro {head[1]} as {expression}")
+        macros.append(f"create macro {head[1]} as {expression}")
+    con.execute("\n;\n".join(macros))
 
 
 # Steps that make no table: observations put in order, documents given types.

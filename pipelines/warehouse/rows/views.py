@@ -46,25 +46,24 @@ class Staged:
     compared: set[str] = field(default_factory=set)
     has_keys: dict[str, bool] = field(default_factory=dict)  # by relation of keys, as far as it was asked
     bounds: dict[tuple[str, str], str] = field(default_factory=dict)  # by relation of keys and key, in an increment
-    shown: dict[str, str] = field(default_factory=dict)  # the views in place, by name
+    shown: dict[str, str] = field(default_factory=dict)  # the selects of the views in place, by name
 
 
 def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
     """Make the views that `item` reads; `keys` is the relation of the keys it is about, None for everything."""
+    selects = {}
     for name in item.depends_on:
         if name.startswith("raw."):
             orders = f'{ORDERS_OF}{item.name}"' if item.scope == "day" and keys is not None else keys
             _show_raw(staged, name, keys if staged.full else orders)
         elif name == item.name:
-            _create_view(staged, name, _as_it_was(staged, name, keys))
+            selects[name] = _as_it_was(staged, name, keys)
         else:
-            _create_view(staged, name, _body(staged, item, name, keys))
-
-
-def _create_view(staged: Staged, name: str, select: str) -> None:
-    if staged.shown.get(name) != select:
-        staged.con.execute(f"create or replace view {name} as {select}")
-        staged.shown[name] = select
+            selects[name] = _body(staged, item, name, keys)
+    others = {name: select for name, select in selects.items() if staged.shown.get(name) != select}
+    if others:
+        staged.con.execute(";\n".join(f"create or replace view {name} as {each}" for name, each in others.items()))
+        staged.shown |= others
 
 
 def between(con: duckdb.DuckDBPyConnection, keys: str, column: str, key: str) -> str:
