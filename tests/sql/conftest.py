@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -46,15 +47,29 @@ SETTINGS: Row = {
 }
 
 
+@functools.cache
+def _warm() -> duckdb.DuckDBPyConnection:
+    """Open the database of all tests of this process: schemas and functions take as long as a test."""
+    connection = duckdb.connect(config={"threads": 1})
+    for schema in ("raw", *catalogue.SCHEMAS):
+        connection.execute(f"create schema if not exists {schema}")
+    create_functions(connection)
+    return connection
+
+
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a database with the schemas of a build, in UTC."""
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute("set timezone = 'UTC'")
-        for schema in ("raw", *catalogue.SCHEMAS):
-            connection.execute(f"create schema if not exists {schema}")
-        create_functions(connection)
-        yield connection
+    """Give a database with the schemas of a build, in UTC, and no table of another test."""
+    connection = _warm()
+    connection.execute("set timezone = 'UTC'")
+    yield connection
+    made = connection.execute(
+        "select 'view', schema_name, view_name from duckdb_views() where not internal union all "
+        "select 'table', schema_name, table_name from duckdb_tables()"
+    ).fetchall()
+    for kind, schema, name in made:
+        if f"{schema}.{name}" not in FORMULA_CANDIDATES:
+            connection.execute(f'drop {kind} "{schema}"."{name}"')
 
 
 @pytest.fixture
@@ -118,11 +133,17 @@ def _by_pandera(con: duckdb.DuckDBPyConnection, check: catalogue.Check) -> int:
     return sum(len(found) for _, found in place.broken)
 
 
+@functools.cache
+def _create_candidates(con: duckdb.DuckDBPyConnection) -> None:
+    """Make what no test alters once for a database."""
+    create_candidates(con)
+
+
 def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) -> None:
     if unread := given.keys() - set(names):
         raise KeyError(f"the select does not read {sorted(unread)}")
     if any(name in FORMULA_CANDIDATES for name in names):
-        create_candidates(con)
+        _create_candidates(con)
     for name in names:
         if name in FORMULA_CANDIDATES:
             continue
