@@ -30,7 +30,7 @@ from pipelines.finance import closing
 from pipelines.finance.periods import one_day
 from pipelines.finance.released import released
 from pipelines.ingest.lock import run_lock
-from pipelines.ledger import Ledger, import_totals
+from pipelines.ledger import import_totals
 from pipelines.ledger.decisions import current_user
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.record import NIGHT
@@ -313,7 +313,7 @@ def close_the_books(settings: Settings, now: dt.datetime) -> None:
             for place, (day, store, count, amount) in enumerate(totals, 1)
         ]
         header = "business_date store_id order_count amount amount_field sale_classes"
-        import_totals(Ledger(settings.data_dir / "ledger"), _write(settings, "control_totals", header, rows))
+        import_totals(signing_ledger(settings), _write(settings, "control_totals", header, rows))
     if found and found[0]:
         with run_lock(settings.data_dir, "ordermart demo"):
             reason = "the demo closes a day whose orders still change"

@@ -219,7 +219,11 @@ def _stores(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
 
 def _ledger(settings: Settings) -> Iterator[Damage]:
     try:
-        check_heads(settings, ledger_of(settings.data_dir))
+        check_heads(settings, ledger := ledger_of(settings.data_dir))
+        noted = read_inventory(settings.data_dir).files
+        for entry in ledger.entries():
+            if (name := f"ledger/{entry.file}") in noted and noted[name][1] != entry.file_sha256:
+                raise LedgerError(f"the inventory's note of {name} is not that of entry {entry.no}")
     except (LedgerError, OSError) as error:
         yield Damage(LEDGER, str(error), "", stops=True)
 

@@ -210,6 +210,10 @@ def init(
         Path | None, typer.Option(exists=True, dir_okay=False, help="File of order ids; their statuses propose sales.")
     ] = None,
     stores: Annotated[int, typer.Option(metavar="N", help="How many stores there are, if the list does not say.")] = 0,
+    second_folder: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Folder elsewhere that keeps the ledger's signed head: [ledger] witness."),
+    ] = None,
 ) -> None:
     """Find out how a service answers, prove it, and write a settings file, the vault's keys and the client secret.
 
@@ -225,6 +229,7 @@ def init(
     answers |= {
         key: value for key, value in (("partner.base_url", base_url), ("partner.client_id", client_id)) if value
     }
+    answers |= {"ledger.witness": str(second_folder.resolve())} if second_folder else {}
     orders = [*([order_id] if order_id else []), *(ids_of_file(order_ids) if order_ids else ())]
 
     def ask(key: str, question: str) -> str:

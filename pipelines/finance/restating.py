@@ -25,7 +25,7 @@ from pipelines.landing.customers import settle_customers
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closed_days import POSTED, POSTINGS, RESTATED, RESTATEMENTS
 from pipelines.ledger.decisions import User, current_user
-from pipelines.ledger.signed_head import signing_ledger
+from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.literals import literal
 from pipelines.warehouse.building.build import build
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
@@ -140,7 +140,8 @@ def recorded(settings: Settings, *, everything: bool = False) -> list[dict[str, 
     """Return the ledger's restatements by number: the unposted ones under active closes, or all."""
     with sources(settings) as con:
         rows = con.sql("from memory.raw.restated order by restatement_no").to_arrow_table().to_pylist()
-    closes = Closes(ledger_of(settings.data_dir).entries())
+    check_heads(settings, ledger := ledger_of(settings.data_dir))
+    closes = Closes(ledger.entries())
     for row in rows:
         row["is_close_active"] = closes.of(row["business_date"], row["store_id"]) == row["close_entry_no"]
     return [row for row in rows if everything or (row["posted_period"] is None and row["is_close_active"])]

@@ -1,8 +1,9 @@
 """Sign the ledger's head after each entry, and compare the chain with every head that is kept.
 
 The head is the number of entries and the last hash, signed by a key in the vault. The inventory, the vault and the
-witness keep it. One who rewrites the ledger without the vault's keys cannot sign another head; a head that is gone
-where there was one is signed again only if a person accepts the chain as it is, by its last hash.
+witness keep it. One who rewrites the ledger without the vault's keys cannot sign another head: once one was signed, a
+head that is gone, unsigned or signed by another key is an error, and is signed again only if a person accepts the chain
+as it is, by its last hash.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def sign_missing_heads(settings: Settings) -> None:
     check_heads(settings, ledger)
     known, entries = kept_heads(settings), list(ledger.entries())
     is_behind = any(head.entries < len(entries) or not head.signature for head in known.values())
+    with contextlib.suppress(VaultError):
+        is_behind = is_behind or not ledger_key(settings)[1]
     if (entries or (settings.data_dir / VAULT).exists()) and (is_behind or len(known) < len(_places(settings))):
         _keep(settings, ledger, len(entries))
 
@@ -65,10 +68,21 @@ def check_heads(settings: Settings, ledger: Ledger) -> Verdict:
     hashes = [entry.sha256 for entry in ledger.entries()]
     known = kept_heads(settings)
     keys = {head.key for head in known.values() if head.signature}
+    is_all_signed = _has_key(settings)
+    was_signed = bool(keys) or is_all_signed
     with contextlib.suppress(VaultError):
-        keys.add(_text(Ed25519PrivateKey.from_private_bytes(ledger_key(settings)).public_key().public_bytes_raw()))
+        key, is_all_signed = ledger_key(settings)
+        was_signed = was_signed or is_all_signed
+        if key:
+            keys.add(_text(Ed25519PrivateKey.from_private_bytes(key).public_key().public_bytes_raw()))
+        elif was_signed:
+            raise LedgerError(f"the vault lacks the key that signed the ledger's head: {_RESTORE}")
+    if was_signed and "the vault" not in known:
+        raise LedgerError(f"{settings.data_dir / VAULT} lacks the ledger's head, which was signed: {_RESTORE}")
     for place, head in known.items():
-        if head.signature and (len(keys) > 1 or not _is_signed(head)):
+        # older versions left the inventory's head unsigned without the vault's keys
+        is_open = (place == "the inventory" and not is_all_signed) or not was_signed
+        if len(keys) > 1 or not (_is_signed(head) if head.signature else is_open):
             raise LedgerError(f"the ledger's head in {place} was not signed by this ledger's key: {_RESTORE}")
         if head.entries > len(hashes):
             raise LedgerError(
@@ -137,6 +151,8 @@ def _sign(settings: Settings, ledger: Ledger, count: int) -> None:
         head = keep_ledger_head(settings, lambda seed: signed(seed, head.entries, head.sha256))
     except VaultError as error:
         log.warning("Entry %d of the ledger is written; its head was not signed: %s", count, error)
+        if (kept := read_inventory(settings.data_dir).ledger) and kept.signature:
+            return
     with changing(settings.data_dir) as inventory:
         inventory.ledger = head
         for entry in ledger.entries():
@@ -155,18 +171,10 @@ def kept_heads(settings: Settings) -> dict[str, Head]:
     """Return the heads that are kept, by place; raise LedgerError where one is gone or cannot be read."""
     inventory = read_inventory(settings.data_dir)
     found = {"the inventory": inventory.ledger} if inventory.ledger else {}
-    path = settings.data_dir / VAULT
-    if path.exists():
-        try:
-            has_key, kept = kept_ledger_head(path)
-        except sqlite3.Error as error:
-            raise LedgerError(f"{path} cannot be read ({error}), which keeps the ledger's head: {_RESTORE}") from None
-        if kept:
-            found["the vault"] = _decoded(kept, path)
-        elif has_key:  # they are made together
-            raise LedgerError(f"{path} lacks the ledger's head, which it had, or is of an older version: {_ACCEPT}")
-    elif VAULT in inventory.stores:
-        raise LedgerError(f"{path} is missing, which keeps the ledger's head: {_RESTORE}")
+    if head := _vault_head(settings.data_dir / VAULT):
+        found["the vault"] = head
+    elif VAULT in inventory.stores and not (settings.data_dir / VAULT).exists():
+        raise LedgerError(f"{settings.data_dir / VAULT} is missing, which keeps the ledger's head: {_RESTORE}")
     if (witness := _witness(settings)) and (witness / WITNESSED).exists():
         try:
             found[str(witness)] = _decoded((witness / WITNESSED).read_bytes(), witness / WITNESSED)
@@ -175,6 +183,24 @@ def kept_heads(settings: Settings) -> dict[str, Head]:
     if "the vault" in found and not inventory.ledger and is_expected(settings.data_dir):
         raise LedgerError(f"the inventory lacks the ledger's head, which it had: {_RESTORE}")
     return found
+
+
+def _vault_head(path: Path) -> Head | None:
+    if not path.exists():
+        return None
+    try:
+        has_key, kept = kept_ledger_head(path)
+    except sqlite3.Error as error:
+        raise LedgerError(f"{path} cannot be read ({error}), which keeps the ledger's head: {_RESTORE}") from None
+    if not kept and has_key:  # they are made together
+        raise LedgerError(f"{path} lacks the ledger's head, which it had, or is of an older version: {_ACCEPT}")
+    return _decoded(kept, path) if kept else None
+
+
+def _has_key(settings: Settings) -> bool:
+    """Tell whether the ledger was ever signed, as far as the vault says without its keys."""
+    path = settings.data_dir / VAULT
+    return path.exists() and kept_ledger_head(path)[0]
 
 
 def _decoded(content: bytes, path: Path) -> Head:

@@ -27,6 +27,7 @@ from pipelines.finance.released import FinanceError, query, released
 from pipelines.ledger import Closes, Ledger, ledger_of, verify
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
+from pipelines.ledger.signed_head import check_heads
 from pipelines.literals import literal
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
@@ -94,6 +95,7 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
     if out.exists():
         raise FinanceError(f"--out: {out} already exists; name a new folder")
     ledger = ledger_of(settings.data_dir)
+    check_heads(settings, ledger)
     verified = verify(ledger)
     entries = list(islice(ledger.entries(), verified.entries))  # not those written meanwhile
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -203,7 +203,7 @@ def is_master(db: sqlite3.Connection, master: AESGCM) -> bool:
     """Tell whether a vault has this master key."""
     row = db.execute("select value from meta where name = 'master_check'").fetchone()
     try:
-        return row is not None and decrypt(master, row[0], CHECK) == CHECK
+        return row is not None and decrypt(master, row[0], CHECK).startswith(CHECK)
     except (VaultError, ValueError):
         return False
 
@@ -226,11 +226,11 @@ class _Rotation:
         customers = self._rewrap("customers", "n", "customer_key", lambda key: key.encode())
         self._rewrap("refused", "ref", "ref", lambda ref: f"refused/{ref}".encode())
         versions = self._rekey()
-        check = encrypt(self._new, os.urandom(NONCE_BYTES), CHECK, CHECK)
-        self._db.execute("insert or replace into meta values ('master_check', ?)", (check,))
         self._db.execute("insert or replace into meta values ('lookup_check', ?)", (self._lookup.check,))
-        for name, wrapped in self._db.execute("select name, value from meta where name like 'key/%'").fetchall():
-            self._db.execute("update meta set value = ? where name = ?", (self._again(wrapped, name.encode()), name))
+        query = "select name, value from meta where name like 'key/%' or name = 'master_check'"
+        for name, wrapped in self._db.execute(query).fetchall():
+            bound_to = CHECK if name == "master_check" else name.encode()
+            self._db.execute("update meta set value = ? where name = ?", (self._again(wrapped, bound_to), name))
         return customers, versions
 
     def _again(self, wrapped: bytes, bound_to: bytes) -> bytes:
@@ -268,16 +268,21 @@ class _Rotation:
 
 
 _LEDGER, _HEAD = "key/ledger", "ledger/head"
+_SIGNED = CHECK + b", with a signed ledger"  # what nobody without the master key can take back
 
 
-def ledger_key(settings: Settings) -> bytes:
-    """Return the 32 bytes of the key that signs the ledger's head; raise VaultError if there is none, or no keys."""
+def ledger_key(settings: Settings) -> tuple[bytes, bool]:
+    """Return the key that signs the ledger's head, b"" before the first, and whether a head was ever signed.
+
+    Raise VaultError without the vault or its keys.
+    """
     master = AESGCM(read_keys(settings).master)
     with _reading(settings) as db:
-        row = db.execute("select value from meta where name = ?", (_LEDGER,)).fetchone()
-        if row is None:
-            raise VaultError("the vault has no key yet that signs the ledger's head")
-        return decrypt(master, row[0], _LEDGER.encode())
+        require_key(db, master)
+        query = "select name, value from meta where name in (?, 'master_check')"
+        held = dict(db.execute(query, (_LEDGER,)).fetchall())
+        key = decrypt(master, held[_LEDGER], _LEDGER.encode()) if _LEDGER in held else b""
+        return key, decrypt(master, held["master_check"], CHECK) == _SIGNED
 
 
 def keep_ledger_head(settings: Settings, signed: Callable[[bytes], Head]) -> Head:
@@ -292,7 +297,9 @@ def keep_ledger_head(settings: Settings, signed: Callable[[bytes], Head]) -> Hea
         db.execute("insert or ignore into meta values (?, ?)", (_LEDGER, made))
         (wrapped,) = db.execute("select value from meta where name = ?", (_LEDGER,)).fetchone()
         head = signed(decrypt(master, wrapped, _LEDGER.encode()))
-        db.execute("insert or replace into meta values (?, ?)", (_HEAD, msgspec.json.encode(head)))
+        check = encrypt(master, os.urandom(NONCE_BYTES), _SIGNED, CHECK)
+        rows = ((_HEAD, msgspec.json.encode(head)), ("master_check", check))
+        db.executemany("insert or replace into meta values (?, ?)", rows)
         return head
 
 

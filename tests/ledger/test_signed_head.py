@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.inventory import COPY, INVENTORY, Inventory, changing, read_inventory, write_inventory, write_noted
+from pipelines.backup.comparing import compare
+from pipelines.inventory import COPY, INVENTORY, Head, Inventory, changing, read_inventory, write_inventory, write_noted
 from pipelines.ledger import Ledger, LedgerError, User
 from pipelines.ledger.signed_head import (
     WITNESSED,
@@ -27,6 +29,7 @@ from pipelines.ledger.signed_head import (
 )
 from pipelines.settings import load_settings
 from pipelines.vault import VaultError, new_key_file, new_keys, open_vault, read_keys, rotate
+from pipelines.vault.keys import CHECK, encrypt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,15 +151,114 @@ def test_head_of_another_key_is_refused(settings: Settings) -> None:
 
 
 def test_entries_without_keys_are_ahead_and_signed_later(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    """An entry is written all the same, and a line says so; the next run with keys signs it."""
+    """An entry is written all the same, and a line says so; signed heads stay, and the next run with keys signs it."""
     ledger = written(settings)
     stranger = without_keys(settings)
     signing_ledger(stranger).append("a", {"n": 3})
     assert "Entry 4 of the ledger is written; its head was not signed: " in caplog.text
-    assert "1 later entries are not in it" in checked_heads(stranger, ledger)[1]
+    assert all("entry 3, signed" in line and "1 later" in line for line in checked_heads(stranger, ledger)[:3])
     settings.file.write_text('[ledger]\nwitness = "witness"\n[vault]\nkey_file = "keys.json"\n', encoding="utf-8")
     sign_missing_heads(settings)
     assert {head.entries for head in kept_heads(settings).values()} == {4}
+
+
+def test_ledger_that_never_was_signed_is_signed_later(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    """The first entries may be older than the vault's keys."""
+    file = settings.file.read_text(encoding="utf-8")
+    signing_ledger(without_keys(settings)).append("a", {"n": 0})
+    assert "Entry 1 of the ledger is written; its head was not signed: " in caplog.text
+    settings.file.write_text(file, encoding="utf-8")
+    sign_missing_heads(settings)
+    assert {(head.entries, bool(head.signature)) for head in kept_heads(settings).values()} == {(1, True)}
+
+
+def test_folder_of_an_older_version_is_signed_to_its_end(settings: Settings) -> None:
+    """There the head could be behind, and unsigned in the inventory; from then on it cannot."""
+    ledger = written(settings)
+    with closing(sqlite3.connect(settings.data_dir / "vault" / "vault.sqlite")) as db, db:
+        check = encrypt(AESGCM(read_keys(settings).master), b"0" * 12, CHECK, CHECK)
+        db.execute("update meta set value = ? where name = 'master_check'", (check,))
+    Ledger(ledger.folder).append("a", {"n": 3})
+    with changing(settings.data_dir) as inventory:
+        inventory.ledger = Head(4, ledger.head())
+    sign_missing_heads(settings)
+    assert {(head.entries, bool(head.signature)) for head in kept_heads(settings).values()} == {(4, True)}
+    with changing(settings.data_dir) as inventory:
+        inventory.ledger = Head(4, ledger.head())
+    with pytest.raises(LedgerError, match="head in the inventory was not signed"):
+        sign_missing_heads(settings)
+
+
+def _blank(settings: Settings, *, inventory: bool, vault: bool, head: Head | None = None) -> None:
+    """Put an unsigned head of the chain as it is, or another, in these places."""
+    chain = Ledger(settings.data_dir / "ledger")
+    head = head or Head(sum(1 for _ in chain.lines()), json.loads(list(chain.lines())[-1])["sha256"])
+    if inventory:
+        with changing(settings.data_dir) as found:
+            found.ledger = head
+    if vault:
+        with closing(sqlite3.connect(settings.data_dir / "vault" / "vault.sqlite")) as db, db:
+            db.execute("update meta set value = ? where name = 'ledger/head'", (msgspec.json.encode(head),))
+
+
+ATTACKS = [
+    "blank in both",
+    "blank in the vault",
+    "blank in the inventory",
+    "blank, entries untouched",
+    "truncated",
+    "vault's rows of the ledger gone",
+    "another key",
+    "signature of another head",
+]
+
+
+def _attacked(alone: Settings, attack: str) -> Ledger:
+    """Return the ledger of four entries after an attack."""
+    ledger = written(alone, 4)
+    last = read_inventory(alone.data_dir).ledger
+    assert last
+    if attack == "truncated":
+        lines = ledger.folder / "ledger.jsonl"
+        lines.write_bytes(b"".join(lines.read_bytes().splitlines(keepends=True)[:2]))
+    elif attack != "blank, entries untouched":
+        forge(ledger)
+    given = None
+    if attack == "another key":
+        given = signed(b"1" * 32, 4, ledger.head())
+    if attack == "signature of another head":
+        given = msgspec.structs.replace(last, sha256=ledger.head())
+    _blank(alone, inventory=attack != "blank in the vault", vault=attack != "blank in the inventory", head=given)
+    if attack.startswith("vault's rows"):
+        in_vault(alone, "delete from meta where name in ('ledger/head', 'ledger/next', 'key/ledger')")
+    return ledger
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("has_keys", [True, False])
+def test_forged_chain_is_an_error_everywhere_and_never_signed(settings: Settings, attack: str, has_keys: bool) -> None:
+    """Whoever writes files without keys and without a witness: nothing opens the ledger, no key signs it."""
+    settings.file.write_text('[vault]\nkey_file = "keys.json"\n', encoding="utf-8")
+    alone = load_settings(settings.file, environ={})
+    ledger = _attacked(alone, attack)
+    if not has_keys and attack in {"vault's rows of the ledger gone", "another key"}:
+        return  # only the keys tell; nothing is signed without them
+    those = alone
+    if not has_keys:
+        settings.file.write_text("", encoding="utf-8")
+        those = load_settings(settings.file, environ={})
+    before = read_inventory(alone.data_dir).ledger, in_vault(alone, "select * from meta where name like 'ledger/%'")
+    lines_before = list(ledger.lines())
+    for look in (
+        lambda: checked_heads(those, ledger),
+        lambda: sign_missing_heads(those),
+        lambda: signing_ledger(those).append("a", {"n": 1}),
+    ):
+        with pytest.raises(LedgerError, match=r"accept-head"):
+            look()
+    assert [damage.path for damage in compare(those).damages if damage.stops] == ["ledger/ledger.jsonl"]
+    after = read_inventory(alone.data_dir).ledger, in_vault(alone, "select * from meta where name like 'ledger/%'")
+    assert (before, lines_before) == (after, list(ledger.lines()))
 
 
 def test_missing_vault_is_an_error(settings: Settings) -> None:

@@ -41,7 +41,7 @@ TYPED: dict[type[Stranger], tuple[str, ...]] = {
 
 
 def init(
-    folder: Path, service: Stranger, *typed: str, orders: bool = True, **environ: str
+    folder: Path, service: Stranger, *typed: str, orders: bool = True, options: tuple[str, ...] = (), **environ: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `ordermart init shop.toml` without a terminal, with these answers; the credentials are right."""
     ids = folder / "ids"
@@ -52,6 +52,7 @@ def init(
             *("init", str(folder / "shop.toml"), "--base-url", service.base_url + service.prefix),
             *("--client-id", CLIENT_ID, *sets),
             *(("--order-ids", str(ids)) if orders else ()),
+            *options,
         ),
         {**os.environ, "ORDERMART_PARTNER__CLIENT_SECRET": CLIENT_SECRET, **environ},
         timeout=60,

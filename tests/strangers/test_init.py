@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.examining.first import Given, make_settings, with_answers
-from pipelines.settings import SettingsError
+from pipelines.settings import SettingsError, load_settings
 from tests.forked import ROOT, ordermart
 from tests.service.process import StandIn
 from tests.strangers.service import CLIENT_ID, CLIENT_SECRET
@@ -53,7 +53,9 @@ key_file = "shop-keys.json"
 def test_second_init_has_nothing_to_correct(tmp_path: Path) -> None:
     """The first one's file works: the file stays as it is, and the secret is sent once more."""
     with Square() as service:
-        assert init(tmp_path, service, SALES).returncode == 0
+        second = ("--second-folder", str(tmp_path / "second"))
+        assert init(tmp_path, service, SALES, options=second).returncode == 0
+        assert load_settings(tmp_path / "shop.toml", environ={}).ledger.witness == second[1]
         for name in ("shop-keys.json", "shop-client-secret"):
             assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
         names = {"ids", "shop.toml", "shop-keys.json", "shop-client-secret"}
