@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 
 UNFINISHED = ".tmp"
@@ -42,10 +43,17 @@ def put_in_place(path: Path) -> None:
     sync(path.parent)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def fresh(path: Path, mode: int = 0o666) -> BinaryIO:
+    """Open a new file to write; whatever has its name, such as a planted link, is removed, never followed."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "wb")
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Write a small file, durably, whole or not at all."""
     try:
-        unfinished(path).write_bytes(content)
+        with fresh(unfinished(path), mode) as file:
+            file.write(content)
         put_in_place(path)
     except BaseException:
         unfinished(path).unlink(missing_ok=True)

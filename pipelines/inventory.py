@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.durable import file_hash, make_folder, put_in_place, sync, unfinished, write_whole
+from pipelines.durable import file_hash, fresh, make_folder, put_in_place, sync, unfinished, write_whole
 from pipelines.tracked import STORES, Store, recorded
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ def write_noted(data_dir: Path, path: Path, content: bytes) -> None:
     with _locked(data_dir):
         inventory = read_inventory(data_dir)
         try:
-            unfinished(path).write_bytes(content)
+            with fresh(unfinished(path)) as file:
+                file.write(content)
             sync(unfinished(path))
             sync(path.parent)
             inventory.files[_name(data_dir, path)] = len(content), hashlib.sha256(content).hexdigest()

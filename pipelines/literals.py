@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,30 @@ def literal(text: str | Path) -> str:
 def literals(texts: Iterable[str | Path]) -> str:
     """Return them with commas between, as in a list."""
     return ", ".join(map(literal, texts))
+
+
+# What a spreadsheet may run as a formula, also written full-width or after spaces, for Python and for RE2. Numbers are
+# harmless: amounts that a column holds as text stay amounts.
+FORMULA = r"^[\x00\s\x{feff}]*[=+@\x{2212}\x{fe62}\x{fe63}\x{fe66}\x{fe6b}\x{ff0b}\x{ff0d}\x{ff1d}\x{ff20}-]|^[\t\r\n]"
+NUMBER = r"^[+-]?[0-9]+([.][0-9]+)?$"
+_FORMULA = re.compile(re.sub(r"\\x\{(\w{4})\}", r"\\u\1", FORMULA))
+_NUMBER = re.compile(NUMBER)
+
+
+def is_formula(text: str) -> bool:
+    """Tell whether a spreadsheet may run a text of a cell: such a text is written after an apostrophe, or quoted."""
+    return _FORMULA.search(text) is not None and _NUMBER.search(text) is None
+
+
+def cell(text: str) -> str:
+    """Return a text as a cell of a file for spreadsheets: nothing in it is run."""
+    return f"'{text}" if is_formula(text) else text
+
+
+def cell_in_sql(text: str) -> str:
+    """Return the SQL of the same, of an expression."""
+    is_run = f"regexp_matches({text}, {literal(FORMULA)}) and not regexp_matches({text}, {literal(NUMBER)})"
+    return f"case when {is_run} then chr(39) || {text} else {text} end"
 
 
 def one_line(text: object, most: int = LONGEST) -> str:

@@ -281,7 +281,7 @@ def required_log(settings: Settings, *, has_backups: bool) -> Path | None:
 def add_to_log(path: Path, entries: Iterable[Entry], backups: Iterable[str] = ()) -> None:
     """Add the erasures and names of backups that the log does not have yet, durably; create it if it is missing."""
     make_folder(path.parent)
-    with path.with_name(path.name + ".lock").open("w") as lock:  # a backup may go on while somebody is erased
+    with path.with_name(path.name + ".lock").open("a") as lock:  # a backup may go on while somebody is erased
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = read_log(path) if path.exists() else ErasureLog({}, set())
         new = [{"sha256": origin(e), "at": e.at, "body": e.body} for e in entries if origin(e) not in known.erasures]

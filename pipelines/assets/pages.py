@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from pipelines.assets.dev import WORKSPACE
+from pipelines.settings.contradictions import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -65,6 +66,15 @@ class Guard:
             await unframed({"type": "http.response.start", "status": 403, "headers": headers})
             await send({"type": "http.response.body", "body": body})
 
+    def _is_own(self, origin: str) -> bool:
+        """Tell whether an Origin header is of these pages: a proxy may add TLS, but not on this machine's own names."""
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
+        is_scheme = parts.scheme == "http" or (parts.scheme == "https" and not is_loopback(parts.hostname or ""))
+        return is_scheme and parts.netloc.lower() in self._hosts
+
     def _refusal(self, scope: Scope) -> str:
         """Return why a request is refused; "" if it is not."""
         headers = [(name.lower(), value.decode("latin-1")) for name, value in scope["headers"]]
@@ -72,7 +82,7 @@ class Guard:
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return "This Host is not served here; list it in [dagster] allowed_hosts."
         for origin in (value for name, value in headers if name == b"origin"):
-            if _host_of(origin) not in self._hosts:
+            if not self._is_own(origin):
                 return "Requests from another origin are refused."
         if scope["type"] == "websocket":
             return ""
@@ -82,14 +92,6 @@ class Guard:
         if path.rstrip("/") != "/graphql":
             return "" if method in _READ else "Only GraphQL takes anything but GET."
         return _graphql_refusal(method, scope["query_string"].decode("latin-1"), dict(headers))
-
-
-def _host_of(origin: str) -> str:
-    """Return host and port of an Origin header; "" if it is not one."""
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return ""
 
 
 def _graphql_refusal(method: str, query_string: str, headers: dict[bytes, str]) -> str:

@@ -299,7 +299,7 @@ def _since(started: dt.datetime) -> str:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    with (folder / "backup.lock").open("w") as lock:
+    with (folder / "backup.lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

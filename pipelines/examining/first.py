@@ -310,9 +310,7 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     if not keys.exists() and settings.vault.key_file == keys.name:
         new_key_file(keys)
     if _SECRET in environ:
-        secret_file.touch(mode=0o600)
-        secret_file.chmod(0o600)  # it may have been there
-        secret_file.write_text(environ.pop(_SECRET) + "\n", encoding="utf-8")
+        write_whole(secret_file, environ.pop(_SECRET).encode() + b"\n", 0o600)
         environ[f"{_SECRET}_FILE"] = str(secret_file)
     return list(_said(file, made, environ, is_changed=changed != text)), made.is_proven
 
@@ -321,7 +319,7 @@ def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
     """Return the settings that a text gives beside the file."""
     draft = file.absolute().with_name(f".{file.name}.draft.toml")
     try:
-        draft.write_text(text, encoding="utf-8")
+        write_whole(draft, text.encode())
         return load_settings(draft, environ)
     finally:
         draft.unlink(missing_ok=True)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from pipelines.finance.released import FinanceError, digits
+from pipelines.literals import cell
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -125,7 +126,6 @@ _NETSUITE_LINES, _XERO_LINES = 200, 300  # of an entry, of a file
 _USUAL_DECIMALS, _TOO_MUCH = 2, 10**10
 _MONTH = re.compile(r"([0-9]{4})-([0-9]{2})")
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-_FORMULA = re.compile(r"[=+@\t\r]|-(?![0-9.]+\Z)")
 _ACCOUNT = re.compile(r"(Assets|Liabilities|Equity|Income|Expenses)(:[A-Z0-9][A-Za-z0-9-]*)+")
 Row = list[Any]
 
@@ -251,11 +251,5 @@ def _table(head: Iterable[str], rows: Iterable[Row]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(head)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerows([cell("" if value is None else str(value)) for value in row] for row in rows)
     return text.getvalue().encode()
-
-
-def _cell(value: Any) -> str:
-    """Return a cell; a text that a spreadsheet would run, and that is no number, begins with an apostrophe."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if _FORMULA.match(text) else text

@@ -92,12 +92,13 @@ class Senders:
         }
 
 
-def sender_of(client: tuple[str, int] | None, headers: Mapping[bytes, bytes]) -> str:
-    """Return who sends: the address, or what a proxy on this machine says of it in X-Real-IP."""
+def sender_of(client: tuple[str, int] | None, headers: Mapping[bytes, bytes], proxies: Sequence[str] = ()) -> str:
+    """Return who sends: the address, or what one of the proxies that settings name says of it in X-Real-IP."""
     address = client[0] if client else ""
     try:
         peer = ipaddress.ip_address(address)
-        if peer.is_loopback and (named := headers.get(b"x-real-ip", b"").strip()):
+        is_proxy = any(peer in ipaddress.ip_network(each, strict=False) for each in proxies)
+        if is_proxy and (named := headers.get(b"x-real-ip", b"").strip()):
             peer = ipaddress.ip_address(named.decode("ascii"))
     except ValueError:
         return address
@@ -136,6 +137,7 @@ class Receiver:
         self._held = 0
         self._undecodable = 0  # bytes of undecodable bodies that wait to be stored
         self._senders = Senders(settings.max_per_second)
+        self._proxies = settings.trusted_proxies
         self._loop: asyncio.AbstractEventLoop | None = None
         retry = [(b"retry-after", str(settings.retry_after_seconds).encode())]
         close = [(b"connection", b"close")]
@@ -152,7 +154,7 @@ class Receiver:
         """Handle one delivery."""
         try:
             headers = dict(scope["headers"])
-            if not self._senders.allow(sender_of(scope.get("client"), headers)):
+            if not self._senders.allow(sender_of(scope.get("client"), headers, self._proxies)):
                 raise Rejected(429)
             status = await self._take(headers, receive)
         except Rejected as rejected:

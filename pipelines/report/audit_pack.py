@@ -28,7 +28,7 @@ from pipelines.ledger import Closes, Ledger, ledger_of, verify
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
 from pipelines.ledger.signed_head import check_heads
-from pipelines.literals import literal
+from pipelines.literals import cell_in_sql, literal
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
 from pipelines.warehouse.inputs.ledger_entries import day_closes
@@ -50,8 +50,6 @@ TABLES = (
     "audit.coverage audit.quarantine audit.loads audit.findings"
 ).split()
 _DAYS = ("business_date", "closed_business_date")
-_FORMULA = r"^[=+@\t\r-]"
-_NUMBER = r"^[+-]?[0-9]+([.][0-9]+)?$"  # harmless, and amounts that a column holds as text stay amounts
 _PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")
 _READ_ME = """Audit pack for {name}: {period.first_day} to {period.last_day}
 made {made} from release {manifest.id}, published {manifest.published_at}
@@ -212,9 +210,7 @@ def _shown(settings: Settings) -> dict[str, Any]:
 def _for_spreadsheets(name: str, kind: str) -> str:
     if kind != "VARCHAR" and not kind.startswith("ENUM"):
         return f'"{name}"'
-    text = f'"{name}"::varchar'
-    is_formula = f"regexp_matches({text}, '{_FORMULA}') and not regexp_matches({text}, '{_NUMBER}')"
-    return f'case when {is_formula} then chr(39) || {text} else {text} end as "{name}"'
+    return cell_in_sql(f'"{name}"::varchar') + f' as "{name}"'
 
 
 def _copy(con: duckdb.DuckDBPyConnection, select: str, path: Path) -> None:

@@ -18,6 +18,7 @@ from xlsxwriter.utility import xl_col_to_name
 
 from pipelines.finance.reconciliation import AMOUNTS, COUNTS
 from pipelines.finance.released import FinanceError, digits, query
+from pipelines.literals import is_formula
 from pipelines.report.finance_views import draft_of, undated, verdict
 
 if TYPE_CHECKING:
@@ -274,7 +275,6 @@ def _kind(name: str, kind: str) -> str:
 _DIGITS = 15
 _BEYOND = Decimal(10) ** 11  # below it an amount with four decimals has at most 15 digits
 _LONGEST = 32_000  # characters of a cell's text; the limit is 32,767
-_LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FIRST_DAY = dt.date(1900, 3, 1)  # spreadsheets disagree about earlier dates
 _FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
 # By the digits of the currency; a whole number needs no point, other digits beyond them are shown.
@@ -360,7 +360,7 @@ class Sheet:
 
     def text(self, column: int, text: str, look: str = "text") -> None:
         """Write a text, never a formula, number or link."""
-        if look in {"text", "prose", "label"} and text.startswith(_LIKE_A_FORMULA):
+        if look in {"text", "prose", "label"} and is_formula(text):
             look = "like a formula"
         if len(text) > _LONGEST // 2 and len(text.encode("utf-16-le")) // 2 > _LONGEST:
             text = text[: _LONGEST // 2] + "… (cut)"

@@ -281,12 +281,24 @@ def security(settings: Settings) -> Iterator[str]:
     """Yield one sentence for each door that is open without leave; it starts with the key."""
     if complaint := unsigned(settings, settings.webhooks.host):
         yield complaint
+    for each in settings.webhooks.trusted_proxies:
+        if not is_network(each):
+            yield f"[webhooks] trusted_proxies: {each} is neither an address nor a network such as 10.0.0.0/8"
     url = urlsplit(settings.partner.base_url)
     if url.scheme == "http" and not is_loopback(url.hostname or "") and not settings.security.allow_plain_http:
         yield (
             "[partner] base_url: plain http sends credentials and personal data readable over the network; "
             "use https, or set [security] allow_plain_http = true"
         )
+
+
+def is_network(text: str) -> bool:
+    """Tell whether a text is an address or a network."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
 
 
 def unsigned(settings: Settings, host: str) -> str:

@@ -386,6 +386,7 @@ class Webhooks(Table, frozen=True):
     max_bytes: PositiveInt
     max_stored_bytes: PositiveInt
     allow_unsigned_topic: bool
+    trusted_proxies: tuple[str, ...]
     max_per_second: NonNegativeFloat
     queue_size: PositiveInt
     read_timeout_seconds: PositiveFloat

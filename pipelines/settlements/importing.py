@@ -40,7 +40,7 @@ from pipelines.settlements.lines import (
     records_of,
     sha256_of,
 )
-from pipelines.settlements.mapping import MappingError, short_modulus, signed
+from pipelines.settlements.mapping import MappingError, first_groups, short_modulus, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -341,8 +341,8 @@ def read_bank(content: bytes, name: str, read: Read) -> Credits:
     rows = list(_camt(content, name) if is_xml else _csv(content, name, bank, read.mapping.file.timezone))
     if not rows:
         raise SettlementError(f"{name} has no booked entries")
-    pattern = re.compile(bank.payout)
-    named = [(row, found[1]) for row in rows if (found := pattern.search(row.text))]
+    found = first_groups(bank.payout, [row.text for row in rows])
+    named = [(row, ref) for row, ref in zip(rows, found, strict=True) if ref is not None]
     table = pa.Table.from_pylist(
         [dict(zip(CREDITS.names, (row.number, ref, *row[1:-1]), strict=True)) for row, ref in named],
         schema=CREDITS,

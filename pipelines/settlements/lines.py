@@ -21,7 +21,18 @@ import pyarrow as pa
 
 from pipelines.ledger import LedgerError
 from pipelines.literals import encoding_of
-from pipelines.settlements.mapping import GROSS, KINDS, REFUNDS, Column, Order, Store, Text, has_short_numbers, signed
+from pipelines.settlements.mapping import (
+    GROSS,
+    KINDS,
+    REFUNDS,
+    Column,
+    Order,
+    Store,
+    Text,
+    first_groups,
+    has_short_numbers,
+    signed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -293,8 +304,8 @@ class _Reader:
         day = at.date()
         statement = self._ref(line.statement, number, cells)
         payout = self._ref(line.payout, number, cells)
-        if not line.payout and statement and self.bare and (found := self.bare.search(statement)):
-            payout = found[1]
+        if not line.payout and statement and self.bare and (found := first_groups(self.bare, [statement])[0]):
+            payout = found
         store, store_id = self._store(day, number, cells)
         order = self._ref(line.order, number, cells)
         is_id = order is not None and _ID.fullmatch(order)
@@ -369,10 +380,10 @@ class _Reader:
         if not text:
             return None
         if pattern:
-            found = re.search(pattern, text, re.ASCII)
+            (found,) = first_groups(pattern, [text])
             if found is None:
                 raise Where(self.name, number, column).refused("does not match the mapping's pattern")
-            text = found[1]
+            text = found
         if not _REF.fullmatch(text):
             raise Where(self.name, number, column).refused("no reference: more than letters, digits and ._/#:+- in it")
         return text
@@ -414,10 +425,10 @@ class _Reader:
         return Where(self.name, number, stated if isinstance(stated, str) else stated.column)
 
 
-def _bare(mapping: Mapping) -> re.Pattern[str] | None:
+def _bare(mapping: Mapping) -> str:
     """Return the group of the bank's pattern: it finds the payout in a statement's reference."""
     found = re.search(r"\((.*)\)", mapping.bank.payout) if mapping.bank else None
-    return re.compile(f"({found[1]})", re.ASCII) if found else None
+    return f"({found[1]})" if found else ""
 
 
 def _number_settlements(columns: dict[str, list[Any]], *, by_event: bool) -> None:

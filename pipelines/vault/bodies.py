@@ -205,7 +205,8 @@ class Spool:
         self._close()
         make_folder(self._path.parent, 0o700)
         draft = self._path.with_name(self._path.name + ".tmp")
-        self._descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        draft.unlink(missing_ok=True)
+        self._descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_APPEND, 0o600)
         key = os.urandom(KEY_BYTES)
         wrapped = encrypt(self._master, os.urandom(NONCE_BYTES), key, f"spool/{load_id}".encode())
         self._cipher, self._no = AESGCM(key), 0

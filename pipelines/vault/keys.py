@@ -24,7 +24,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.clock import utc_now
-from pipelines.durable import make_folder, sync, unfinished
+from pipelines.durable import fresh, make_folder, sync, unfinished
 from pipelines.literals import unmarked
 from pipelines.settings import DEFAULT_FILE
 from pipelines.vault.database import MALFORMED, RULE, Lookup, opened, transaction
@@ -92,11 +92,9 @@ def new_key_file(path: Path) -> None:
     Raise FileExistsError rather than overwrite keys: without them a vault is lost.
     """
     make_folder(path.parent)
-    fresh = {name: base64.b64encode(os.urandom(KEY_BYTES)).decode() for name in _NAMES}
-    descriptor = os.open(unfinished(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        json.dump(fresh, file, indent=1)
-        file.write("\n")
+    new = {name: base64.b64encode(os.urandom(KEY_BYTES)).decode() for name in _NAMES}
+    with fresh(unfinished(path), 0o600) as file:
+        file.write(json.dumps(new, indent=1).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
     try:

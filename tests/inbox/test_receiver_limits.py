@@ -232,6 +232,8 @@ def test_senders_share_nothing_but_memory() -> None:
         (("203.0.113.9", 1), {}, "203.0.113.9"),
         (("203.0.113.9", 1), {b"x-real-ip": b"192.0.2.1"}, "203.0.113.9"),
         (("127.0.0.1", 1), {b"x-real-ip": b"192.0.2.1"}, "192.0.2.1"),
+        (("127.0.0.2", 1), {b"x-real-ip": b"192.0.2.1"}, "127.0.0.2"),
+        (("10.1.2.3", 1), {b"x-real-ip": b"192.0.2.1"}, "192.0.2.1"),
         (("::1", 1), {b"x-real-ip": b"2001:db8:1:2:3::4"}, "2001:db8:1:2::/64"),
         (("127.0.0.1", 1), {b"x-real-ip": b"anybody"}, "127.0.0.1"),
         (("127.0.0.1", 1), {b"x-real-ip": b"\xff"}, "127.0.0.1"),
@@ -239,8 +241,9 @@ def test_senders_share_nothing_but_memory() -> None:
     ],
 )
 def test_who_sends(client: Any, headers: dict[bytes, bytes], sender: str) -> None:
-    """The address counts, of IPv6 its network; only a proxy on this machine is believed about another."""
-    assert sender_of(client, headers) == sender
+    """The address counts, of IPv6 its network; only a proxy that settings name is believed about another."""
+    assert sender_of(client, headers, ("127.0.0.1", "::1", "10.0.0.0/8")) == sender
+    assert sender_of(client, {}) == sender_of(client, headers)  # by default none is
 
 
 @pytest.mark.slow
