@@ -7,6 +7,7 @@ hashes; tables that read the ledger or a log only if the release was built with 
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from pipelines.backup.backup_manifest import (
     read_manifest,
     sync_tree,
 )
+from pipelines.clock import utc_now
 from pipelines.durable import sync
 from pipelines.finance.restating import build_and_record
 from pipelines.inventory import fault, read_inventory, write_inventory
@@ -47,7 +49,7 @@ from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pipelines.settings import Settings
@@ -175,6 +177,12 @@ def _hashes(file: Path, names: Iterable[str]) -> dict[str, Rows]:
 
 
 _LOCKS = {"run.lock", "inventory.lock"}
+# What a backup writes; nothing else is restored, such as code or settings that somebody put in.
+_WRITTEN = re.compile(
+    r"format\.json|inventory\.json|inbox/worklist\.sqlite|vault/vault\.sqlite|warehouse/verifications\.jsonl|"
+    r"ledger/(ledger\.jsonl|[^/.][^/]*\.parquet)|raw/(source|erasures|merged-[^/]+|service/[^/]+)\.json|"
+    r"raw/(backfill-[^/]+\.jsonl|(documents|observations)/[^/]+/[^/]+\.parquet)"
+)
 
 
 @dataclass(frozen=True)
@@ -232,11 +240,8 @@ def restore(
             f"{data_dir} is not empty, it has {', '.join(held[:5])}: move it away, or set [data] dir to a new folder"
         )
     erasures = known_erasures(settings, backup, (each / "ledger" for each in {*backups(backup.parent), backup}), word)
-    for name in held:
-        if name != RESTORING:
-            shutil.rmtree(data_dir / name) if (data_dir / name).is_dir() else (data_dir / name).unlink()
     try:
-        notes = _put_in_place(settings, backup, manifest, erasures, word, show)
+        notes = [*_set_aside(data_dir, held), *_put_in_place(settings, backup, manifest, erasures, word, show)]
     except OSError as error:
         raise BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
     guard_format(data_dir)
@@ -262,7 +267,6 @@ def _put_in_place(
     """Copy a backup into a draft, erase in it what was erased later, and move it into the data folder."""
     data_dir = settings.data_dir
     draft = data_dir / RESTORING
-    shutil.rmtree(draft, ignore_errors=True)
     try:
         draft.mkdir(mode=0o700)
         sync(data_dir)
@@ -287,6 +291,28 @@ def _put_in_place(
     draft.rmdir()
     sync(data_dir)
     return notes
+
+
+def _is_copy(path: Path, draft: Path) -> bool:
+    """Tell whether a restore that was killed may have written a file, or made a folder."""
+    name = re.sub(r"-copy(?=\.json\Z)|(-wal|-shm|-journal|\.tmp)\Z", "", str(path.relative_to(draft)))
+    is_ours = path.is_dir() or name.endswith(".lock") or _WRITTEN.fullmatch(name) is not None
+    return is_ours and not path.is_symlink()
+
+
+def _set_aside(data_dir: Path, held: Iterable[str]) -> Iterator[str]:
+    """Move what is in a data folder, of a killed restore or somebody's, beside it, and say so; nothing is deleted."""
+    found = [data_dir / name for name in held]
+    draft = data_dir / RESTORING
+    if draft.is_dir() and not draft.is_symlink() and all(_is_copy(each, draft) for each in draft.rglob("*")):
+        shutil.rmtree(draft)  # of a restore that was killed: only copies of the backup
+        found.remove(draft)
+    if found:
+        aside = data_dir.with_name(f"{data_dir.name}.before-{utc_now():%Y%m%dT%H%M%S%f}")
+        aside.mkdir(mode=0o700)
+        for path in found:
+            path.rename(aside / path.name)
+        yield f"What was in {data_dir} is now in {aside}; it may hold personal data, so remove it soon."
 
 
 def _built(settings: Settings, manifest: Manifest, show: Progress) -> tuple[Release, Comparison]:
@@ -315,8 +341,11 @@ def _copy(backup: Path, manifest: Manifest, draft: Path, show: Progress) -> None
     wrong = {}
     for number, file in enumerate(manifest.files, 1):
         source, target = backup / file.path, draft / file.path
-        if not target.resolve().is_relative_to(draft.resolve()):
-            raise BackupError(f"{backup / MANIFEST} is damaged: {file.path} is not a path within a data folder")
+        if not _WRITTEN.fullmatch(file.path) or source.resolve() != backup.resolve() / file.path:
+            raise BackupError(
+                f"{backup / MANIFEST}: {file.path} is a link, or no file that a backup writes; nothing was restored. "
+                f"Use another backup of {backup.parent}"
+            )
         try:
             if copy_file(source, target) != (noted := (file.bytes, file.sha256)):
                 wrong[source] = fault(source, noted, reads=True) or "read with errors"
