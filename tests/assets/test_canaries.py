@@ -226,6 +226,8 @@ COMMANDS: dict[str, list[str] | None] = {
     "settlements keys": ["{folder}/orders.jsonl"],
     "settlements import": ["{folder}/orders.jsonl", "--map", "{folder}/orders.jsonl"],
     "settlements list": [],
+    "settlements aging": [],
+    "settlements undo": ["1", "--reason", "r"],
     "explain payout": ["PO-1"],
     "build": [],
     "verify": [],
