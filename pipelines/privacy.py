@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from pipelines.ledger import Entry
     from pipelines.ledger.decisions import FoundBy, User
     from pipelines.settings import Settings
-    from pipelines.vault import Rule, Vault
+    from pipelines.vault import Vault
     from pipelines.vault.keys import Rotated
 
     Progress = Callable[[str, int, int], None]
@@ -112,24 +112,19 @@ class Facts(NamedTuple):
             raise PrivacyError(f"--orders {orders}: {count} orders were found; nothing was done")
 
 
-def find(vault: Vault, asked: Asked, rule: Rule) -> Person:
+def find(vault: Vault, asked: Asked) -> Person:
     """Return what is held of a person; raise PrivacyError if it is nothing."""
     erasing, what = vault.erasing, {"phone": "phone number", "email": "e-mail address"}.get(asked.found_by)
     if what is None:
-        found = erasing.of_order(int(asked.value), rule)
-    elif erasing.is_shared(asked.found_by, asked.value, rule):
+        found = erasing.of_order(int(asked.value))
+    elif erasing.is_shared(asked.found_by, asked.value):
         raise PrivacyError(
             f"this {what} tells nobody: it is masked, a relay's, none, or stated with more than "
-            f"{rule.most_people} others ([privacy] max_people_per_contact). Ask by another contact, or by --order-id"
+            f"{erasing.rule.most_people} others ([privacy] max_people_per_contact). Ask by another, or by --order-id"
         )
     else:
-        found = erasing.of_contact(asked.found_by, asked.value, rule)
+        found = erasing.of_contact(asked.found_by, asked.value)
     if not any(found):
-        if what and erasing.is_held_unfound(asked.found_by, asked.value, rule):
-            raise PrivacyError(
-                "the vault is damaged: it holds personal data that the lookup hashes of this request do not find. See "
-                "`ordermart inventory`; ask by an order of this person meanwhile"
-            )
         of = f"this {what}" if what else f"order {asked.value}"
         raise PrivacyError(f"the vault holds no personal data of {of}: erased, or never landed")
     return found
@@ -188,17 +183,16 @@ def export(
 ) -> dict[str, Any]:
     """Return the data held about a person, every version, and record that it was exported.
 
-    `confirm` sees what was found, and raises if it is not to be shown. Raise PrivacyError if nothing is held.
+    `confirm` sees what was found, and raises if it is not to be shown. The caller holds the run lock: orders that an
+    older version filed are filed again. Raise PrivacyError if nothing is held.
     """
-    rule = filing_rule(settings)
-    with open_vault(settings) as vault:
-        found = find(vault, asked, rule)
+    settle_customers(settings)
+    with open_vault(settings, filing_rule(settings)) as vault:
+        found = find(vault, asked)
         if asked.found_by != "order_id":
-            found = vault.erasing.shown(found, vault.erasing.stated(asked.found_by, asked.value, rule))
-        customers, bodies = (
-            vault.erasing.key_hashes({v.customer for v in found.versions}),
-            vault.erasing.bodies(found.refused),
-        )
+            found = vault.erasing.shown(found, vault.erasing.stated(asked.found_by, asked.value))
+        customers = vault.erasing.key_hashes({v.customer for v in found.versions})
+        bodies = vault.erasing.bodies(found.refused)
     confirm(facts_of(settings, found))
     body = {
         "found_by": asked.found_by,
@@ -347,11 +341,10 @@ def erase(
     sign_missing_heads(settings)
     done, under_way = apply_erasures(settings), _request_file(settings.data_dir)
     settle_customers(settings)
-    rule = filing_rule(settings)
-    with open_vault(settings) as vault:
+    with open_vault(settings, filing_rule(settings)) as vault:
         request = vault.erasing.request_hash(asked.found_by, asked.value)
         try:
-            found = find(vault, asked, rule)
+            found = find(vault, asked)
         except PrivacyError:
             if not under_way.exists() or under_way.read_bytes() != request:
                 raise
@@ -418,12 +411,11 @@ def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
         return done
     if not is_logged and (log := required_log(settings, has_backups=False)):
         add_to_log(log, pending)
-    rule = filing_rule(settings)
-    with open_vault(settings) as vault:
+    with open_vault(settings, filing_rule(settings)) as vault:
         for entry in pending:
             hashes = () if entry.body.get("is_by_order") else entry.body["customer_sha256"]
             order_ids = entry.body["order_ids"]
-            part = vault.erasing.erase(hashes, order_ids, entry.body.get("refused", ()), rule)
+            part = vault.erasing.erase(hashes, order_ids, entry.body.get("refused", ()))
             customers, versions, quarantined, _ = (a + b for a, b in zip(done.destroyed, part, strict=True))
             done.destroyed = Destroyed(customers, versions, quarantined, part.unread)
             done.rewritten += erase_in_raw(settings.data_dir, order_ids, hashes)

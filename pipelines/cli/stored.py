@@ -375,17 +375,19 @@ def vault_export(
     orders: Orders = None,
     user: User,
     settings: Settings,
+    locked: Locked,
 ) -> None:
     """Print what is held about a person as JSON, for an access request; the ledger records the export.
 
     What was found is counted first; several numbers or names are confirmed, without a terminal by --orders N. Exit
-    codes: 0 printed; 1 nothing is held, or it may be several people's; 2 invalid usage.
+    codes: 0 printed; 1 nothing is held, or it may be several people's; 2 invalid usage; 4 another run holds the lock.
     """
     from pipelines.privacy import export
     from pipelines.report.outcomes import as_json
 
     asked = _asked(order_id, phone=phone, email=email)
-    say([as_json(export(settings, asked, user, confirm=_confirmed(orders, "")))])
+    with locked("ordermart vault export"):
+        say([as_json(export(settings, asked, user, confirm=_confirmed(orders, "")))])
 
 
 @vault.command("rotate", short_help="Give the vault new keys.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pipelines.landing.data_folder import note_erasure
-from pipelines.landing.merge import RawRekeying, change_raw_orders
+from pipelines.landing.merge import rekey_in_raw
 from pipelines.landing.raw_folder import folder, read_rows
 from pipelines.vault import Rule, open_vault
 from pipelines.vault.contacts import country_of
@@ -56,8 +56,8 @@ def settle_customers(settings: Settings) -> None:
     """
     if not (settings.data_dir / "vault" / "vault.sqlite").exists():
         return
-    with open_vault(settings) as vault:
-        if vault.filing.file_again(filing_rule(settings)):
-            if change_raw_orders(settings.data_dir, RawRekeying(vault.filing.moved())):
+    with open_vault(settings, filing_rule(settings)) as vault:
+        if vault.filing.file_again():
+            if rekey_in_raw(settings.data_dir, vault.filing.moved()):
                 note_erasure(settings.data_dir, f"customers {secrets.token_hex(8)}")  # tables are made anew
             vault.filing.settle()

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -118,76 +118,66 @@ def rewrite(
     note_files(data_dir, (documents, observations))
 
 
-class RawChange(Protocol):
-    """A change of the raw rows of orders; it gives the same rows if nothing in them is concerned."""
+def erase_in_raw(data_dir: Path, order_ids: Collection[int], key_hashes: Collection[str]) -> int:
+    """Rewrite the raw files that hold anything of these orders, or of customers by the hash of their key.
 
-    def documents(self, table: pa.Table) -> pa.Table:
-        """Return rows of documents, changed."""
+    Return how many pairs. Plaintext fields and keys of customers go; documents that lose any are marked.
+    """
+    ids = pa.array(sorted(order_ids), pa.int64())
 
-    def observations(self, table: pa.Table) -> pa.Table:
-        """Return rows of observations, changed."""
-
-
-class RawErasure:
-    """What to erase from the raw files of orders: orders by id, customers by the hash of their key."""
-
-    def __init__(self, order_ids: Collection[int], key_hashes: Collection[str]) -> None:
-        self._ids = pa.array(sorted(order_ids), pa.int64())
-        self._hashes = frozenset(key_hashes)
-
-    def documents(self, table: pa.Table) -> pa.Table:
-        """Return rows of documents without plaintext fields of these orders, which are marked."""
-        mine = pc.is_in(table.column("id"), value_set=self._ids).to_pylist()
+    def documents(table: pa.Table) -> pa.Table:
+        mine = pc.is_in(table.column("id"), value_set=ids).to_pylist()
         if not any(mine):
             return table
         texts = table.column("document").to_pylist()
         erased = [without_plaintext(t.encode()).decode() if own else t for own, t in zip(mine, texts, strict=True)]
-        table = table.set_column(table.column_names.index("document"), "document", pa.array(erased, pa.string()))
+        table = _with(table, "document", pa.array(erased, pa.string()))
         marks = table.column("is_erased").to_pylist() if "is_erased" in table.column_names else [None] * table.num_rows
-        marked = pa.array([True if own else mark for own, mark in zip(mine, marks, strict=True)], pa.bool_())
-        if "is_erased" in table.column_names:
-            table = table.drop_columns(["is_erased"])
-        return table.append_column("is_erased", marked)
+        return _with(table, "is_erased", pa.array([own or mark for own, mark in zip(mine, marks, strict=True)]))
 
-    def observations(self, table: pa.Table) -> pa.Table:
-        """Return rows of observations without the keys of these customers and orders."""
-        values = (key for key in pc.unique(table.column("customer_key")).to_pylist() if key is not None)
-        keys = [key for key in values if hashlib.sha256(key.encode()).hexdigest() in self._hashes]
-        own = pc.is_in(table.column("customer_key"), value_set=pa.array(keys, pa.string()))
-        found = pc.or_(own, pc.is_in(table.column("id"), value_set=self._ids))
-        return _with_keys(table, pc.if_else(found, pa.scalar(None, pa.string()), table.column("customer_key")))
+    def observations(table: pa.Table) -> pa.Table:
+        held = table.column("customer_key")
+        keys = [k for k in pc.unique(held).to_pylist() if k and hashlib.sha256(k.encode()).hexdigest() in key_hashes]
+        own = pc.is_in(held, value_set=pa.array(keys, pa.string()))
+        gone = pc.or_(own, pc.is_in(table.column("id"), value_set=ids))
+        return _with(table, "customer_key", pc.if_else(gone, pa.scalar(None, pa.string()), held))
+
+    return _change_orders(data_dir, ids, documents, observations)
 
 
-class RawRekeying:
-    """The keys of customers that orders have now: the load and place of each version, and its key."""
+def rekey_in_raw(data_dir: Path, moved: dict[int, list[tuple[tuple[str, int], str]]]) -> int:
+    """Give observations the keys of their orders' customers: of each order load and place of each version, and its key.
 
-    def __init__(self, moved: dict[int, list[tuple[tuple[str, int], str]]]) -> None:
-        self._moved = moved
+    Return how many pairs were rewritten.
+    """
 
-    def documents(self, table: pa.Table) -> pa.Table:
-        """Return the rows as they are."""
-        return table
-
-    def observations(self, table: pa.Table) -> pa.Table:
-        """Return rows of observations with the key of the version that each found."""
+    def observations(table: pa.Table) -> pa.Table:
         columns = (table.column(name).to_pylist() for name in ("id", "customer_key", "load_id", "seq"))
         keys = []
         for id_, key, *place in zip(*columns, strict=True):
-            versions = self._moved.get(id_) if key is not None else None
+            versions = moved.get(id_) if key is not None else None
             at = bisect_right(versions, tuple(place), key=itemgetter(0)) if versions else 0
             keys.append(versions[max(at - 1, 0)][1] if versions else key)
-        return _with_keys(table, pa.array(keys, pa.string()))
+        return _with(table, "customer_key", pa.array(keys, pa.string()))
+
+    return _change_orders(data_dir, pa.array([], pa.int64()), lambda rows: rows, observations)
 
 
-def _with_keys(table: pa.Table, keys: pa.Array | pa.ChunkedArray) -> pa.Table:
-    return table.set_column(table.column_names.index("customer_key"), "customer_key", keys)
+def _with(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    at = table.column_names.index(name) if name in table.column_names else -1
+    return table.append_column(name, column) if at < 0 else table.set_column(at, name, column)
 
 
-def change_raw_orders(data_dir: Path, change: RawChange) -> int:
-    """Rewrite the raw files of orders that a change concerns; return how many pairs.
+def _change_orders(
+    data_dir: Path,
+    ids: pa.Array,
+    of_documents: Callable[[pa.Table], pa.Table],
+    of_observations: Callable[[pa.Table], pa.Table],
+) -> int:
+    """Rewrite the raw files of orders in which these functions change a row, of documents one of these ids.
 
-    Doing it again rewrites nothing. Raise LandingError when a load of orders is under way, RawDamageError when a file
-    that would be rewritten is damaged.
+    Return how many pairs. Doing it again rewrites nothing. Raise LandingError when a load of orders is under way,
+    RawDamageError when a file that would be rewritten is damaged.
     """
     if not folder(data_dir, "observations", "orders").is_dir():
         return 0
@@ -195,28 +185,31 @@ def change_raw_orders(data_dir: Path, change: RawChange) -> int:
     with Lock(data_dir / "raw" / "orders.lock", "orders"):
         sweep(data_dir, "orders")
         files = raw_files(data_dir, "orders")
-        for pair_ in zip(files.documents, files.observations, strict=True):
-            if _is_concerned(change.documents, pair_[0].path, ["id", "document"]) or _is_concerned(
-                change.observations, pair_[1].path, ["id", "customer_key", "load_id", "seq"]
+        for both in zip(files.documents, files.observations, strict=True):
+            if _is_concerned(of_documents, both[0].path, ["id", "document"], ids) or _is_concerned(
+                of_observations, both[1].path, ["id", "customer_key", "load_id", "seq"]
             ):
-                rewrite(data_dir, "orders", [pair_], change.documents, change.observations)
+                rewrite(data_dir, "orders", [both], of_documents, of_observations)
                 rewritten += 1
         if rewritten:
             sweep(data_dir, "orders")
     return rewritten
 
 
-def erase_in_raw(data_dir: Path, order_ids: Collection[int], key_hashes: Collection[str]) -> int:
-    """Rewrite the raw files of orders that hold anything of these orders or customers; return how many pairs."""
-    return change_raw_orders(data_dir, RawErasure(order_ids, key_hashes))
+def _is_concerned(
+    changed: Callable[[pa.Table], pa.Table], path: Path, columns: list[str], ids: pa.Array | None = None
+) -> bool:
+    """Tell whether a change makes another of these columns of a file, in groups of rows with any of the ids.
 
-
-def _is_concerned(changed: Callable[[pa.Table], pa.Table], path: Path, columns: list[str]) -> bool:
-    """Tell whether a change makes another of these columns of a file; a file whose loss was accepted is not there."""
+    A file whose loss was accepted is not there.
+    """
     if not path.exists():
         return False
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
+            found = None if ids is None else pc.is_in(file.read_row_group(group, columns=["id"])["id"], value_set=ids)
+            if found is not None and not pc.any(found).as_py():
+                continue
             table = file.read_row_group(group, columns=columns)
             after = changed(table)
             if any(after.column(name) != table.column(name) for name in columns):

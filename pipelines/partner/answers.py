@@ -156,11 +156,7 @@ _REST = "…"
 ERROR_BODY = "error_body"
 SHOWN_FROM = 20  # different requests in whose answers a name is, so that it is no person's
 _KEY = re.compile(r'"([^"]*)":')
-_COMMON = frozenset(
-    "error errors error_code error_description error_uri message messages msg code codes status status_code success "
-    "ok title type detail details reason description instance field fields id request_id trace_id timestamp path "
-    "data meta result".split()
-)
+_COMMON = frozenset("error errors message code status title type detail".split())
 
 
 class Counted(msgspec.Struct):

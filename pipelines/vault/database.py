@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipelines.inventory import Head
 
 
-RULE = "contacts"  # in meta: the rule by which all orders are filed
+RULE = "rule"  # in meta: by which all orders are filed
 MALFORMED = "database disk image is malformed"  # as SQLite says it
 _ASKED_AT_ONCE = 500
 _RANDOM_AT_ONCE = 8_192

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.vault.contacts import cleaned, normal_email, normal_phone
 from pipelines.vault.database import contact, rows_of, transaction, values
-from pipelines.vault.filing import Rule
 from pipelines.vault.mentions import Sought, is_mentioned
 
 if TYPE_CHECKING:
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
     from pipelines.vault.bodies import RefusedBodies
     from pipelines.vault.database import Lookup
-
-_TODAY = Rule()
+    from pipelines.vault.filing import Rule
 
 
 class Version(NamedTuple):
@@ -76,47 +74,39 @@ class Erasing:
     _content_of: Callable[[str, int, int, bytes], bytes]
     _refused: RefusedBodies
     _folder: Path
+    rule: Rule
 
-    def of_order(self, order_id: int, rule: Rule = _TODAY) -> Person:
+    def of_order(self, order_id: int) -> Person:
         """Return what is held of an order."""
-        refused, _ = self._naming(Sought({order_id}, set(), set()), rule)
-        return Person(tuple(self._versions("id in ($values)", {order_id}, rule)), refused)
+        refused, _ = self._naming(Sought({order_id}, set(), set()))
+        return Person(tuple(self._versions({order_id})), refused)
 
-    def of_contact(self, found_by: str, value: str, rule: Rule = _TODAY) -> Person:
-        """Return what is held of a phone number or an e-mail address: nothing of one that is nobody's or many's."""
-        stated = self.stated(found_by, value, rule)
-        is_phone = found_by == "phone"
-        hashes = {self._hash(found_by, each) for each in stated}
-        query = "select customer from lookups where hash in ($values) and hash not in (select hash from shared)"
-        customers = {n for (n,) in rows_of(self._db, query, hashes)}
-        versions = self._versions("customer in ($values)", customers, rule)
+    def of_contact(self, found_by: str, value: str) -> Person:
+        """Return what is held of a phone number or an e-mail address: nothing of one that is nobody's or many's.
+
+        If no lookup hash finds it, each order is read: nobody is told that nothing is held because hashes are damaged.
+        """
+        if self.is_shared(found_by, value):
+            return Person()
+        stated, is_phone = self.stated(found_by, value), found_by == "phone"
+        query = "select customer from lookups where hash in ($values)"
+        customers = {n for (n,) in rows_of(self._db, query, {self._hash(found_by, each) for each in stated})}
+        customers = customers or {n for (n,) in self._db.execute("select n from customers")}
+        versions = self._versions(customers, "customer")
         ids = {each.id for each in versions if (each.phone if is_phone else each.email) in stated}
         sought = Sought(set(), stated if is_phone else set(), set() if is_phone else stated)
-        refused = () if self.is_shared(found_by, value, rule) else self._naming(sought, rule)[0]
-        return Person(tuple(self._versions("id in ($values)", ids, rule)), refused)
+        return Person(tuple(self._versions(ids)), self._naming(sought)[0])
 
-    def stated(self, found_by: str, value: str, rule: Rule) -> set[str]:
+    def stated(self, found_by: str, value: str) -> set[str]:
         """Return the forms in which orders may state a contact, "" left out."""
-        found = (
-            {normal_phone(value, each) for each in rule.all_countries} if found_by == "phone" else {normal_email(value)}
-        )
-        return found - {""}
+        if found_by == "email":
+            return {normal_email(value)} - {""}
+        return {normal_phone(value, each) for each in self.rule.all_countries} - {""}
 
-    def is_shared(self, found_by: str, value: str, rule: Rule = _TODAY) -> bool:
+    def is_shared(self, found_by: str, value: str) -> bool:
         """Tell whether a contact is masked, no contact, or stated by too many people to tell one."""
-        stated = self.stated(found_by, value, rule)
-        return not stated or any(self._is_shared(found_by, each) for each in stated)
-
-    def is_held_unfound(self, found_by: str, value: str, rule: Rule = _TODAY) -> bool:
-        """Tell whether any order has this phone number or e-mail address, whatever the lookup hashes say.
-
-        Reads every body; raise VaultError where one cannot be decrypted, so that nobody can say.
-        """
-        stated = self.stated(found_by, value, rule)
-        query = "select id from personal_data where kind = 'orders'"
-        ids = {id_ for (id_,) in self._db.execute(query)}
-        found = self._versions("id in ($values)", ids, rule)
-        return any((each.phone if found_by == "phone" else each.email) in stated for each in found)
+        stated = self.stated(found_by, value)
+        return not stated or any(self._is_in("shared", found_by, each) for each in stated)
 
     def request_hash(self, found_by: str, value: str) -> bytes:
         """Return a keyed hash of a request: it recognises the same one, and tells nothing without the secret."""
@@ -129,7 +119,7 @@ class Erasing:
         for order_id in person.order_ids:
             own = [(each, {each.phone, each.email} - {""}) for each in person.versions if each.id == order_id]
             mine = stated.union(*(contacts for _, contacts in own if contacts & stated))
-            mine = {c for c in mine if c in stated or not self._is_shared("email" if "@" in c else "phone", c)}
+            mine = {c for c in mine if c in stated or not self._is_in("shared", "email" if "@" in c else "phone", c)}
             found += [each for each, contacts in own if not contacts or contacts & mine]
         return person._replace(versions=tuple(found))
 
@@ -146,15 +136,15 @@ class Erasing:
     def _hash(self, found_by: str, stated: str) -> bytes:
         return self._lookup.hash(f"{found_by}:{stated}".encode(errors="surrogatepass"))
 
-    def _versions(self, where: str, chosen: set[int], rule: Rule) -> Iterator[Version]:
+    def _versions(self, chosen: set[int], by: str = "id") -> Iterator[Version]:
         query = (
             "select id, no, customer, load_id, body from personal_data where kind = 'orders' "
-            f"and customer in (select n from customers where wrapped is not null) and {where} order by id, no"
+            f"and customer in (select n from customers where wrapped is not null) and {by} in ($values) order by id, no"
         )
         for id_, no, n, load_id, body in rows_of(self._db, query, chosen):
             content = self._content_of("orders", id_, n, body)
             phone, email = contact(content)
-            normal = normal_phone(phone, rule.of_order(id_)), normal_email(email)
+            normal = normal_phone(phone, self.rule.of_order(id_)), normal_email(email)
             yield Version(id_, no, n, load_id, values(content), *normal)
 
     def orders(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -166,9 +156,7 @@ class Erasing:
         for id_, n, body in self._db.execute(query):
             yield n, values(self._content_of("orders", id_, n, body))
 
-    def erase(
-        self, key_hashes: Iterable[str], order_ids: Iterable[int], refs: Iterable[str] = (), rule: Rule = _TODAY
-    ) -> Destroyed:
+    def erase(self, key_hashes: Iterable[str], order_ids: Iterable[int], refs: Iterable[str] = ()) -> Destroyed:
         """Destroy all versions of these orders, and never encrypt them again; customers of whom nothing is left, too.
 
         Also everything of the customers with these hashes of their keys, these quarantined bodies, and those that are
@@ -179,23 +167,16 @@ class Erasing:
         with transaction(self._db):
             rows = self._db.execute("select n, customer_key from customers where wrapped is not null").fetchall()
             customers = {n for n, key in rows if key_sha256(key) in wanted} if wanted else set()
-            gone = [
-                *self._versions("customer in ($values)", customers, rule),
-                *self._versions("id in ($values)", ids, rule),
-            ]
+            gone = [*self._versions(customers, "customer"), *self._versions(ids)]
             of_orders = "kind = 'orders' and id in (select id from erased where kind = 'orders')"
             self._db.executemany("insert or ignore into erased values ('orders', ?)", [(each,) for each in ids])
             count = self._db.execute(f"delete from personal_data where {of_orders}").rowcount
             self._db.execute("delete from moved where id in (select id from erased where kind = 'orders')")
             others = {each.customer for each in gone} - customers
-            kept = self._prune(others, rule)
-            count += self.destroy([*customers, *(others - kept)])
-            sought = Sought(
-                ids,
-                {each.phone for each in gone if each.phone and not self._is_stated("phone", each.phone)},
-                {each.email for each in gone if each.email and not self._is_stated("email", each.email)},
-            )
-            naming, unread = self._naming(sought, rule)
+            kept = self._prune(others)
+            count += self._destroy([*customers, *(others - kept)])
+            phones, emails = {each.phone for each in gone} - {""}, {each.email for each in gone} - {""}
+            naming, unread = self._naming(Sought(ids, self._unstated("phone", phones), self._unstated("email", emails)))
             doomed = {*naming, *(ref for ref in refs if self._refused.open(ref))}
             self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in doomed])
         for spool in self._folder.glob("spool-*"):
@@ -203,11 +184,15 @@ class Erasing:
         self._db.execute("pragma wal_checkpoint(truncate)")
         return Destroyed(len(customers | (others - kept)), count, len(doomed), unread)
 
-    def _prune(self, customers: set[int], rule: Rule) -> set[int]:
+    def _unstated(self, found_by: str, contacts: set[str]) -> set[str]:
+        """Return the contacts that no order states any more."""
+        return {c for c in contacts if not any(self._is_in(table, found_by, c) for table in ("lookups", "shared"))}
+
+    def _prune(self, customers: set[int]) -> set[int]:
         """Remove lookup hashes that nothing of these customers states any more; return those that have something."""
         stated = {
             (self._hash(kind, text), each.customer)
-            for each in self._versions("customer in ($values)", customers, rule)
+            for each in self._versions(customers, "customer")
             for kind, text in (("phone", each.phone), ("email", each.email))
         }
         held = set(rows_of(self._db, "select hash, customer from lookups where customer in ($values)", customers))
@@ -221,13 +206,8 @@ class Erasing:
         for column in ("pairs where phone", "pairs where email", "shared where hash"):
             self._db.executemany(f"delete from {column} = ?", [(h,) for h in hashes - left])
 
-    def _is_stated(self, found_by: str, text: str) -> bool:
-        query = "select 1 from lookups where hash = ? limit 1"
-        found = self._db.execute(query, (self._hash(found_by, text),)).fetchone()
-        return found is not None or self._is_shared(found_by, text)
-
-    def _is_shared(self, found_by: str, text: str) -> bool:
-        query = "select 1 from shared where hash = ?"
+    def _is_in(self, table: str, found_by: str, text: str) -> bool:
+        query = f"select 1 from {table} where hash = ? limit 1"
         return self._db.execute(query, (self._hash(found_by, text),)).fetchone() is not None
 
     def expire(self, ids: Iterable[int], limit: dt.datetime) -> int:
@@ -251,16 +231,17 @@ class Erasing:
             ).rowcount
             self._db.execute("delete from personal_data where kind = 'orders' and id in (select id from expired)")
             if orders:
-                idle = self._db.execute(
-                    "select n from customers where wrapped is not null "
-                    "and n not in (select customer from personal_data)"
-                ).fetchall()
-                self.destroy([n for (n,) in idle])
+                self.destroy_idle()
         if orders:
             self._db.execute("pragma wal_checkpoint(truncate)")
         return orders
 
-    def destroy(self, customers: Iterable[int]) -> int:
+    def destroy_idle(self) -> int:
+        """Destroy the customers of whom nothing is left."""
+        query = "select n from customers where wrapped is not null and n not in (select customer from personal_data)"
+        return self._destroy([n for (n,) in self._db.execute(query).fetchall()])
+
+    def _destroy(self, customers: Iterable[int]) -> int:
         """Destroy keys, lookup hashes and versions of these customers, each table looked through once."""
         self._db.execute("create temp table if not exists doomed (n integer primary key)")
         self._db.execute("delete from doomed")
@@ -272,7 +253,7 @@ class Erasing:
         self._db.execute("update customers set wrapped = null, customer_key = '' where n in (select n from doomed)")
         return versions
 
-    def _naming(self, sought: Sought, rule: Rule) -> tuple[tuple[str, ...], int]:
+    def _naming(self, sought: Sought) -> tuple[tuple[str, ...], int]:
         """Return the quarantined bodies that lead to a person, and how many of the others could not be read."""
         found, unread = [], 0
         for ref, kind, asked in self._db.execute("select ref, kind, asked from refused").fetchall():
@@ -281,7 +262,7 @@ class Erasing:
                 continue
             of_kind = sought if of_orders else sought._replace(ids=set())
             is_named = kind == "orders" and asked in sought.ids
-            named = is_named or is_mentioned(body, of_kind, rule.all_countries)
+            named = is_named or is_mentioned(body, of_kind, self.rule.all_countries)
             found += [ref] if named else []
             unread += named is None
         return tuple(found), unread

@@ -26,21 +26,7 @@ _VERSION = 1  # of what contacts.py reads in a text
 _ROWS_AT_ONCE = 1_000
 
 
-class Noted(msgspec.Struct, frozen=True):
-    """The rule by which all orders are filed."""
-
-    version: int
-    most_people: int
-    country: str
-    countries: dict[str, str]
-
-    def is_as(self, today: Noted) -> bool:
-        """Tell whether orders filed by this rule are where today's has them: another store in the countries is none."""
-        return (
-            (self.version, self.most_people, self.country) == (today.version, today.most_people, today.country)
-            and self.countries.items() <= today.countries.items()
-            and set(self.countries.values()) - {""} == set(today.countries.values()) - {""}
-        )
+_Noted = tuple[int, int, str, dict[int, str]]
 
 
 @dataclass(frozen=True)
@@ -67,9 +53,9 @@ class Rule:
         return self.of_store(self.store_of(order_id) if len(self.all_countries) > 1 else None)
 
     @property
-    def noted(self) -> Noted:
-        """What the vault notes of it."""
-        return Noted(_VERSION, self.most_people, self.country, {str(k): v for k, v in self.countries.items()})
+    def noted(self) -> _Noted:
+        """What the vault notes of the rule by which all orders are filed."""
+        return _VERSION, self.most_people, self.country, dict(self.countries)
 
 
 @dataclass
@@ -78,22 +64,24 @@ class Filing:
 
     _db: sqlite3.Connection
     _lookup: Lookup
+    _rule: Rule
     _content_of: Callable[[str, int, int, bytes], bytes]
     _again: Callable[[int, int, bytes], bytes]  # an order's content, encrypted for customer n
     _new_customer: Callable[[], int]
-    _destroy: Callable[[list[int]], int]
+    _destroy_idle: Callable[[], int]
 
-    def file_again(self, rule: Rule) -> bool:
+    def file_again(self) -> bool:
         """File orders again that the rule gives to others; tell whether any order in raw files has another customer."""
         with transaction(self._db):
             found = self._db.execute("select value from meta where name = ?", (RULE,)).fetchone()
-            filed = msgspec.json.decode(found[0], type=Noted) if found else None
-            today = rule.noted
-            is_same = filed is not None and filed.is_as(today)
+            filed, today = msgspec.json.decode(found[0], type=_Noted) if found else (0, 0, "", {}), self._rule.noted
+            (*_, before), (*_, now) = filed, today
+            # another store of these countries is no change
+            is_same = filed[:3] == today[:3] and before.items() <= now.items() and {*before.values()} == {*now.values()}
             if not is_same or self._db.execute("select 1 from shared where not is_settled limit 1").fetchone():
-                if filed is not None and filed.most_people != rule.most_people:
+                if found and filed[1] != today[1]:
                     self._db.execute("delete from shared")
-                self._file(rule, is_all=not is_same)
+                self._file(is_all=not is_same)
             if filed != today:
                 query = "insert or replace into meta values (?, ?)"
                 self._db.execute(query, (RULE, msgspec.json.encode(today)))
@@ -114,7 +102,7 @@ class Filing:
         """Note that the raw files have the customers of today."""
         self._db.execute("delete from moved")
 
-    def _file(self, rule: Rule, *, is_all: bool) -> None:
+    def _file(self, *, is_all: bool) -> None:
         db = self._db
         db.execute("drop table if exists temp.filing")
         db.execute(
@@ -122,7 +110,7 @@ class Filing:
             "target integer, primary key (id, no)) without rowid"
         )
         of_shared = "select customer from lookups where hash in (select hash from shared where not is_settled)"
-        self._read(rule, "" if is_all else f"and customer in ({of_shared})")
+        self._read("" if is_all else f"and customer in ({of_shared})")
         stated = "select distinct phone, email from filing where phone <> x'' and email <> x''"
         if is_all:
             db.execute("delete from pairs")
@@ -130,7 +118,7 @@ class Filing:
             db.execute(f"insert into pairs {stated}")
             for name in ("phone", "email"):
                 many = f"select {name} from pairs group by 1 having count(*) > ?"
-                db.execute(f"insert or ignore into shared select {name}, 1 from ({many})", (rule.most_people,))
+                db.execute(f"insert or ignore into shared select {name}, 1 from ({many})", (self._rule.most_people,))
         db.execute("update lookups set owns = 0 where hash in (select hash from shared)")
         db.execute("update shared set is_settled = 1")
         is_own = "case when {0} <> x'' and {0} not in (select hash from shared) then {0} end"
@@ -149,19 +137,14 @@ class Filing:
                 f"insert into lookups select distinct {name}, target, {name} = own from filing where {name} <> x'' "
                 "on conflict do update set owns = max(owns, excluded.owns)"
             )
-        idle = db.execute(
-            "select n from customers where wrapped is not null and n not in (select customer from personal_data) "
-            "and (? or n in (select customer from filing))",
-            (is_all,),
-        ).fetchall()
-        self._destroy([n for (n,) in idle])
+        self._destroy_idle()
         db.execute("drop table filing")
 
-    def _read(self, rule: Rule, only: str) -> None:
+    def _read(self, only: str) -> None:
         """Read the contacts of versions into the table of what is filed."""
         for id_, no, n, body in self._rows(only):
             phone, email = contact(self._content_of("orders", id_, n, body))
-            hashes = (self._lookup.phone(phone, rule.of_order(id_)), self._lookup.email(email))
+            hashes = (self._lookup.phone(phone, self._rule.of_order(id_)), self._lookup.email(email))
             self._db.execute("insert into filing values (?, ?, ?, ?, ?, null, null)", (id_, no, n, *hashes))
 
     def _rows(self, only: str) -> Iterator[tuple[int, int, int, bytes]]:

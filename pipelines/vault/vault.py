@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pipelines.vault.bodies import RefusedBodies
 from pipelines.vault.database import Lookup, Random, erased_ids, opened, pattern, rows_of, transaction, values
 from pipelines.vault.erasing import Erasing
-from pipelines.vault.filing import Filing
+from pipelines.vault.filing import Filing, Rule
 from pipelines.vault.keys import (
     CHECK,
     KEY_BYTES,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _EMPTY = b"{}"
 _CIPHERS_KEPT = 20_000
 _NAME_BYTES = 16
+_RULE = Rule()
 
 
 class PersonalData(msgspec.Struct, gc=False):
@@ -69,29 +70,32 @@ _ERASED = Encrypted(None, [], is_erased=True)
 _Previous = tuple[int, int, bytes]  # no, customer, digest
 
 
-def open_vault(settings: Settings) -> Vault:
-    """Open the vault below `settings.data_dir`, created if necessary; raise VaultError for missing or wrong keys."""
+def open_vault(settings: Settings, rule: Rule | None = None) -> Vault:
+    """Open the vault below `settings.data_dir`, created if necessary; raise VaultError for missing or wrong keys.
+
+    `rule` is needed to find people.
+    """
     return Vault(
         settings.data_dir / "vault" / "vault.sqlite",
         read_keys(settings),
         settings.vault.quarantine_retention_days,
-        settings.privacy.max_people_per_contact,
+        rule or Rule(settings.privacy.max_people_per_contact),
     )
 
 
 class Vault:
     """A connection to the vault. Use it as a context manager; one load writes at a time."""
 
-    def __init__(self, path: Path, keys: Keys, quarantine_retention_days: int = 30, most_people: int = 3) -> None:
-        self._most_people = most_people
+    def __init__(self, path: Path, keys: Keys, quarantine_retention_days: int = 30, rule: Rule = _RULE) -> None:
+        self._most_people = rule.most_people
         self._master = AESGCM(keys.master)
         self._lookup = Lookup(keys.lookup)
         self._ciphers: dict[int, tuple[str, AESGCM]] = {}
         self._db = opened(path)
         self.refused = RefusedBodies(self._db, self._master, quarantine_retention_days)
-        self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent)
-        again = (self.content_of, self._again, self._one_more, self.erasing.destroy)
-        self.filing = Filing(self._db, self._lookup, *again)
+        self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent, rule)
+        again = (self.content_of, self._again, self._one_more, self.erasing.destroy_idle)
+        self.filing = Filing(self._db, self._lookup, rule, *again)
         try:
             self._check_keys()
         except BaseException:

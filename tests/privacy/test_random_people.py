@@ -101,9 +101,8 @@ def test_erasure_takes_one_person_and_no_other(events: list[Any], victim: int, a
         after = left(world).splitlines()
         assert not [line for line in after if f"Name{victim}" in line]
         assert sorted(line for line in before if f"Name{victim}" not in line) == sorted(filter(None, after))
-        with open_vault(world.settings) as vault:
-            rule = filing_rule(world.settings)
+        with open_vault(world.settings, filing_rule(world.settings)) as vault:
             for n in {each[0] for each in events} - {victim}:
-                theirs = vault.erasing.of_contact("phone", SPELLED[0].format(n=n), rule).order_ids
+                theirs = vault.erasing.of_contact("phone", SPELLED[0].format(n=n)).order_ids
                 assert set(theirs) >= {m * 10 + no for m, no, *_, what in events if m == n and what == "order"}
                 assert {each // 10 for each in theirs} <= {n}

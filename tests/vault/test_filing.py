@@ -36,12 +36,12 @@ def test_placeholders_join_nobody_also_backwards(vault: Vault) -> None:
     for each in (*by_phone, *by_email):  # a batch each: the first are joined
         vault.encrypt("orders", "load", [each])
     assert len(set(_keys(vault, range(1, 4)))) == 1
-    assert vault.filing.file_again(Rule())
+    assert vault.filing.file_again()
     assert len(set(_keys(vault, range(1, 41)))) == 40
     assert len(set(_keys(vault, range(50, 90)))) == 40
     assert {1, 2, 3} >= vault.filing.moved().keys() != set()
     vault.filing.settle()
-    assert not vault.filing.file_again(Rule())
+    assert not vault.filing.file_again()
     assert vault.erasing.is_shared("phone", "+1 800 555 0199")
     assert vault.erasing.of_contact("email", "p7@x.example").order_ids == [7]
     vault.erasing.erase([], [7])
@@ -64,13 +64,13 @@ def test_customers_that_an_older_version_joined_come_apart(
         "delete from lookups where customer > 1",
         "delete from pairs",
         "delete from shared",
-        "delete from meta where name = 'contacts'",
+        "delete from meta where name = 'rule'",
         "delete from customers where n > 1",
     ):
         sql(each)
     with Vault(path, keys) as old:
         assert len(set(_keys(old, range(1, 25)))) == 1
-        assert old.filing.file_again(Rule())
+        assert old.filing.file_again()
         found = _keys(old, range(1, 25))
         assert len(set(found)) == 12
         assert found[:12] == found[12:]
@@ -79,16 +79,17 @@ def test_customers_that_an_older_version_joined_come_apart(
         assert old.filing.moved()[2] == [(("load", 0), found[1])]
 
 
-def test_country_of_stores_joins_spellings(vault: Vault) -> None:
+def test_country_of_stores_joins_spellings(vault: Vault, path: Path, keys: Keys) -> None:
     """A national number is one with the international one once the store's country is known."""
     vault.encrypt("orders", "load", [_data(1, "0170 1234567"), _data(2, "+49 170 1234567")])
-    assert vault.filing.file_again(Rule()) is False
-    assert vault.filing.file_again(Rule(countries={1: "DE"}))
-    assert len(set(_keys(vault, range(1, 3)))) == 1
-    rule = Rule(countries={1: "DE", 2: "FR"}, store_of={1: 2, 2: 1}.get)
-    vault.filing.file_again(rule)
-    assert len(set(_keys(vault, range(1, 3)))) == 2
-    assert vault.erasing.of_contact("phone", "+33 170 1234567", rule).order_ids == [1]
+    assert vault.filing.file_again() is False
+    with Vault(path, keys, rule=Rule(countries={1: "DE"})) as known:
+        assert known.filing.file_again()
+        assert len(set(_keys(known, range(1, 3)))) == 1
+    with Vault(path, keys, rule=Rule(countries={1: "DE", 2: "FR"}, store_of={1: 2, 2: 1}.get)) as several:
+        several.filing.file_again()
+        assert len(set(_keys(several, range(1, 3)))) == 2
+        assert several.erasing.of_contact("phone", "+33 170 1234567").order_ids == [1]
 
 
 def test_order_that_lands_again_before_it_is_filed_again_has_one_customer(vault: Vault) -> None:
@@ -96,5 +97,5 @@ def test_order_that_lands_again_before_it_is_filed_again_has_one_customer(vault:
     for n in range(1, 5):
         vault.encrypt("orders", "load", [_data(n, "+18005550199", f"p{n}@x.example")])
     vault.encrypt("orders", "load-2", [_data(1, "+18005550199", "p1@x.example")])
-    vault.filing.file_again(Rule())
+    vault.filing.file_again()
     assert vault.filing.moved()[1] == [(("load", 0), _keys(vault, range(1, 2))[0])]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.vault import Keys, PersonalData, Rule, Vault, VaultError, new_keys, rotate
+from pipelines.vault import Keys, PersonalData, Vault, VaultError, new_keys, rotate
 from pipelines.vault import keys as rotating
 from tests.vault.test_vault import NOW
 
@@ -50,7 +50,7 @@ def test_rotated_vault_holds_the_same(
     with pytest.raises(VaultError, match=r"master_key is not the key .* rotated at"):
         Vault(path, keys)
     with Vault(path, NEW) as vault:
-        assert not vault.filing.file_again(Rule())  # nobody's orders move
+        assert not vault.filing.file_again()  # nobody's orders move
         assert len(before) == len(sql("select hash from lookups"))
         assert vault.decrypt("orders", 5)["/user_name"] == "n5"
         assert vault.decrypt("orders", 1)["/user_name"] == "other"
