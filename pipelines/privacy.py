@@ -109,7 +109,7 @@ class Facts(NamedTuple):
                 f"people's: give --orders {count} if they are one person's; nothing was done"
             )
         if orders not in {None, count}:
-            raise PrivacyError(f"--orders {orders}: {count} orders were found; nothing was done")
+            raise PrivacyError(f"--orders {orders}: the number of orders is {count}; nothing was done")
 
 
 def find(vault: Vault, asked: Asked) -> Person:
@@ -146,6 +146,10 @@ def facts_of(settings: Settings, person: Person) -> Facts:
     return Facts(ids, stores, first or "", last or "", phones, emails, names, len(person.refused))
 
 
+def _record(settings: Settings, act: str, user: User | None, **body: Any) -> None:
+    signing_ledger(settings).append(act, body | (user or current_user()).body)
+
+
 def reveal(settings: Settings, order_id: int, reason: str, user: User | None = None) -> dict[str, Any]:
     """Return the personal data of an order, pointer → value, and record who saw it and why.
 
@@ -155,8 +159,7 @@ def reveal(settings: Settings, order_id: int, reason: str, user: User | None = N
         found = vault.decrypt("orders", order_id)
     if not found:
         raise PrivacyError(f"the vault holds no personal data of order {order_id}")
-    body = {"order_id": order_id, "reason": reason, **(user or current_user()).body}
-    signing_ledger(settings).append(REVEALED, body)
+    _record(settings, REVEALED, user, order_id=order_id, reason=reason)
     return found
 
 
@@ -169,8 +172,7 @@ def undocumented(settings: Settings, reason: str, user: User | None = None) -> l
             for pattern in {found for pointer in content if (found := unknown_pattern(pointer))}:
                 orders[pattern] += 1
                 owners[pattern].add(customer)
-    body = {"reason": reason, "field_count": len(orders), **(user or current_user()).body}
-    signing_ledger(settings).append(FIELDS_REVEALED, body)
+    _record(settings, FIELDS_REVEALED, user, reason=reason, field_count=len(orders))
     return [{"path": p, "order_count": n, "customer_count": len(owners[p])} for p, n in orders.most_common()]
 
 
@@ -194,13 +196,8 @@ def export(
         customers = vault.erasing.key_hashes({v.customer for v in found.versions})
         bodies = vault.erasing.bodies(found.refused)
     confirm(facts_of(settings, found))
-    body = {
-        "found_by": asked.found_by,
-        "customer_sha256": customers,
-        "version_count": len(found.versions),
-        **(user or current_user()).body,
-    }
-    signing_ledger(settings).append(EXPORTED, body)
+    found_by, count = asked.found_by, len(found.versions)
+    _record(settings, EXPORTED, user, found_by=found_by, customer_sha256=customers, version_count=count)
     documents = [
         {"kind": "orders", "id": v.id, "version": v.no, "load_id": v.load_id, "fields": v.fields}
         for v in found.versions
@@ -225,10 +222,10 @@ def rotate_keys(settings: Settings, file: Path, user: User | None = None, progre
     rotated = msgspec.structs.replace(settings, vault=vault)
     settle_customers(rotated)
     sign_missing_heads(rotated)
-    ledger = signing_ledger(rotated)
-    if done.at and not any(entry.body["rotated_at"] == done.at for entry in ledger.entries(ROTATED)):
-        body = {"rotated_at": done.at, "customer_count": done.customers, "version_count": done.versions}
-        ledger.append(ROTATED, body | (user or current_user()).body)
+    entries = ledger_of(settings.data_dir).entries(ROTATED)
+    if done.at and not any(entry.body["rotated_at"] == done.at for entry in entries):
+        figures = {"rotated_at": done.at, "customer_count": done.customers, "version_count": done.versions}
+        _record(rotated, ROTATED, user, **figures)
     return done
 
 
@@ -359,10 +356,9 @@ def erase(
             "order_ids": [int(asked.value)] if is_order else found.order_ids,
             "refused": list(found.refused),
             "is_by_order": True,  # customers keep their other orders
-            **(user or current_user()).body,
         }
         write_whole(under_way, request)
-        signing_ledger(settings).append(ERASED, body)
+        _record(settings, ERASED, user, **body)
         done = apply_erasures(settings)
     done.entry = done.entry or erasures(ledger_of(settings.data_dir))[-1]
     _publish(settings, done, progress)
