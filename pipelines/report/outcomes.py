@@ -311,7 +311,7 @@ def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[str]) -> Ite
     if entry is not None:
         orders = len(entry.body["order_ids"])
         customers = counted(len(entry.body["customer_sha256"]), "customer", "customers")
-        yield f"Erased {customers} with {counted(orders, 'order', 'orders')}."
+        yield f"Erased {counted(orders, 'order', 'orders')} of {customers}."
         yield f"Ledger entry {entry.no} of {entry.at}, hash {entry.sha256}"
     yield (
         f"Destroyed: the keys and lookup hashes, {destroyed.versions:,} encrypted versions, "

@@ -110,7 +110,7 @@ def test_receipt_and_ledger_have_no_personal_data(erased: tuple[World, str]) -> 
     (backup,) = world.backups.glob("2*")
     assert backups_holding(world.data, entry) == [backup]
     assert f"STILL HELD  backup {backup}" in printed
-    assert "Erased 1 customer with 2 orders." in printed
+    assert "Erased 2 orders of 1 customer." in printed
     log = (world.place / "elsewhere" / "erasures.jsonl").read_text("utf-8")
     ledger = (world.data / "ledger" / "ledger.jsonl").read_text("utf-8")
     for text in (printed, log, ledger):
