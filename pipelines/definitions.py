@@ -74,6 +74,9 @@ def _under_way(settings: Settings) -> dg.ResourceDefinition:
         name = of_dagster.job_name if of_dagster else ""
         kind = next((kind for kind in KINDS_OF_RUNS if kind == name), None)
         run_id = of_dagster.run_id if of_dagster else ""
+        if context.instance is not None and (found := context.instance.get_run_by_id(run_id)) and found.is_finished:
+            yield None  # `dagster job execute` asks once more for the result of a run that ended
+            return
         try:
             with begun(
                 settings,

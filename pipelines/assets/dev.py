@@ -279,8 +279,8 @@ def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = Fa
     """
     python, home = sys.executable, dagster_home(settings.data_dir, settings.dagster.keep_days)
     is_demo = settings.file.name == DEMO
-    # a look at the runs may take longer than Dagster's minute, on a busy machine
-    environ = {"DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS": "300", **os.environ, "DAGSTER_HOME": str(home)}
+    # a look at the runs, or the start of one, may take longer than Dagster's minute, on a busy machine
+    environ = {"DAGSTER_GRPC_TIMEOUT_SECONDS": "300", **os.environ, "DAGSTER_HOME": str(home)}
     if settings.file.exists():
         environ["ORDERMART_CONFIG"] = str(settings.file)
     if is_demo:
