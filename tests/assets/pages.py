@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 SELECTOR = {"repositoryLocationName": "ordermart", "repositoryName": "__repository__"}
 PATIENCE = 400.0  # seconds, of a busy machine
-_ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
+ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
 _LAUNCHED = """__typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message }
     ... on InvalidSubsetError { message } ... on PipelineNotFoundError { message }
     ... on RunConfigValidationInvalid { errors { message } } ... on ConflictingExecutionParamsError { message }"""
@@ -30,11 +31,41 @@ _INSTIGATION = """__typename ... on {kind} {{ id name {state} {{
 
 
 def until(look: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """Return what a look finds, once it finds something."""
+    """Return what a look finds, once it finds something; long looks leave time to what they wait for."""
     deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.5)
+    while True:
+        began = time.monotonic()
+        if found := look():
+            return found
+        assert began < deadline, "it did not come"
+        time.sleep(0.5 + 2 * (time.monotonic() - began))
+
+
+def descendants(pid: int) -> set[int]:
+    """Return all processes below one."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found, new = set[int](), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return found
+
+
+def alive(pids: set[int]) -> set[int]:
+    """Return those that still run; a zombie does not."""
+    found = set()
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state != "Z":
+            found.add(pid)
     return found
 
 
@@ -43,7 +74,7 @@ class Pages:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.client = httpx.Client(timeout=120)
+        self.client = httpx.Client(timeout=PATIENCE)
 
     def ask(self, query: str, **variables: Any) -> Any:
         """Return the data of an answer."""
@@ -86,7 +117,7 @@ class Pages:
 
     def ended(self, run_id: str) -> str:
         """Wait for the end of a run, and return its status."""
-        return str(until(lambda: (status := self.status(run_id)) in _ENDED and status))
+        return str(until(lambda: (status := self.status(run_id)) in ENDED and status))
 
     def messages(self, run_id: str) -> str:
         """Return all that the pages show of a run, as text."""
@@ -95,9 +126,9 @@ class Pages:
             ... on ErrorEvent { error { message causes { message } } } } } } }"""
         return str(self.ask(query, id=run_id)["logsForRun"]["events"])
 
-    def runs(self) -> list[dict[str, str]]:
+    def runs(self) -> list[dict[str, Any]]:
         """Return all runs, the newest first."""
-        query = "{ runsOrError { ... on Runs { results { runId status jobName } } } }"
+        query = "{ runsOrError { ... on Runs { results { runId status jobName tags { key value } } } } }"
         return list(self.ask(query)["runsOrError"]["results"])
 
     def instigation(self, name: str) -> Any:
@@ -177,11 +208,15 @@ def served(command: list[str], environ: Mapping[str, str], folder: Path = ROOT) 
             until(answers)
             yield pages, process
         finally:
+            pages.client.close()
+            below = descendants(process.pid)
             process.terminate()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process.kill()
+            for pid in alive(below):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def dev(*arguments: str) -> list[str]:

@@ -18,40 +18,13 @@ import pytest
 
 from pipelines.assets.dev import DevError, Processes, check_port, only_one, run_together
 from pipelines.cli.options import PlainText
+from tests.assets.pages import alive, descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="reads /proc")
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def descendants(pid: int) -> set[int]:
-    """Return all processes below one."""
-    parents: dict[int, int] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    found, new = set[int](), {pid}
-    while new:
-        new = {child for child, parent in parents.items() if parent in new} - found
-        found |= new
-    return found
-
-
-def alive(pids: set[int]) -> set[int]:
-    """Return those that still run; a zombie does not."""
-    found = set()
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state != "Z":
-            found.add(pid)
-    return found
 
 
 def free_port() -> int:
