@@ -10,6 +10,7 @@ from pipelines.ledger.decisions import Decisions, decisions
 from pipelines.report.finance_views import decided_lines
 from pipelines.report.text import counted, wrapped
 from pipelines.settlements.lines import records_of
+from pipelines.settlements.mapping import Csv
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -36,6 +37,9 @@ def imported(done: list[Imported]) -> Iterator[str]:
         replaced = f", superseding {each.replaced:,} earlier" if each.replaced else ""
         yield f"{each.file}: {of}{each.row_count:,} rows imported as ledger entry {each.entry_no}{replaced}."
         yield from (f"  {change}" for change in each.changes)
+        yield from (
+            f"  Store {name} is none of ours on some row's day: such rows are not_ours." for name in each.nobodys
+        )
     if any(each.entry_no for each in done):
         yield "The next `ordermart run` or `ordermart build` matches them; then see `ordermart settlements list`."
 
@@ -301,7 +305,7 @@ def keys(settings: Settings, file: Path) -> Iterator[str]:
         raise FinanceError(f"{file}: cannot be read: {error.strerror}") from None
     header = content.partition(b"\n")[0].replace(b"\0", b"")
     delimiter = max(",;\t|", key=lambda sign: header.count(sign.encode()))
-    rows = records_of(content, file.name, "", delimiter)
+    rows = records_of(content, file.name, Csv(delimiter=delimiter))
     digits = {number: [re.sub("[^0-9]", "", cell) for cell in cells] for number, cells in rows.rows}
     cells_of = {number: [*map(str.strip, cells)] for number, cells in rows.rows}
     with released(settings) as release:

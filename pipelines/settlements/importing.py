@@ -40,7 +40,7 @@ from pipelines.settlements.lines import (
     records_of,
     sha256_of,
 )
-from pipelines.settlements.mapping import MappingError, first_groups, short_modulus, signed
+from pipelines.settlements.mapping import MappingError, Store, first_groups, short_modulus, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -63,6 +63,7 @@ class Imported(NamedTuple):
     row_count: int
     replaced: int
     changes: tuple[str, ...] = ()  # by component, of a file that was imported by another mapping before
+    nobodys: tuple[str, ...] = ()  # stores that the mapping's file does not list on the days of their rows
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,12 @@ def _append(ledger: Ledger, name: str, content: bytes, lines: pa.Table, read: Re
     replaces = sorted(each.entry.no for each in replaced if not each.ref)
     entry = ledger.append(STATEMENT, body | {"replaces": replaces}, lines)
     count, changes = len(replaced) + len(body["undoes"]), _changes(ledger, body["undoes"], lines)
-    return Imported(name, entry.no, len(described), sum(each["rows"] for each in described), count, changes)
+    is_listed = isinstance(mapping.line.store, Store) and bool(mapping.line.store.file)
+    nobodys = (
+        pc.unique(lines.filter(pc.is_null(lines["store_id"]))["store_ref"].drop_null()).to_pylist() if is_listed else ()
+    )
+    rows = sum(each["rows"] for each in described)
+    return Imported(name, entry.no, len(described), rows, count, changes, tuple(sorted(nobodys)))
 
 
 def _changes(ledger: Ledger, undone: list[int], table: pa.Table) -> tuple[str, ...]:
@@ -338,6 +344,8 @@ def read_bank(content: bytes, name: str, read: Read) -> Credits:
     if bank is None:
         raise MappingError("the mapping has no [bank]")
     is_xml = content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<")
+    if bank.format and is_xml is not (bank.format == "camt.053"):
+        raise SettlementError(f"{name} is not {bank.format}, as [bank] format says")
     rows = list(_camt(content, name) if is_xml else _csv(content, name, bank, read.mapping.file.timezone))
     if not rows:
         raise SettlementError(f"{name} has no booked entries")
@@ -354,27 +362,27 @@ def read_bank(content: bytes, name: str, read: Read) -> Credits:
 def _csv(content: bytes, name: str, bank: Bank, zone: str) -> Iterator[_Row]:
     if bank.date is None or not bank.amount or not bank.text:
         raise MappingError("[bank] needs date, amount and text for a CSV file")
-    records = records_of(content, name, bank.encoding, bank.delimiter)
+    records = records_of(content, name, bank)
     day, text = day_reader(records, bank.date, name, zone), place_of(records, bank.text, name)
     amount, fee = (_amounts(records, column, name, bank) for column in (bank.amount, bank.fee))
     currency = currency_reader(records, bank.currency, name) if bank.currency else None
     for number, cells in records.rows:
-        found, value = day(number, cells), amount(number, cells)
+        of = currency(number, cells) if currency else ""
+        found, value = day(number, cells), amount(number, cells, of)
         if found is None or value is None:
-            raise Where(name, number, bank.date.column if found is None else bank.amount[1:]).refused("is empty")
-        of = currency(number, cells) if currency else None
-        yield _Row(number, found.date(), of, value, fee(number, cells) or Decimal(0), cells[text])
+            raise Where(name, number, bank.date.column if found is None else bank.amount).refused("is empty")
+        yield _Row(number, found.date(), of or None, value, fee(number, cells, of) or Decimal(0), cells[text])
 
 
-def _amounts(records: Records, stated: str, name: str, bank: Bank) -> Callable[[int, list[str]], Decimal | None]:
+def _amounts(records: Records, stated: str, name: str, bank: Bank) -> Callable[[int, list[str], str], Decimal | None]:
     """Return a function that gives a row's amount in a column with a sign; None if there is none."""
     if not stated:
-        return lambda _number, _cells: None
-    (sign, column), read = signed(stated), amount_reader(bank.decimal, bank.thousands)
+        return lambda _number, _cells, _currency: None
+    ((sign, column),), read = signed(stated), amount_reader(bank.decimal, bank.thousands)
     place = place_of(records, column, name)
 
-    def amount(number: int, cells: list[str]) -> Decimal | None:
-        value = read(cells[place], Where(name, number, column))
+    def amount(number: int, cells: list[str], currency: str) -> Decimal | None:
+        value = read(cells[place], Where(name, number, column), currency)
         return value if value is None else sign * value
 
     return amount

@@ -24,11 +24,14 @@ from pipelines.literals import encoding_of
 from pipelines.settlements.mapping import (
     GROSS,
     KINDS,
+    PAYOUT,
     REFUNDS,
     Column,
     Order,
     Store,
     Text,
+    Total,
+    Type,
     first_groups,
     has_short_numbers,
     signed,
@@ -37,7 +40,7 @@ from pipelines.settlements.mapping import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipelines.settlements.mapping import Date, Mapping, Read
+    from pipelines.settlements.mapping import Csv, Date, Mapping, Read
 
 BALANCES = ("opening", "paid", "closing")
 _TEXT, _DAY, _NUMBER, _AMOUNT = pa.string(), pa.date32(), pa.int64(), pa.decimal128(38, 4)
@@ -72,6 +75,18 @@ _WHOLE = "[0-9]{1,18}"
 _MOST_NAME = 200
 _MILLE = 3
 _MONEY, _RATE = 4, 8  # decimals at most
+_ALIKE = (" \u00a0\u2000-\u200a\u202f\u205f\u3000", "'\u2018\u2019\u02bc\u2032`\u00b4")  # one sign of thousands
+_MINUS = re.compile("[\u2010-\u2015\u2212\ufe63\uff0d]")
+_MARKS = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")  # of writing direction
+_SIGNS = dict(  # and the currencies that they may stand for
+    each.split("=")
+    for each in "€=EUR;£=GBP EGP GIP;R$=BRL;US$=USD;C$=CAD;CA$=CAD;A$=AUD;AU$=AUD;NZ$=NZD;S$=SGD;NT$=TWD;MX$=MXN;"
+    "$=USD CAD AUD NZD HKD SGD TWD MXN ARS CLP COP UYU DOP;zł=PLN;kr=SEK NOK DKK ISK;kr.=SEK NOK DKK;Fr=CHF;Fr.=CHF;"
+    "SFr.=CHF;Ft=HUF;Kč=CZK;lei=RON;лв=BGN;лв.=BGN;₽=RUB;₴=UAH;₺=TRY;TL=TRY;₹=INR;Rs=INR PKR LKR;Rs.=INR PKR LKR;₪=ILS;"
+    "₩=KRW;¥=JPY CNY;円=JPY;元=CNY;₫=VND;฿=THB;₱=PHP;₦=NGN;₸=KZT;₲=PYG;₡=CRC;S/=PEN;RM=MYR;Rp=IDR;R=ZAR".split(";")
+)
+_OF = "|".join(map(re.escape, sorted(_SIGNS, key=len, reverse=True)))
+_BESIDE = re.compile(rf"^(?:[A-Z]{{3}}|{_OF})(?![^\W\d_])|(?<![^\W\d_])(?:[A-Z]{{3}}|{_OF})$")
 _CENT, _HALF = Decimal("0.01"), Decimal("0.005")  # what rounding an amount changes at most
 
 
@@ -80,10 +95,12 @@ class SettlementError(LedgerError):
 
 
 class Records(NamedTuple):
-    """The rows of a CSV file: its header, and each row with its number."""
+    """The rows of a CSV file: its header, and each row with its number; of total rows apart."""
 
     header: list[str]
     rows: list[tuple[int, list[str]]]
+    totals: list[tuple[int, list[str]]]
+    header_row: int
 
 
 class Where(NamedTuple):
@@ -103,63 +120,96 @@ def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def records_of(content: bytes, name: str, encoding: str, delimiter: str) -> Records:
-    """Return header and rows of a CSV file, all text; rows without any text are left out."""
-    encoding = encoding_of(content, encoding or "utf-8")
+def records_of(content: bytes, name: str, form: Csv) -> Records:
+    """Return header, rows and total rows of a CSV file, all text; rows without any text are left out."""
+    encoding = encoding_of(content, form.encoding or "utf-8")
     try:
         text = content.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         raise SettlementError(f"{name} is not {encoding}: state its encoding in the mapping") from None
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    number, rows = 1, []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, strict=True)
+    number, header_row, rows = 0, form.rows_above + 1, []
+    header: list[str] = []
     try:
-        header = [each.strip() for each in next(reader, [])]
-        for number, cells in enumerate(reader, 2):
-            if any(map(str.strip, cells)):
-                if len(cells) != len(header):
-                    raise SettlementError(f"{name}, row {number}: {len(cells)} cells, the header has {len(header)}")
-                rows.append((number, cells))
+        for number, cells in enumerate(reader, 1):
+            if number == header_row:
+                header = [each.strip() for each in cells]
+            if number <= header_row or not any(map(str.strip, cells)):
+                continue
+            is_total = form.has_total(header, cells)
+            if len(cells) != len(header) and not (is_total and len(cells) < len(header)):
+                raise SettlementError(f"{name}, row {number}: {len(cells)} cells, the header has {len(header)}")
+            rows.append((number, cells + [""] * (len(header) - len(cells)), is_total))
     except csv.Error as error:
         raise SettlementError(f"{name}, after row {number}: not valid CSV: {error}") from None
-    if not rows:
+    if all(is_total for *_, is_total in rows):
         raise SettlementError(f"{name} has no rows")
-    return Records(header, rows)
+    lines, totals = ([row[:2] for row in rows if row[2] is is_total] for is_total in (False, True))
+    return Records(header, lines, totals, header_row)
 
 
 def place_of(records: Records, column: str, name: str) -> int:
     """Return the place of a column in the header."""
     if records.header.count(column) != 1:
         found = "has no" if column not in records.header else "has more than one"
-        raise SettlementError(f"{name}, row 1: {found} column {column}, which the mapping names")
+        raise SettlementError(f"{name}, row {records.header_row}: {found} column {column}, which the mapping names")
     return records.header.index(column)
 
 
-def amount_reader(decimal: str, thousands: str, decimals: int = _MONEY) -> Callable[[str, Where], Decimal | None]:
-    """Return a function that reads an amount exactly; None if the cell is empty.
+def amount_reader(decimal: str, thousands: str, decimals: int = _MONEY) -> Callable[..., Decimal | None]:
+    """Return a function that reads an amount exactly; None if the cell is empty. A dash alone is 0.
 
-    1.234 is refused unless the mapping states both signs: it is one of two amounts. A rate is only one.
+    The sign may follow the digits or be brackets, and a currency may stand beside them, if it is the row's. 1.234 is
+    refused unless the mapping states both signs: it is one of two amounts. A rate is only one.
     """
-    groups = f"[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+|{_WHOLE}" if thousands else _WHOLE
-    form = re.compile(rf"(-?)({groups})(?:{re.escape(decimal)}([0-9]{{1,{decimals}}}))?", re.ASCII)
-    known: dict[str, Decimal | None] = {"": None}
+    between = next((f"[{each}]" for each in _ALIKE if thousands and thousands in each), re.escape(thousands))
+    groups = rf"[1-9][0-9]{{0,2}}(?:{between}[0-9]{{3}})+|[1-9][0-9]?(?:{between}[0-9]{{2}})+{between}[0-9]{{3}}|"
+    point = re.escape(decimal)
+    form = re.compile(
+        rf"({groups if thousands else ''}[0-9]{{0,18}})(?:{point}(?:([0-9]{{1,{decimals}}})|(-+)))?", re.ASCII
+    )
+    is_money = decimals == _MONEY
+    known: dict[tuple[str, str], Decimal | None] = {}
 
-    def read(text: str, where: Where) -> Decimal | None:
-        if text in known:
-            return known[text]
-        plain = text.strip().replace("\u2212", "-")
-        if plain.startswith("(") and plain.endswith(")"):
-            plain = f"-{plain[1:-1]}"
-        found = form.fullmatch(plain) if plain else None
-        if plain and not found:
+    def parsed(text: str, where: Where, currency: str) -> Decimal | None:
+        plain = _MARKS.sub("", _MINUS.sub("-", text)).strip()
+        sign, plain = _sign_of(plain)
+        if beside := _BESIDE.search(plain):
+            plain = f"{plain[: beside.start()]}{plain[beside.end() :]}".strip()
+            if not currency or currency not in _SIGNS.get(beside[0].strip(), beside[0]).split():
+                raise where.refused("beside it stands another currency than the row's, or the row has none")
+        inner, plain = _sign_of(plain)
+        if is_money and (sign + inner, plain) in {("-", ""), ("", "-")}:
+            return Decimal(0)
+        found = form.fullmatch(plain)
+        if not (plain or text.strip()):
+            return None
+        whole = re.sub("[^0-9]", "", found[1]) if found else ""
+        if not found or not (whole or found[2]) or len(sign + inner) > 1:
             raise where.refused(f"no amount with decimal {decimal!r} and thousands {thousands!r}")
-        is_money = decimals == _MONEY
-        if found and is_money and not thousands and len(found[3] or "") == _MILLE and len(found[2]) <= _MILLE:
+        is_three = len(found[2] or "") == _MILLE and 0 < len(whole) <= _MILLE and whole[0] != "0"
+        if is_money and not thousands and is_three:
             raise where.refused(f"ambiguous: three digits follow {decimal!r}; state [file] thousands")
-        whole = found[2].replace(thousands, "") if found and thousands else found[2] if found else ""
-        known[text] = Decimal(f"{found[1]}{whole}.{found[3] or 0}") if found else None
-        return known[text]
+        amount = Decimal(f"{whole or 0}.{found[2] or 0}")
+        return -amount if sign + inner in {"-", "("} else amount
+
+    def read(text: str, where: Where, currency: str = "") -> Decimal | None:
+        if (text, currency) not in known:
+            known[text, currency] = parsed(text, where, currency)
+        return known[text, currency]
 
     return read
+
+
+def _sign_of(text: str) -> tuple[str, str]:
+    """Return the sign of an amount, "" if it has none, and the rest; brackets are one."""
+    if text.startswith("(") and text.endswith(")"):
+        return "(", text[1:-1].strip()
+    if text[:1] in {"-", "+"}:
+        return text[0], text[1:].strip()
+    if text[-1:] in {"-", "+"} and text[-2:-1] not in {".", ",", "-"}:
+        return text[-1], text[:-1].strip()
+    return "", text
 
 
 def currency_reader(
@@ -205,7 +255,7 @@ def has_time(form: str) -> bool:
 def read_lines(content: bytes, name: str, read: Read) -> pa.Table:
     """Return the neutral lines of a file; raise SettlementError, which names row and column."""
     mapping = read.mapping
-    records = records_of(content, name, mapping.file.encoding, mapping.file.delimiter)
+    records = records_of(content, name, mapping.file)
     return _Reader(records, name, read).lines()
 
 
@@ -221,6 +271,7 @@ class _Reader:
         self.currency = currency_reader(records, self.line.currency, name)
         self.settled_currency = currency_reader(records, self.line.settled_currency, name, may_lack=True)
         self.bare = _bare(self.mapping)
+        self.payouts: dict[tuple[str | None, str], list[tuple[str | None, Decimal]]] = {}
         self.days: dict[tuple[str, str, str], dt.datetime | None] = {}
 
     def _columns(self) -> Iterator[str]:
@@ -231,19 +282,30 @@ class _Reader:
         for key in ("order_date", "ordered_at", "date", "period", "type"):
             if (stated := getattr(line, key)) and not isinstance(stated, str):
                 yield stated.column
+        yield from (column for each in self.mapping.check.balances.values() for _, column in signed(each))
         if "values" in parts:
-            yield from (str(parts["column"]), signed(str(parts["amount"]))[1])
-        else:
-            yield from (signed(str(column))[1] for column in parts.values())
-        check = self.mapping.check
-        yield from (signed(each)[1] for each in (check.net, check.settled, *check.balances.values()) if each)
+            yield str(parts["column"])
+        if isinstance(self.mapping.file.total, Total):
+            yield self.mapping.file.total.column
+        yield from self._sums()
+
+    def _sums(self) -> Iterator[str]:
+        """Yield the columns of amounts, but of balances, which total rows do not add up."""
+        parts, check = self.mapping.components, self.mapping.check
+        amounts = [parts["amount"]] if "values" in parts else parts.values()
+        for each in (*amounts, check.net, check.settled):
+            yield from (column for _, column in signed(each))
 
     def lines(self) -> pa.Table:
         columns: dict[str, list[Any]] = {field.name: [] for field in LINES}
         lists = list(columns.values())
         for number, cells in self.records.rows:
-            said, currency = self._said(number, cells), self.currency(number, cells)
-            amounts = self._amounts(number, cells)
+            currency = self.currency(number, cells)
+            if self._is_payout(cells):
+                self._take_payout(number, cells, currency)
+                continue
+            said = self._said(number, cells)
+            amounts = self._amounts(number, cells, currency)
             net = sum((amount for _, amount in amounts), Decimal(0))
             settled_currency, rate, settled = self._settled(number, cells, net)
             balances = self._balances(number, cells, (said[_STATEMENT], currency))
@@ -252,10 +314,63 @@ class _Reader:
                 paid = (settled_currency or currency, rate, of_line, *balances)
                 for values, value in zip(lists, (*said, component, currency, amount, *paid), strict=True):
                     values.append(value)
+        self._check_totals()
+        self._add_payouts(columns)
         _number_settlements(columns, by_event="values" in self.mapping.components)
         if self.line.type is None:
             columns["kind"] = _kinds(columns)
         return self._add_up(pa.table(columns, LINES))
+
+    def _check_totals(self) -> None:
+        """Refuse a total row whose amount is neither the sum of all rows above nor of those since the last one."""
+        sums = {column: (Decimal(0), Decimal(0)) for column in self._sums()}
+        codes = {self.currency(number, cells) for number, cells in self.records.rows}
+        code = min(codes) if len(codes) == 1 else ""
+        totals = {number for number, _ in self.records.totals}
+        for number, cells in sorted((*self.records.rows, *self.records.totals)) if totals else ():
+            for column, (above, since) in sums.items():
+                where = Where(self.name, number, column)
+                of = code if number in totals else self.currency(number, cells)
+                amount = self.amount(cells[self.places[column]], where, of) or Decimal(0)
+                is_stated = number in totals and cells[self.places[column]].strip()
+                if is_stated and amount not in {above, since}:
+                    raise where.refused("is not the sum of the rows above")
+                if number in totals:
+                    sums[column] = above, Decimal(0)
+                elif not self._is_payout(cells):
+                    sums[column] = above + amount, since + amount
+
+    def _is_payout(self, cells: list[str]) -> bool:
+        """Whether a row is no line, but says what was paid."""
+        stated, parts = self.line.type, self.mapping.components
+        if isinstance(stated, Type) and cells[self.places[stated.column]].strip() in stated.payout:
+            return True
+        values = parts.get("values")
+        return isinstance(values, dict) and values.get(cells[self.places[str(parts["column"])]].strip()) == PAYOUT
+
+    def _take_payout(self, number: int, cells: list[str], currency: str) -> None:
+        parts = self.mapping.components
+        stated = [self.mapping.check.net] if self.mapping.check.net else parts.values()
+        if "values" in parts:
+            stated = [parts["amount"]]
+        amounts = [self._signed(each, number, cells, currency) for each in stated]
+        refs = [self._ref(each, number, cells) for each in (self.line.statement, self.line.payout)]
+        self.payouts.setdefault((refs[0], currency), []).append((refs[1], sum(filter(None, amounts), Decimal(0))))
+
+    def _add_payouts(self, columns: dict[str, list[Any]]) -> None:
+        """State of each statement with payouts what they come to, and its one payout where lines name none."""
+        of = list(zip(columns["statement_ref"], columns["currency"], strict=True))
+        for key, payouts in self.payouts.items():
+            places = [place for place, each in enumerate(of) if each == key]
+            net, paid = (
+                sum(each, Decimal(0)) for each in ([columns["amount"][at] for at in places], [a for _, a in payouts])
+            )
+            refs = {ref for ref, _ in payouts}
+            for at in places:
+                if columns["paid"][at] is None and not self.mapping.check.paid:
+                    columns["paid"][at] = paid if paid == net else -paid
+                if columns["payout_ref"][at] is None and len(refs) == 1:
+                    columns["payout_ref"][at] = min(refs, key=str)
 
     def _settled(self, number: int, cells: list[str], net: Decimal) -> tuple[Any, Decimal | None, Decimal | None]:
         """Return currency, rate and amount that a row is settled in: each row is rounded by itself."""
@@ -269,19 +384,23 @@ class _Reader:
                 raise where.refused("is empty")
             settled = (net * rate).quantize(_CENT, ROUND_HALF_UP)
         if check := self.mapping.check.settled:
-            settled = self._signed(check, number, cells)
+            settled = self._signed(check, number, cells, code)
             if settled is None or (rate is not None and abs(settled - net * rate) > _HALF):
-                raise Where(self.name, number, check[1:]).refused("not what the row comes to at its exchange rate")
+                raise Where(self.name, number, signed(check)[0][1]).refused(
+                    "not what the row comes to at its exchange rate"
+                )
         return code, rate, settled
 
     def _balances(self, number: int, cells: list[str], of: tuple[str | None, str]) -> list[Decimal | None]:
         """Return opening, paid and closing as a row states them; a statement has one of each."""
         stated = self.mapping.check.balances
-        found = {name: self._signed(column, number, cells) for name, column in stated.items()}
+        found = {name: self._signed(column, number, cells, of[1]) for name, column in stated.items()}
         known = self.balances.setdefault(of, {})
         for name, amount in found.items():
             if amount is not None and known.setdefault(name, amount) != amount:
-                raise Where(self.name, number, stated[name][1:]).refused("another row of the statement has another")
+                raise Where(self.name, number, signed(stated[name])[0][1]).refused(
+                    "another row of the statement has another"
+                )
         return [found.get(name) for name in BALANCES]
 
     def _add_up(self, lines: pa.Table) -> pa.Table:
@@ -309,6 +428,7 @@ class _Reader:
         store, store_id = self._store(day, number, cells)
         order = self._ref(line.order, number, cells)
         is_id = order is not None and _ID.fullmatch(order)
+        is_nobodys = store and store_id is None and isinstance(line.store, Store) and bool(line.store.file)
         is_short = has_short_numbers(line)
         if is_short and order and not is_id:
             raise self._where(number, line.order).refused("no short number")
@@ -317,13 +437,16 @@ class _Reader:
         aware = ordered_at is not None and ordered_at.tzinfo is not None
         return (
             *(number, number, self._kind(number, cells), statement, payout, store, store_id, order),
-            *(int(order) if is_id and order and short is is_short else None for short in (False, True)),
+            *(
+                int(order) if is_id and order and short is is_short and not is_nobodys else None
+                for short in (False, True)
+            ),
             *(day, order_date and order_date.date(), first, last),
             *(at if at.tzinfo else None, ordered_at if aware else None, None if aware else ordered_at),
             self._count(number, cells),
         )
 
-    def _amounts(self, number: int, cells: list[str]) -> list[tuple[str, Decimal]]:
+    def _amounts(self, number: int, cells: list[str], currency: str) -> list[tuple[str, Decimal]]:
         """Return component and amount of a row; zero only if it has no other. Raise if they miss the row's net."""
         parts = self.mapping.components
         if "values" in parts:
@@ -331,21 +454,26 @@ class _Reader:
             word = cells[self.places[str(parts["column"])]].strip()
             if not isinstance(values, dict) or word not in values:
                 raise Where(self.name, number, str(parts["column"])).refused("a word that the mapping does not list")
-            stated = {values[word]: str(parts["amount"])}
+            stated = {values[word]: parts["amount"]}
         else:
-            stated = {name: str(column) for name, column in parts.items()}
-        amounts = [(name, self._signed(column, number, cells)) for name, column in stated.items()]
+            stated = parts
+        amounts = [(name, self._signed(of, number, cells, currency)) for name, of in stated.items()]
         if check := self.mapping.check.net:
-            net = self._signed(check, number, cells)
+            net = self._signed(check, number, cells, currency)
             if net is None or net != sum(amount or 0 for _, amount in amounts):
-                raise Where(self.name, number, check[1:]).refused("the row does not add up to it")
+                raise Where(self.name, number, signed(check)[0][1]).refused("the row does not add up to it")
         found = [(name, amount) for name, amount in amounts if amount]
         return found or [(amounts[0][0], Decimal(0))]
 
-    def _signed(self, text: str, number: int, cells: list[str]) -> Decimal | None:
-        sign, column = signed(text)
-        amount = self.amount(cells[self.places[column]], Where(self.name, number, column))
-        return amount if amount is None or sign > 0 else -amount
+    def _signed(self, stated: Any, number: int, cells: list[str], currency: str) -> Decimal | None:
+        """Return the sum of columns with signs; None if all are empty."""
+        found = [
+            (sign, amount)
+            for sign, column in signed(stated)
+            if (amount := self.amount(cells[self.places[column]], Where(self.name, number, column), currency))
+            is not None
+        ]
+        return sum((sign * amount for sign, amount in found), Decimal(0)) if found else None
 
     def _line_date(self, number: int, cells: list[str]) -> tuple[dt.datetime, dt.date | None, dt.date | None]:
         if period := self.line.period:
@@ -395,13 +523,15 @@ class _Reader:
         column = stated if isinstance(stated, str) else stated.column
         text = cells[self.places[column]].strip()
         where = Where(self.name, number, column)
-        if not text or len(text) > _MOST_NAME or any(unicodedata.category(sign)[0] == "C" for sign in text):
-            raise where.refused("is empty, too long or has control characters")
+        if not text:
+            return None, None
+        if len(text) > _MOST_NAME or any(unicodedata.category(sign)[0] == "C" for sign in text):
+            raise where.refused("is too long or has control characters")
         if isinstance(stated, Store) and stated.file:
             for span in self.read.stores.get(text, ()):
                 if span.first_day <= day <= span.last_day:
                     return text, span.store_id
-            raise where.refused(f"a store that {stated.file} does not list on the row's day")
+            return text, None
         return text, int(text) if _ID.fullmatch(text) else None
 
     def _kind(self, number: int, cells: list[str]) -> str | None:

@@ -37,6 +37,7 @@ GROSS = ("items", "delivery", "tip", "promotion", "gross")
 REFUNDS = ("adjustment", "refund")
 COSTS = ("commission", "commission_tax", "marketing", "fee", "cash", "tax_collected", "tax_remitted")
 COMPONENTS = (*GROSS, *REFUNDS, *COSTS)
+PAYOUT = "payout"  # a row that is no line: it says what was paid
 KINDS = ("order", "refund", "fee", "total")
 _SHORT = re.compile(r"order_id % ([1-9][0-9]{0,8})", re.ASCII)
 
@@ -55,6 +56,13 @@ class Scope(_Part, frozen=True):
     platform: list[str]
 
 
+class Total(_Part, frozen=True):
+    """By which words of a column total rows are known."""
+
+    column: str
+    values: list[str]
+
+
 class Csv(_Part, frozen=True):
     """How files are named and written."""
 
@@ -62,7 +70,18 @@ class Csv(_Part, frozen=True):
     encoding: str = ""
     delimiter: str = ","
     decimal: Literal[".", ","] = "."
-    thousands: Literal["", ".", ",", " ", "'"] = ""
+    thousands: str = ""
+    rows_above: int = 0
+    total: str | list[str] | Total = []
+
+    def has_total(self, header: list[str], cells: list[str]) -> bool:
+        """Whether a row is a total row: its first text, or that in a column, is one of the words."""
+        stated = self.total
+        words = [stated] if isinstance(stated, str) else stated.values if isinstance(stated, Total) else stated
+        texts = [each.strip() for each in cells]
+        if isinstance(stated, Total):
+            texts = texts[header.index(stated.column) :][:1] if stated.column in header else []
+        return bool(words) and next(filter(None, texts), "") in words
 
 
 class File(Csv, frozen=True):
@@ -83,10 +102,14 @@ class Text(Column, frozen=True):
     pattern: str = ""
 
 
-class Store(Column, frozen=True):
-    """A store: our id, our name, or an id of the platform's that a file translates by day."""
+class Store(Column, frozen=True, rename={"first_day": "from", "last_day": "to"}):
+    """A store: our id, our name, or an id of the platform's that a file translates by day; and that file's columns."""
 
     file: str = ""
+    platform_id: str = ""
+    store_id: str = "store_id"
+    first_day: str = "from"
+    last_day: str = "to"
 
 
 class Order(Text, frozen=True):
@@ -115,6 +138,7 @@ class Type(Column, frozen=True):
     refund: list[str] = []
     fee: list[str] = []
     total: list[str] = []
+    payout: list[str] = []
 
 
 class Line(_Part, frozen=True):
@@ -139,22 +163,23 @@ class Line(_Part, frozen=True):
 class Check(_Part, frozen=True):
     """Stated sums: of every row its net, and that in the currency that it is settled in; of a statement the others."""
 
-    net: str = ""
-    settled: str = ""
-    opening: str = ""
-    paid: str = ""
-    closing: str = ""
+    net: str | list[str] = ""
+    settled: str | list[str] = ""
+    opening: str | list[str] = ""
+    paid: str | list[str] = ""
+    closing: str | list[str] = ""
 
     @property
-    def balances(self) -> dict[str, str]:
+    def balances(self) -> dict[str, str | list[str]]:
         """The columns of the amounts that a statement starts from, pays and ends with."""
         stated = {"opening": self.opening, "paid": self.paid, "closing": self.closing}
         return {name: column for name, column in stated.items() if column}
 
 
 class Bank(Csv, frozen=True, kw_only=True):
-    """The columns of the bank's file; of camt.053 only `payout` counts."""
+    """The columns of the bank's file; of camt.053 only `payout` counts. Without a format either is taken."""
 
+    format: Literal["", "csv", "camt.053"] = ""
     payout: str
     date: Date | None = None
     amount: str = ""
@@ -177,7 +202,7 @@ class Mapping(_Part, frozen=True):
     platform: str
     orders: Scope
     line: Line
-    components: dict[str, str | dict[str, str]]
+    components: dict[str, str | list[str] | dict[str, str]]
     file: File = File()
     check: Check = Check()
     bank: Bank | None = None
@@ -208,14 +233,15 @@ def read_mapping(file: Path) -> Read:
     digest = hashlib.sha256(content)
     stores: dict[str, list[StoreSpan]] = {}
     if isinstance(mapping.line.store, Store) and mapping.line.store.file:
-        stores, more = _stores(file.parent / mapping.line.store.file)
+        stores, more = _stores(file.parent / mapping.line.store.file, mapping.line.store, mapping.file.delimiter)
         digest.update(more)
     return Read(mapping, digest.hexdigest(), stores)
 
 
-def signed(text: str) -> tuple[int, str]:
-    """Return sign and column of a text such as "+items": + the platform owes us."""
-    return (-1 if text.startswith("-") else 1), text[1:]
+def signed(stated: Any) -> list[tuple[int, str]]:
+    """Return sign and column of a text such as "+items", or of several: + the platform owes us."""
+    texts = [stated] if isinstance(stated, str) else stated
+    return [((-1 if text.startswith("-") else 1), text[1:]) for text in texts if text]
 
 
 def short_modulus(mapping: Mapping) -> int | None:
@@ -265,8 +291,10 @@ def _signs(key: str, part: Csv) -> list[tuple[str, str]]:
     found = []
     if len(part.delimiter) != 1 or part.delimiter in '"\r\n':
         found.append((f"{key} delimiter", "must be one character"))
-    if part.decimal == part.thousands:
-        found.append((f"{key} thousands", "must differ from decimal"))
+    if part.thousands in {part.decimal, *"+-()0123456789"} or len(part.thousands) > 1:
+        found.append((f"{key} thousands", "must be one sign, and differ from decimal"))
+    if part.rows_above < 0:
+        found.append((f"{key} rows_above", "must not be below 0"))
     return found
 
 
@@ -275,23 +303,25 @@ def has_short_numbers(line: Line) -> bool:
     return isinstance(line.order, Order) and bool(line.order.digits)
 
 
-def _components(parts: dict[str, str | dict[str, str]]) -> list[tuple[str, str]]:
+def _components(parts: dict[str, Any]) -> list[tuple[str, str]]:
     if "values" in parts:
         values, rest = parts["values"], set(parts) - {"amount", "column", "values"}
         if rest or not isinstance(values, dict) or not {"amount", "column"} <= set(parts):
             return [("[components]", "with values it has amount, column and values alone")]
-        unknown = set(values.values()) - set(COMPONENTS)
-        found = _sign("[components] amount", str(parts["amount"]))
+        unknown = set(values.values()) - {*COMPONENTS, PAYOUT}
+        found = _sign("[components] amount", parts["amount"])
     else:
         unknown = set(parts) - set(COMPONENTS)
-        found = [each for name, column in parts.items() for each in _sign(f"[components] {name}", str(column))]
+        found = [each for name, column in parts.items() for each in _sign(f"[components] {name}", column)]
         if not parts:
             found.append(("[components]", "names no column"))
     return found + [(f"[components] {name}", f"is none of {', '.join(COMPONENTS)}") for name in sorted(unknown)]
 
 
-def _sign(key: str, text: str) -> list[tuple[str, str]]:
-    return [] if text[:1] in {"+", "-"} and text[1:] else [(key, "must be + or - and the name of a column")]
+def _sign(key: str, stated: Any) -> list[tuple[str, str]]:
+    texts = stated if isinstance(stated, list) else [stated]
+    is_valid = texts and all(isinstance(text, str) and text[:1] in {"+", "-"} and text[1:] for text in texts)
+    return [] if is_valid else [(key, "must be + or - and the name of a column, or a list of such")]
 
 
 def _pattern(pattern: str) -> list[str]:
@@ -323,24 +353,34 @@ def _zone(name: str) -> list[tuple[str, str]]:
     return [] if is_valid else [("[file] timezone", 'must be "store" or a zone such as Europe/Lisbon')]
 
 
-def _stores(file: Path) -> tuple[dict[str, list[StoreSpan]], bytes]:
-    """Return which store of ours each of the platform's is on which days; spans of one must not overlap."""
+def _stores(file: Path, stated: Store, delimiter: str) -> tuple[dict[str, list[StoreSpan]], bytes]:
+    """Return which store of ours each of the platform's is on which days; spans of one must not overlap.
+
+    The platform's id is in the column that the mapping names, else in platform_id, or one named as in its own file.
+    """
     try:
         content = file.read_bytes()
-        rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig")), strict=True))
+        text = content.decode("utf-8-sig")
+        comma = delimiter if "," not in text.partition("\n")[0] else ","
+        rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(text), strict=True, delimiter=comma))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise MappingError(f"{file}: cannot be read: {error}") from None
+    names = [stated.platform_id] if stated.platform_id else ["platform_id", "platform id", stated.column]
     stores: dict[str, list[StoreSpan]] = {}
     for number, row in enumerate(rows, 2):
         try:
+            days = [
+                row.get(name) if name in {"from", "to"} else row[name] for name in (stated.first_day, stated.last_day)
+            ]
             span = StoreSpan(
-                int(row["store_id"]),
-                dt.date.fromisoformat(row["from"]) if row["from"] else dt.date.min,
-                dt.date.fromisoformat(row["to"]) if row["to"] else dt.date.max,
+                int(row[stated.store_id]),
+                dt.date.fromisoformat(days[0]) if days[0] else dt.date.min,
+                dt.date.fromisoformat(days[1]) if days[1] else dt.date.max,
             )
-            spans = stores.setdefault(row["platform_id"].strip(), [])
-        except (KeyError, ValueError, AttributeError, TypeError):
-            raise MappingError(f"{file}, row {number}: needs platform_id, store_id, from and to (days)") from None
+            spans = stores.setdefault(row[next(name for name in names if name in row)].strip(), [])
+        except (KeyError, ValueError, AttributeError, TypeError, StopIteration):
+            needed = ", ".join((names[0], stated.store_id, stated.first_day))
+            raise MappingError(f"{file}, row {number}: needs {needed} and {stated.last_day} (days)") from None
         if any(span.first_day <= other.last_day and other.first_day <= span.last_day for other in spans):
             raise MappingError(f"{file}, row {number}: an earlier row has some of these days for the same store")
         spans.append(span)

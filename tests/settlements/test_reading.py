@@ -101,7 +101,7 @@ def test_amounts_are_read_as_the_mapping_writes_them(tmp_path: Path, text: str, 
         ({"Amount": "1.234"}, "row 3, column Amount: ambiguous"),
         ({"Amount": "1e3"}, "row 3, column Amount"),
         ({"Amount": "NaN"}, "row 3, column Amount"),
-        ({"Amount": "10.00 EUR"}, "row 3, column Amount"),
+        ({"Amount": "10.00 USD"}, "row 3, column Amount"),
         ({"Amount": "=1+1"}, "row 3, column Amount"),
         ({"Amount": "1.00001"}, "row 3, column Amount"),
         ({"Amount": "１0"}, "row 3, column Amount"),
@@ -198,11 +198,141 @@ def test_a_store_is_ours_only_on_its_days(tmp_path: Path) -> None:
     (tmp_path / "stores.csv").write_text("platform_id,store_id,from,to\nA,5,2026-10-01,2026-10-02\nA,6,2026-10-03,\n")
     assert lines(tmp_path, changed(Customer="A"), line=line)[0]["store_id"] == 5
     assert lines(tmp_path, changed(Customer="A", Day="03/10/2026"), line=line)[0]["store_id"] == 6
-    with pytest.raises(SettlementError, match="row 2, column Customer"):
-        lines(tmp_path, changed(Customer="A", Day="30/09/2026"), line=line)
+    early, of_nobody, without = (
+        lines(tmp_path, changed(Customer=store, Day="30/09/2026"), line=line)[0] for store in ("A", "B", "")
+    )
+    assert [early[name] for name in ("store_ref", "store_id", "order_ref", "order_id")] == ["A", None, "17", None]
+    assert [of_nobody[name] for name in ("store_ref", "store_id", "order_id")] == ["B", None, None]
+    assert [without[name] for name in ("store_ref", "store_id", "order_id")] == [None, None, 17]
     (tmp_path / "stores.csv").write_text("platform_id,store_id,from,to\nA,5,,2026-10-03\nA,6,2026-10-03,\n")
     with pytest.raises(MappingError, match="row 3"):
         lines(tmp_path, changed(Customer="A"), line=line)
+
+
+@pytest.mark.parametrize(
+    ("header", "keys"),
+    [
+        ("Customer,store_id,from,to", ""),
+        ("platform id;store_id;from;to", ""),
+        ("Filiale,Unsere,von,bis", ', platform_id = "Filiale", store_id = "Unsere", from = "von", to = "bis"'),
+        ("platform_id,store_id", ""),
+    ],
+)
+def test_the_store_file_has_columns_that_the_mapping_names(tmp_path: Path, header: str, keys: str) -> None:
+    """By the mapping's words, by ours, or as the platform's own file calls its store."""
+    sep = ";" if ";" in header else ","
+    row = sep.join(["A", "5", "2026-10-01", "2026-12-31"][: header.count(sep) + 1])
+    (tmp_path / "stores.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+    line = f'store = {{ column = "Customer", file = "stores.csv"{keys} }}'
+    found = lines(tmp_path, changed(Customer="A"), line=line, file=f'delimiter = "{sep}"', sep=sep)
+    assert found[0]["store_id"] == 5
+
+
+def read(tmp_path: Path, mapping: str, text: str) -> list[dict[str, Any]]:
+    """Return the lines of a text by a mapping."""
+    (tmp_path / "m.toml").write_text(mapping, encoding="utf-8")
+    return read_lines(text.encode(), "f.csv", read_mapping(tmp_path / "m.toml")).to_pylist()
+
+
+FORM = """platform = "p"
+orders = {{ platform = ["p"] }}
+[file]
+{file}
+[line]
+statement = "Ref"
+payout = "Paid by"
+order = "Order"
+date = {{ column = "Day", form = "%Y-%m-%d" }}
+type = {{ column = "Kind", order = ["sale"], payout = ["PAYOUT"] }}
+currency = "EUR"
+[components]
+items = ["+Food", "+Drinks", "-Rebate"]
+commission = "-Fee"
+[check]
+net = ["+Net", "+Extra"]
+"""
+ABOVE = "Statement of October\n\nPrinted,2026-11-01\n"
+ROWS = """Ref,Paid by,Order,Day,Kind,Food,Drinks,Rebate,Fee,Net,Extra
+R1,P1,17,2026-10-02,sale,10.00,2.00,1.00,1.10,9.90,
+R1,P1,18,2026-10-02,sale,5.00,,–,0.50,4.00,0.50
+"""
+
+
+@pytest.mark.parametrize(
+    ("total", "rows"),
+    [
+        ('total = "Total"', "Total,,,,,15.00,2.00,1.00,1.60,13.90,0.50\n"),
+        ('total = ["Sum", "Total"]', "Sum,,,,,15.00,,,1.60\n,,Total,,,15.00\n"),
+        ('total = { column = "Kind", values = ["Total"] }', "R1,,,,Total,15.00,2.00,1.00,1.60,,\n"),
+    ],
+)
+def test_lines_above_the_header_and_totals_are_no_rows(tmp_path: Path, total: str, rows: str) -> None:
+    """Rows keep the numbers of the file; a component and the net may have several columns; a total must be the sum."""
+    mapping = FORM.format(file=f"rows_above = 3\n{total}")
+    found = read(tmp_path, mapping, ABOVE + ROWS + rows)
+    assert [(row["source_row"], row["component"], str(row["amount"])) for row in found] == [
+        (5, "items", "11.0000"),
+        (5, "commission", "-1.1000"),
+        (6, "items", "5.0000"),
+        (6, "commission", "-0.5000"),
+    ]
+    with pytest.raises(SettlementError, match="row 7, column Food: is not the sum"):
+        read(tmp_path, mapping, ABOVE + ROWS + rows.replace("15.00", "15.01"))
+    with pytest.raises(SettlementError, match="row 3: 2 cells, the header has 1"):
+        read(tmp_path, FORM.format(file=""), ABOVE + ROWS)
+    with pytest.raises(SettlementError, match="row 4: has no column Fee"):
+        read(tmp_path, mapping, ABOVE + ROWS.replace("Fee", "Cost"))
+
+
+def test_subtotals_are_sums_of_the_rows_since_the_last(tmp_path: Path) -> None:
+    """A total row after each part, and one of all at the end."""
+    head, first, second = ROWS.splitlines()
+    parts = [head, first, "Total,,,,,10.00,2.00", second, "Total,,,,,5.00", "Total,,,,,15.00,2.00", ""]
+    assert len(read(tmp_path, FORM.format(file='total = "Total"'), "\n".join(parts))) == 4
+
+
+@pytest.mark.parametrize(("amount", "payout"), [("-14.40", "P1"), ("14.40", "P1"), ("-14.40", "")])
+def test_payouts_among_the_lines_say_what_was_paid(tmp_path: Path, amount: str, payout: str) -> None:
+    """A PAYOUT row is no line: its amount is what its statement pays, and its reference that of lines without one."""
+    rows = ROWS.replace(",P1,", f",{payout},") + f"R1,P1,,2026-10-05,PAYOUT,,,,,{amount},\n"
+    found = read(tmp_path, FORM.format(file=""), rows)
+    assert {(row["payout_ref"], str(row["paid"])) for row in found} == {("P1", "14.4000")}
+    assert len(found) == 4
+
+
+def test_a_statement_paid_in_two_payouts(tmp_path: Path) -> None:
+    """Two PAYOUT rows are added up; lines keep the payout that they name."""
+    rows = (
+        ROWS.replace("R1,P1,18", "R1,P2,18")
+        + "R1,P1,,2026-10-05,PAYOUT,,,,,-9.90,\nR1,P2,,2026-10-06,PAYOUT,,,,,-4.50,\n"
+    )
+    found = read(tmp_path, FORM.format(file=""), rows)
+    assert {(row["payout_ref"], str(row["paid"])) for row in found} == {("P1", "14.4000"), ("P2", "14.4000")}
+
+
+def test_events_may_have_a_payout_among_their_words(tmp_path: Path) -> None:
+    """One row per event: the word of a payout is listed as `payout`."""
+    mapping = """platform = "p"
+orders = { platform = ["p"] }
+[file]
+delimiter = ";"
+decimal = ","
+[line]
+statement = "ref"
+order = "order"
+date = { column = "day", form = "%Y-%m-%d" }
+currency = "BRL"
+[components]
+amount = "+valor"
+column = "evento"
+values = { VENDA = "items", COMISSAO = "commission", REPASSE = "payout" }
+"""
+    rows = "ref;order;day;evento;valor\nA;1;2026-10-01;VENDA;R$ 10,00\nA;1;2026-10-01;COMISSAO;1,20-\n"
+    found = read(tmp_path, mapping, rows + "A;;2026-10-02;REPASSE;(8,80)\n")
+    assert [(row["component"], str(row["amount"]), str(row["paid"])) for row in found] == [
+        ("items", "10.0000", "8.8000"),
+        ("commission", "-1.2000", "8.8000"),
+    ]
 
 
 CONVERTED = 'settled_currency = { column = "Customer" }\nexchange_rate = "Fee"'
