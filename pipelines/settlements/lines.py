@@ -350,10 +350,9 @@ class _Reader:
 
     def _take_payout(self, number: int, cells: list[str], currency: str) -> None:
         parts = self.mapping.components
-        stated = [self.mapping.check.net] if self.mapping.check.net else parts.values()
-        if "values" in parts:
-            stated = [parts["amount"]]
-        amounts = [self._signed(each, number, cells, currency) for each in stated]
+        net: Any = self.mapping.check.net
+        sums: dict[str, Any] = {"net": parts["amount"]} if "values" in parts else {"net": net} if net else {**parts}
+        amounts = [self._signed(each, number, cells, currency) for each in sums.values()]
         refs = [self._ref(each, number, cells) for each in (self.line.statement, self.line.payout)]
         self.payouts.setdefault((refs[0], currency), []).append((refs[1], sum(filter(None, amounts), Decimal(0))))
 
