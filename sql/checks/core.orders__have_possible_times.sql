@@ -2,7 +2,7 @@
 -- severity: warning
 select
     order_id as entity_id,
-    split_part(unnest(impossible_times), ': ', 1) as location,
-    unnest(impossible_times) as detail,
+    split_part(impossible_times[1], ': ', 1) as location,
+    array_to_string(impossible_times, '; ') as detail,
 from core.orders
 where impossible_times is not null

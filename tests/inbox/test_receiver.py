@@ -89,7 +89,7 @@ UNREADABLE: list[tuple[Any, str]] = [
     ({"topic": "orders.update", "data": {"id": "five"}}, "no id found"),
     (b"", "no topic found: the body is not JSON"),
     (b"\xff\xfe{", "no topic found: the body is not JSON"),
-    (b"[" * 100_000, "no topic found: the body is not JSON"),
+    (b"[" * 100_000, "no topic found"),  # too deep to tell whether it is JSON
 ]
 
 

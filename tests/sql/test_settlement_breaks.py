@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 ORDER = {"platform": "p", "currency": "EUR", "settlement_state": "open", "is_due": True, "open_amount": 10}
 MATCH = {"platform": "p", "currency": "EUR", "line_date": "2026-10-01", "their_amount": 7, "difference": "0.01"}
+MATCH |= {"statement_kind": "order"}
 PAYOUT = {"platform": "p", "currency": "EUR", "payout_state": "not_at_bank", "is_due": True, "stated_amount": 5}
 
 
@@ -25,7 +26,7 @@ def test_breaks_have_kind_amount_and_state(run_table: Run) -> None:
             ORDER | {"order_id": 5, "settlement_state": "settled", "is_late": True, "settled_amount": 8},
         ],
         "mart.settlement_matches": [
-            MATCH | {"match_id": f"line:1/{no}", "match_state": state}
+            MATCH | {"match_id": f"line:1/{no}", "match_state": state, "entry_no": 1, "settlement_no": 10 + no}
             for no, state in enumerate(("matched", "group", "no_order", "one_of", "differs", "not_ours"))
         ],
         "mart.payouts": [
@@ -36,6 +37,10 @@ def test_breaks_have_kind_amount_and_state(run_table: Run) -> None:
         "audit.settlement_rows": [
             ROW | {"settlement_no": no, "commission_bases": [10, 9, 8], "commission_amount": amount}
             for no, amount in ((7, "1.35"), (8, "1.36"))
+        ]
+        + [
+            ROW | {"settlement_no": 10 + no, "commission_amount": "1.5", "commission_bases": [10, 10, 10]}
+            for no in range(6)
         ],
         "mart.settlement_rates": [
             {"platform": "p", "store_id": 7, "currency": "EUR", "base": "items", "rate": "0.15", "is_in_force": True}

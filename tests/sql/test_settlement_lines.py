@@ -21,7 +21,7 @@ def test_lines_have_their_match(run_table: Run) -> None:
     amounts |= {"commission_bases": [1], "commission_amount": 0, "sold_on": "2026-10-01"}
     amounts |= {"settled_currency": "EUR"}
     line = {"entry_no": 3, "kind": "order", "component": "gross", "currency": "EUR", "amount": 1}
-    line |= {"settled_currency": "EUR", "settled_amount": 1}
+    line |= {"settled_currency": "EUR", "settled_amount": 1, "line_date": "2026-10-01"}
     rows = run_table(
         "mart.settlement_lines",
         {

@@ -26,6 +26,7 @@ ROW = {
     "order_id": 1,
     "store_id": 7,
     "line_date": "2026-10-01",
+    "last_line_date": "2026-10-01",
     "sold_on": "2026-10-01",
     "currency": "EUR",
     "settled_currency": "EUR",
