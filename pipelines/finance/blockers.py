@@ -194,7 +194,7 @@ def _unfinished_work(path: Path, released: Released, first_day: dt.date, now: dt
     if letters:
         yield f"in the dead-letter queue: {_listed(letters)}; `ordermart retry`, then `ordermart run`"
     if failing:
-        yield f"failed, and asked for again later: {_listed(failing)}; `ordermart retry`, then `ordermart run`"
+        yield f"failed and asked for again later: {_listed(failing)}; `ordermart retry`, then `ordermart run`"
     if due:
         yield f"due and not fetched yet: {_listed(first, due)}; `ordermart run`"
     yield from _named(

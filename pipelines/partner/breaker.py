@@ -229,6 +229,7 @@ class KnownGood:
         self.urls: dict[str, str] = {}
         self._ask, self._tokens, self._breaker, self._clock = ask, tokens, breaker, clock
         self._alone = 0
+        self._useless: Token | None = None
         self._alone_until = 0, 0.0  # refusals other than 401 that were of their url alone, and until when all are
         self._asking = asyncio.Lock()
 
@@ -248,13 +249,13 @@ class KnownGood:
         return True
 
     async def is_expired(self, token: Token, group: str, url: str, error: RequestError, limit: int) -> bool:
-        """Tell whether `token` has been replaced since, or fails for another url, too, and so is replaced now.
+        """Tell whether `token` fails for another url, too, and the token that then replaces it does not.
 
-        A service that answers nothing any more costs one such request and one token, until it answers again.
+        A service that answers nothing any more costs two such requests and one token, until it answers again.
         """
         async with self._asking:
             if self._tokens.is_replaced(token):
-                return True
+                return await self._tokens.current() is not self._useless
             others = {name: known for name, known in self.urls.items() if known != url}
             alone, until = self._alone_until
             is_known = alone >= _CHANCES and self._clock.monotonic() < until
@@ -267,9 +268,15 @@ class KnownGood:
                 self._alone_until = alone + 1, self._clock.monotonic() + _MEMORY_SECONDS
                 return False
             if isinstance(sent, RequestError) and sent.code != error.code:
+                self._alone_until = _CHANCES, self._clock.monotonic() + LONGEST_SECONDS  # a service that fails at all
                 return False
             self._tokens.rejected(token, None)
-            return True
+            renewed = await self._tokens.current()
+            sent = await self._ask(name, others[name], renewed, limit)
+            if isinstance(sent, Answer) and sent.status != _UNAUTHORIZED:
+                return True
+            self._useless = renewed  # else each request under way would be sent again with it
+            return False
 
     async def give_up_unless_answered(self, group: str, url: str, error: RequestError, limit: int) -> None:
         """Raise ServiceDown unless another url was or is answered: `url` must wait longer than the service has left."""

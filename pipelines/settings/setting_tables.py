@@ -311,7 +311,7 @@ class ReleaseSettings(Table, frozen=True):
 
     publish_every_minutes: NonNegativeFloat
     keep_nights: NonNegativeInt
-    copies: list[str]
+    copies: tuple[str, ...]
 
 
 class Verify(Table, frozen=True):

@@ -82,7 +82,7 @@ def test_unfinished_work_is_a_blocker(clean: Any) -> None:
     found = closing.check(clean.settings, one_day(DAY), None, at).against
     assert heads(found) == {
         "due and not fetched yet",
-        "failed, and asked for again later",
+        "failed and asked for again later",
         "in the dead-letter queue",
         "not found (404)",
     }

@@ -99,7 +99,10 @@ async def _collect(client: PartnerClient, ids: range) -> list[Fetched]:
 def test_total_outage(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, *, down: str, warm: bool, with_token: bool
 ) -> None:
-    """Whatever way it is gone, at most 35 requests are sent to it and the run ends in under two minutes."""
+    """Whatever way it is gone, at most 35 requests are sent to it and the run ends in under two minutes.
+
+    A page instead of documents may mean an expired token: each request under way may be sent once more.
+    """
     service = fake()
     gone = _gone(down, answer)
 
@@ -118,7 +121,7 @@ def test_total_outage(
             return clock.monotonic() - began
 
     assert jump(main) < 120
-    assert len(service.seen) <= 35
+    assert len(service.seen) <= (64 if down == "html" else 35)
 
 
 @pytest.mark.slow
@@ -161,7 +164,7 @@ def test_an_outage_in_mid_run(
             return clock.monotonic() - began
 
     assert jump(main) < 120
-    assert after <= 35
+    assert after <= (64 if down == "html" else 35)
 
 
 def test_the_service_shrinks_its_limit_and_lives(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:

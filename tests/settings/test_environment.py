@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 # Values that differ from the defaults and may stand with the other defaults; the rest follows from the type.
 OTHERS: dict[str, tuple[str, object]] = {
+    "partner.proxy": ("http://proxy.test:3128", "http://proxy.test:3128"),
+    "release.copies": ('["s3://mart/x"]', ("s3://mart/x",)),
+    "webhooks.trusted_proxies": ('["127.0.0.1"]', ("127.0.0.1",)),
     "partner.base_url": ("https://partner.test:1/stage", "https://partner.test:1/stage"),
     "partner.authenticate.path": ("/token", "/token"),
     "partner.authenticate.encoding": ("form", "form"),
