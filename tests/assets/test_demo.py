@@ -212,7 +212,7 @@ def test_the_commands_of_the_books_work_in_their_order(ordermart: Ordermart, pla
             assert (command, done.returncode) == ("ordermart", 3 * is_open), (line, done.stdout + done.stderr)
             said += done.stdout
     entries: dict[str, Decimal] = defaultdict(Decimal)
-    for name in ("journal-2026-10-csv-1.csv", "journal-2026-10-csv-2.csv"):
+    for name in ("journal-2026-10-csv-1.csv", "journal-2026-11-csv-1.csv"):
         for row in csv.DictReader((folder / "journals" / name).read_text("utf-8").splitlines()):
             entries[row["entry_no"]] += Decimal(row["debit"] or 0) - Decimal(row["credit"] or 0)
     assert set(entries.values()) == {0}

@@ -17,7 +17,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import ledger_of, verify
 from pipelines.settings import load_settings
-from pipelines.vault import open_vault
+from pipelines.vault import VaultError, open_vault
 from tests.busy_folder import FAILED
 from tests.forked import ordermart
 from tests.service.process import StandIn
@@ -80,8 +80,8 @@ def test_a_folder_with_everything_is_upgraded_by_run(tmp_path: Path) -> None:
         is_listing = command[0] in {"settlements", "restatements"}  # which say what is open
         assert done.returncode in ({0, 3} if is_listing else {0}), (command, done.stdout + done.stderr)
     assert "already closed" in kept.command("close", "2026-10-31", "--check").stdout.lower()
-    with open_vault(kept.settings) as vault:
-        assert vault.decrypt("orders", 6) is None
+    with open_vault(kept.settings) as vault, pytest.raises(VaultError, match="were erased"):
+        vault.decrypt("orders", 6)
     assert len(undecodable(inbox_path(kept.data))) == 1
     with WorkList(inbox_path(kept.data)) as work:
         assert work.dead_letters() == []
