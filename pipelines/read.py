@@ -52,6 +52,7 @@ def schema(name: str, data: Path | str | None = None, *, config: Path | str | No
     found as by `connect`. Raise CatalogueError where there is no such table.
     """
     from pipelines.warehouse.rows.schemas import Place, schema_of  # noqa: PLC0415 - a second for pandas and Pandera
+    from pipelines.warehouse.rows.session import create_functions  # noqa: PLC0415 - the same
 
     known = {table.name: table for table in catalogue.released()}
     if name not in known:
@@ -59,7 +60,14 @@ def schema(name: str, data: Path | str | None = None, *, config: Path | str | No
         known |= {own.name: own.table() for own in (manifest.own if manifest else ())}
     if name not in known:
         raise catalogue.CatalogueError(f"a release has no table {name}; it has {', '.join(sorted(known))}")
-    return schema_of(known[name], Place(functools.cache(lambda: connect(data, config=config))))
+
+    @functools.cache
+    def opened() -> duckdb.DuckDBPyConnection:
+        con = connect(data, config=config)
+        create_functions(con, "temp macro")
+        return con
+
+    return schema_of(known[name], Place(opened))
 
 
 def _release(data: Path | str | None, config: Path | str | None) -> Path:

@@ -188,10 +188,13 @@ def rows_as_declared(
 
 
 def _frames(con: duckdb.DuckDBPyConnection, select: str) -> Iterator[pd.DataFrame]:
-    """Yield the rows of a select as frames backed by Arrow, some rows at a time."""
+    """Yield the rows of a select as frames backed by Arrow, some rows at a time.
+
+    All rows are read first: checks ask the same connection, which ends a result that is still open.
+    """
     import pandas as pd  # noqa: PLC0415 - as above
 
-    for batch in con.sql(select).to_arrow_reader(ROWS_AT_A_TIME):
+    for batch in con.execute(select).to_arrow_table(ROWS_AT_A_TIME).to_batches(ROWS_AT_A_TIME):
         yield batch.to_pandas(types_mapper=pd.ArrowDtype)
 
 

@@ -294,15 +294,18 @@ def _hash_files(paths: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def create_functions(con: duckdb.DuckDBPyConnection) -> None:
-    """Create every function in the current database, for all SQL of a build; raise CatalogueError for a bad header."""
+def create_functions(con: duckdb.DuckDBPyConnection, kind: str = "macro") -> None:
+    """Create every function in the current database, for all SQL of a build; raise CatalogueError for a bad header.
+
+    `kind` is `temp macro` for a database that is open to readers alone.
+    """
     macros = []
     for path in sorted((SQL / "functions").glob("*.sql")):
         expression = read_sql(path)
         head = re.match(rf"-- ({path.stem}\([\w, ]*\)): ", expression)
         if not head:
             raise CatalogueError(f"functions/{path.name} must start with `-- {path.stem}(…): ` and its meaning")
-        macros.append(f"create macro {head[1]} as {expression}")
+        macros.append(f"create {kind} {head[1]} as {expression}")
     con.execute("\n;\n".join(macros))
 
 
