@@ -169,6 +169,6 @@ def forget_old_runs(instance: dg.DagsterInstance, keep_days: float, now: datetim
 
 
 def forget_assets(instance: dg.DagsterInstance) -> None:
-    """Begin the history of all assets anew: Dagster keeps each evaluation of a check, also of deleted runs."""
+    """Begin the history of all assets again: Dagster keeps each evaluation of a check, also of deleted runs."""
     instance.wipe_assets(list(instance.all_asset_keys()))
     instance.delete_run("")  # events without a run

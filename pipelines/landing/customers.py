@@ -59,5 +59,5 @@ def settle_customers(settings: Settings) -> None:
     with open_vault(settings, filing_rule(settings)) as vault:
         if vault.filing.file_again():
             if rekey_in_raw(settings.data_dir, vault.filing.moved()):
-                note_erasure(settings.data_dir, f"customers {secrets.token_hex(8)}")  # tables are made anew
+                note_erasure(settings.data_dir, f"customers {secrets.token_hex(8)}")  # tables are made again
             vault.filing.settle()

@@ -341,7 +341,7 @@ class _Reader:
                     sums[column] = above + amount, since + amount
 
     def _is_payout(self, cells: list[str]) -> bool:
-        """Whether a row is no line, but says what was paid."""
+        """Whether a row is not a line, but says what was paid."""
         stated, parts = self.line.type, self.mapping.components
         if isinstance(stated, Type) and cells[self.places[stated.column]].strip() in stated.payout:
             return True

@@ -37,7 +37,7 @@ GROSS = ("items", "delivery", "tip", "promotion", "gross")
 REFUNDS = ("adjustment", "refund")
 COSTS = ("commission", "commission_tax", "marketing", "fee", "cash", "tax_collected", "tax_remitted")
 COMPONENTS = (*GROSS, *REFUNDS, *COSTS)
-PAYOUT = "payout"  # a row that is no line: it says what was paid
+PAYOUT = "payout"  # a row that is not a line: it says what was paid
 KINDS = ("order", "refund", "fee", "total")
 _SHORT = re.compile(r"order_id % ([1-9][0-9]{0,8})", re.ASCII)
 

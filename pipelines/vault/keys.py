@@ -3,7 +3,7 @@
 The master key wraps every data key; the lookup secret makes keyed hashes, so neither is useful alone.
 
 A rotation wraps every key again, and computes digests with the new secret, in one transaction: killed at any point, the
-vault has the old secrets and the rotation starts again, or has the new ones. Lookup hashes are made anew when orders
+vault has the old secrets and the rotation starts again, or has the new ones. Lookup hashes are made again when orders
 are filed again. Bodies stay as they are, since they are encrypted with the customers' own keys. The key that signs the
 ledger's head is kept in the vault, wrapped by the master key, with the head that was signed: rotating wraps it again.
 """

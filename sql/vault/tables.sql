@@ -5,7 +5,7 @@ create table if not exists customers (
 );
 create table if not exists lookups (
     hash blob not null, customer integer not null, -- one of whose orders states the contact
-    owns integer not null default 0, -- 1: the contact is what this customer is told by
+    owns integer not null default 0, -- 1: the contact is what this customer is known by
     primary key (hash, customer)
 ) without rowid;
 create index if not exists lookups_customer on lookups (customer);

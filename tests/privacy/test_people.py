@@ -151,7 +151,7 @@ def test_raw_files_follow_customers_that_come_apart(empty: World) -> None:
     settle_customers(empty.settings)
     keys = _raw_keys(empty)
     assert (len(keys), len(set(keys))) == (5, 5)
-    assert erasures_state(empty.data).startswith("customers ")  # the tables are made anew
+    assert erasures_state(empty.data).startswith("customers ")  # the tables are made again
     settle_customers(empty.settings)
     assert _raw_keys(empty) == keys
     empty.land("orders", [of(n, "+18005550199", f"p{n}@x.example", f"P{n}") for n in range(1, 6)])
