@@ -154,7 +154,7 @@ class WorkList:
         self._end(kind, ids, at, "given_up", changes, "", waits, f"case misses {wait} end")
 
     def failed(self, kind: Kind, ids: Iterable[int], reason: str, at: datetime | None = None) -> None:
-        """Record why these ids have no usable response: due again, from 30 days after the first time in the dead-letter queue."""
+        """Record why these ids have no usable response: due again; after 30 days in the dead-letter queue."""
         age = ":at - coalesce(failing_since, :at)"
         waits = " ".join(f"when {age} <= {_micros(until)} then {_micros(wait)}" for until, wait in FAILED_RETRIES)
         wait = f":at + case {waits} else {_micros(FAILED_LATER)} end"

@@ -293,7 +293,7 @@ def test_subtotals_are_sums_of_the_rows_since_the_last(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("amount", "payout"), [("-14.40", "P1"), ("14.40", "P1"), ("-14.40", "")])
 def test_payouts_among_the_lines_say_what_was_paid(tmp_path: Path, amount: str, payout: str) -> None:
-    """A PAYOUT row is not a line: its amount is what its statement pays, and its reference that of lines without one."""
+    """A PAYOUT row is not a line: its amount is what its statement pays, and its reference is that of lines without."""
     rows = ROWS.replace(",P1,", f",{payout},") + f"R1,P1,,2026-10-05,PAYOUT,,,,,{amount},\n"
     found = read(tmp_path, FORM.format(file=""), rows)
     assert {(row["payout_ref"], str(row["paid"])) for row in found} == {("P1", "14.4000")}

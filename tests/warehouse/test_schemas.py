@@ -122,7 +122,7 @@ def test_a_broken_warning_warns(data: Path) -> None:
         (lambda rows: rows[rows.columns[::-1]], "another order"),
     ],
 )
-def test_a_frame_of_other_columns_is_told_so(
+def test_a_frame_of_other_columns_learns_it(
     data: Path, change: Callable[[pd.DataFrame], pd.DataFrame], says: str
 ) -> None:
     """The message is a sentence about the column, short enough to read."""
