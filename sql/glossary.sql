@@ -171,7 +171,7 @@
 -- stale_count BIGINT >= 0
 -- state ENUM('accepted', 'changed', 'open'): open; accepted with these amounts; changed: accepted with other amounts, and open again.
 -- stated_order_count BIGINT null: How many orders a total says that it has; null if it does not.
--- statement_kind ENUM('fee', 'order', 'refund', 'total'): order, refund and fee: of one row or order; total: of a store and period.
+-- statement_kind ENUM('addition', 'fee', 'order', 'refund', 'total'): order, refund and fee: of one row or order; addition: completes an order that another row settles; total: of a store and period.
 -- statement_ref VARCHAR null: The statement, as it names itself; null if the file is the statement.
 -- status VARCHAR null: The order's status, as sent; the interface does not list its values.
 -- store_id BIGINT null: The store, as the service numbers it; null for orders that name none.

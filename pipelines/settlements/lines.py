@@ -55,7 +55,7 @@ LINES = pa.schema(
         ("order_ref", _TEXT),
         *((name, _NUMBER) for name in ("order_id", "short_no")),
         *((name, _DAY) for name in ("line_date", "order_date", "period_from", "period_to")),
-        *((name, _INSTANT) for name in ("line_at", "ordered_at")),  # where the mapping says the zone
+        *((name, _INSTANT) for name in ("line_at", "ordered_at", "ordered_at_else")),  # where it says the zone
         ("ordered_at_local", pa.timestamp("us")),  # where it says that of the store
         ("order_count", _NUMBER),
         ("component", _TEXT),
@@ -245,6 +245,18 @@ def _moment(text: str, form: str, zone: str, where: Where) -> dt.datetime | None
     if found.tzinfo is None and zone != "store" and has_time(form):
         found = found.replace(tzinfo=zoneinfo.ZoneInfo(zone))
     return found
+
+
+def _other_time(at: dt.datetime | None) -> dt.datetime | None:
+    """Return the second time that a clock showed the same, before and after it was put back; None if there is none."""
+    if at is None or not isinstance(at.tzinfo, zoneinfo.ZoneInfo):
+        return None
+    later = at.replace(fold=1).astimezone(dt.UTC)
+    return later if later > at.astimezone(dt.UTC) else None
+
+
+def _utc(at: dt.datetime | None) -> dt.datetime | None:
+    return at.astimezone(dt.UTC) if at and at.tzinfo else None
 
 
 def has_time(form: str) -> bool:
@@ -441,7 +453,8 @@ class _Reader:
                 for short in (False, True)
             ),
             *(day, order_date and order_date.date(), first, last),
-            *(at if at.tzinfo else None, ordered_at if aware else None, None if aware else ordered_at),
+            *map(_utc, (at, ordered_at)),
+            *(_other_time(ordered_at), None if aware else ordered_at),
             self._count(number, cells),
         )
 
@@ -536,10 +549,10 @@ class _Reader:
     def _kind(self, number: int, cells: list[str]) -> str | None:
         stated = self.line.type
         if stated is None or isinstance(stated, str):
-            return stated
+            return KINDS[stated] if stated else None
         word = cells[self.places[stated.column]].strip()
-        for kind in KINDS:
-            if word in getattr(stated, kind):
+        for key, kind in KINDS.items():
+            if word in getattr(stated, key):
                 return kind
         raise self._where(number, stated).refused("a word that the mapping does not list")
 

@@ -38,7 +38,7 @@ REFUNDS = ("adjustment", "refund")
 COSTS = ("commission", "commission_tax", "marketing", "fee", "cash", "tax_collected", "tax_remitted")
 COMPONENTS = (*GROSS, *REFUNDS, *COSTS)
 PAYOUT = "payout"  # a row that is not a line: it says what was paid
-KINDS = ("order", "refund", "fee", "total")
+KINDS = {"order": "order", "refund": "refund", "fee": "fee", "total": "total", "adds_to": "addition"}
 _SHORT = re.compile(r"order_id % ([1-9][0-9]{0,8})", re.ASCII)
 
 
@@ -139,6 +139,7 @@ class Type(Column, frozen=True):
     fee: list[str] = []
     total: list[str] = []
     payout: list[str] = []
+    adds_to: list[str] = []  # a row that completes an order, such as a later tip
 
 
 class Line(_Part, frozen=True):

@@ -41,7 +41,7 @@ lines as (
         matches.currency,
         case
             when matches.match_state in ('differs', 'one_of') then matches.difference
-            when matches.statement_kind in ('order', 'total') then matches.their_amount
+            when matches.statement_kind in ('order', 'total', 'addition') then matches.their_amount
             else coalesce(nullif(rows_of.refund_amount, 0), matches.net_amount)
         end as amount,
     from mart.settlement_matches as matches

@@ -43,7 +43,7 @@ orders as (
 ),
 
 -- an order is on the day of the mapping's zone
-sales as (
+dated as (
     select
         orders.*,
         if(
@@ -55,7 +55,10 @@ sales as (
     asof left join raw.zone_offsets as offsets
         on orders.day_zone = offsets.timezone
         and orders.created_us >= offsets.from_us
-    where orders.sale_class = 'counted'
+),
+
+sales as (
+    from dated where sale_class = 'counted'
 ),
 
 -- 1: by id; another store or currency is another order
@@ -79,25 +82,27 @@ by_id as (
     where settlements.statement_kind <> 'total'
 ),
 
--- 2: by a number that is unique only within a store and a day
+-- 2: by a number that is unique only within a store and a day: of a sale if there is one
 by_number as (
     select
-        settlements.entry_no, settlements.settlement_no, sales.order_id,
+        settlements.entry_no, settlements.settlement_no, dated.order_id,
         'short_number' as match_rule,
-        if(
-            count(*) over (
-                partition by settlements.entry_no, settlements.settlement_no
-            ) = 1,
-            'matched', 'one_of'
-        ) as match_state,
+        dated.sale_class = 'counted' as is_sale,
+        case
+            when not is_sale then 'not_a_sale'
+            when count(*) filter (where is_sale) over same = 1 then 'matched'
+            else 'one_of'
+        end as match_state,
     from audit.settlement_rows as settlements
-    inner join sales
-        on settlements.platform = sales.settled_by
-        and settlements.store_id = sales.store_id
-        and settlements.order_date = sales.order_date
-        and settlements.short_no = sales.order_id % settlements.short_modulus
-        and settlements.currency = sales.currency
+    inner join dated
+        on settlements.platform = dated.settled_by
+        and settlements.store_id = dated.store_id
+        and settlements.order_date = dated.order_date
+        and settlements.short_no = dated.order_id % settlements.short_modulus
+        and settlements.currency = dated.currency
     where settlements.statement_kind <> 'total'
+    window same as (partition by settlements.entry_no, settlements.settlement_no)
+    qualify is_sale or not bool_or(is_sale) over same
 ),
 
 -- an order that an id or a number names is no candidate of the other rules
@@ -106,7 +111,7 @@ named as (
     from (
         from by_id
         union all by name
-        from by_number
+        select * exclude (is_sale) from by_number
     ) as found
     inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
     where found.match_state = 'matched' and settlements.statement_kind = 'order'
@@ -119,6 +124,7 @@ timed as (
         entry_no, settlement_no, platform, store_id, currency, gross_amount,
         (platform, store_id, currency, gross_amount) as same,
         coalesce(epoch_us(ordered_at), epoch_us(ordered_at_local)) as at_us,
+        ordered_at_else,
         ordered_at is null as is_local,
         window_minutes * 60000000 as window_us,
     from audit.settlement_rows
@@ -147,8 +153,10 @@ reached as (
         and timed.store_id = numbered.store_id
         and timed.currency = numbered.currency
         and timed.gross_amount = numbered.total_price
-        and abs(if(timed.is_local, numbered.local_us, numbered.created_us) - timed.at_us)
-        <= timed.window_us
+        and least(
+            abs(if(timed.is_local, numbered.local_us, numbered.created_us) - timed.at_us),
+            abs(numbered.created_us - epoch_us(timed.ordered_at_else)) -- null where it is no other
+        ) <= timed.window_us
 ),
 
 runs as (
@@ -269,30 +277,34 @@ by_period as (
 found as (
     from by_id
     union all by name
-    from by_number
+    select * exclude (is_sale) from by_number
     union all by name
     from by_time
     union all by name
     from by_period
 ),
 
--- the first settlement of an order claims it
+-- the first settlement of an order claims it; additions complete the claim
 claims as (
     select
         found.*,
-        settlements.statement_kind in ('order', 'total')
+        settlements.statement_kind in ('order', 'total', 'addition')
         and found.match_rule <> 'amount_and_time' -- these are compared with each other
         and found.match_state in ('matched', 'group', 'differs') as is_claim,
-        row_number() over (
-            partition by settlements.platform, found.order_id, is_claim
-            order by settlements.line_date, found.entry_no, found.settlement_no
-        ) as claim_no,
+        row_number() over claiming as claim_no,
+        settlements.statement_kind = 'addition' and is_claim and found.match_rule <> 'period'
+        and first_value(found.match_rule) over claiming <> 'period' as is_addition,
+        first_value(concat_ws('/', found.entry_no, found.settlement_no)) over claiming as claim_ref,
         bool_or(
             found.match_rule = 'amount_and_time'
             and (found.match_state in ('matched', 'group') or found.surplus is not null)
         ) over (partition by settlements.platform, found.order_id) as has_line,
     from found
     inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
+    window claiming as (
+        partition by settlements.platform, found.order_id, is_claim
+        order by settlements.statement_kind = 'addition', settlements.line_date, found.entry_no, found.settlement_no
+    )
 )
 
 select
@@ -302,13 +314,13 @@ select
     -- how
     match_rule,
     if(
-        bool_or(is_claim and (claim_no > 1 or has_line)) over (partition by entry_no, settlement_no),
+        bool_or(is_claim and ((claim_no > 1 and not is_addition) or has_line)) over (partition by entry_no, settlement_no),
         'settled_twice', match_state
     ) as match_state,
     surplus,
     case match_rule
         when 'amount_and_time' then 'group:' || group_ref
         when 'period' then 'period:' || entry_no || '/' || settlement_no
-        else 'line:' || entry_no || '/' || settlement_no
+        else 'line:' || if(is_addition and not has_line, claim_ref, entry_no || '/' || settlement_no)
     end as match_id,
 from claims

@@ -14,6 +14,7 @@
 -- order_date DATE null: The order's day, as stated.
 -- sold_on DATE: The business date of the order that it names by id, or the day that it states; else that of its line.
 -- ordered_at TIMESTAMPTZ null: The order's time, where the statement says the zone.
+-- ordered_at_else TIMESTAMPTZ null: The other time that ordered_at may be: clocks were put back over it.
 -- ordered_at_local TIMESTAMP null: The order's time, where the statement has that of the store.
 -- window_minutes BIGINT >= 0: How far the order's time may be from ours.
 -- currency not null: The currency of its amounts.
@@ -33,7 +34,7 @@ lines as (
         lines.*,
         coalesce(lines.store_id, named_stores.store_id) as our_store_id,
         lines.component in ('items', 'delivery', 'tip', 'promotion', 'gross') as is_gross,
-        lines.kind in ('order', 'total') as is_sale,
+        lines.kind in ('order', 'total', 'addition') as is_sale,
     from raw.settlement_lines as lines
     left join named_stores using (store_ref)
 ),
@@ -77,6 +78,7 @@ select
     any_value(lines.period_from) as period_from,
     any_value(lines.period_to) as period_to,
     any_value(lines.ordered_at) as ordered_at,
+    any_value(lines.ordered_at_else) as ordered_at_else,
     any_value(lines.ordered_at_local) as ordered_at_local,
     any_value(sources.window_minutes) as window_minutes,
     -- money

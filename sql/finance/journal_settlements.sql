@@ -14,7 +14,7 @@ with lines as (
         case
             when lines.component not in ('items', 'delivery', 'tip', 'promotion', 'gross')
                 then cast(lines.component as varchar)
-            when lines.statement_kind in ('order', 'total') then 'receivable'
+            when lines.statement_kind in ('order', 'total', 'addition') then 'receivable'
             else 'refund'
         end as class_if_settled,
         if(
@@ -32,7 +32,10 @@ with lines as (
 settlements as (
     select
         *,
-        dense_rank() over (partition by match_id order by entry_no, settlement_no) as place,
+        if( -- a line may be completed by others
+            match_id like 'group:%',
+            dense_rank() over (partition by match_id order by entry_no, settlement_no), 1
+        ) as place,
     from (
         select
             entry_no, settlement_no, match_id, line_date, store_id, currency, platform,

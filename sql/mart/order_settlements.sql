@@ -46,7 +46,7 @@ pairs as (
         -- one order, which its settlement names
         pairs.match_state in ('matched', 'settled_twice')
         and pairs.match_rule <> 'period' as is_named,
-        rows_of.statement_kind in ('order', 'total')
+        rows_of.statement_kind in ('order', 'total', 'addition')
         and pairs.match_state in ('matched', 'group', 'one_of', 'differs') as is_claim,
     from audit.settlement_pairs as pairs
     inner join audit.settlement_rows as rows_of using (entry_no, settlement_no)

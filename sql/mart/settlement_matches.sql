@@ -52,11 +52,12 @@ ours as (
 theirs as (
     select
         match_id,
-        min(entry_no) as entry_no,
-        arg_min(settlement_no, (entry_no, settlement_no)) as settlement_no,
+        -- of the line that additions complete, or the first of a group
+        arg_min(entry_no, (statement_kind = 'addition', entry_no, settlement_no)) as entry_no,
+        arg_min(settlement_no, (statement_kind = 'addition', entry_no, settlement_no)) as settlement_no,
         any_value(platform) as platform,
-        any_value(statement_kind) as statement_kind,
-        arg_min(statement_ref, (entry_no, settlement_no)) as statement_ref,
+        max(statement_kind) as statement_kind, -- an addition is before all others
+        arg_min(statement_ref, (statement_kind = 'addition', entry_no, settlement_no)) as statement_ref,
         any_value(store_id) as store_id,
         any_value(order_ref) as order_ref,
         min(line_date) as line_date,
@@ -88,7 +89,7 @@ select
     case
         when ours.match_state is not null then ours.match_state
         when theirs.statement_kind = 'total' then 'differs'
-        when theirs.order_ref is not null or theirs.statement_kind = 'order' then 'not_ours'
+        when theirs.order_ref is not null or theirs.statement_kind in ('order', 'addition') then 'not_ours'
         else 'no_order'
     end as match_state,
     -- ours and theirs
@@ -104,7 +105,7 @@ select
             then theirs.their_amount
     end as matched_amount,
     if(
-        theirs.statement_kind in ('order', 'total')
+        theirs.statement_kind in ('order', 'total', 'addition')
         and ours.match_state in ('matched', 'group', 'one_of', 'differs'),
         ours.our_amount - theirs.their_amount, null
     ) as difference,

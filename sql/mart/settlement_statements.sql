@@ -44,7 +44,7 @@ settled as (
         sum(rows_of.refund_amount) as refund_amount,
         sum(rows_of.cost_amount) as cost_amount,
         count(*) filter (
-            where rows_of.statement_kind in ('order', 'total')
+            where rows_of.statement_kind in ('order', 'total', 'addition')
             and coalesce(pairs.match_state not in ('matched', 'group'), true)
         ) as unmatched_count,
     from audit.settlement_rows as rows_of

@@ -376,3 +376,17 @@ def test_rounding_of_a_statement_is_kept_not_refused(tmp_path: Path) -> None:
     """Half a cent for each amount: what it pays stays as it is stated."""
     found = lines(tmp_path, changed(Fee="1.4950", Net="8.5050", Customer="8.51"), check='paid = "+Customer"')
     assert {each["paid"] for each in found} == {Decimal("8.51")}
+
+
+def test_a_time_that_a_zone_has_twice_is_kept_as_both(tmp_path: Path) -> None:
+    """Neither summer nor winter time is guessed; other times, and those of the store, have no other."""
+    line = 'ordered_at = { column = "Customer", form = "%Y-%m-%d %H:%M" }'
+    for zone, text, found in (
+        ("Europe/Berlin", "2026-10-25 02:45", [0, 1]),
+        ("Europe/Berlin", "2026-10-25 03:00", [2, None]),
+        ("Europe/Berlin", "2026-03-29 03:00", [1, None]),
+        ("UTC", "2026-10-25 02:45", [2, None]),
+        ("store", "2026-10-25 02:45", [None, None]),
+    ):
+        row = lines(tmp_path, changed(Customer=text), line=line, file=f'timezone = "{zone}"')[0]
+        assert [at and at.hour for at in (row["ordered_at"], row["ordered_at_else"])] == found, (zone, text)

@@ -103,3 +103,42 @@ def test_a_period_is_settled_if_all_of_it_is(run_table: Run) -> None:
         ("settled_twice", 1),
         ("settled_twice", 2),
     ]
+
+
+def test_a_short_number_of_no_sale_is_said(run_table: Run) -> None:
+    """A number that only a cancelled order has is no sale; beside a sale of the same number it is none of it."""
+    short = {"order_id": None, "short_no": 1, "short_modulus": 5, "order_date": "2026-10-01"}
+    cancelled = ORDER | {"sale_class": "excluded"}
+    assert states(run_table, [cancelled], short) == [("not_a_sale", 1)]
+    assert states(run_table, [cancelled], short | {"statement_kind": "refund"}) == [("not_a_sale", 1)]
+    assert states(run_table, [cancelled, ORDER | {"order_id": 6}], short) == [("matched", 6)]
+    assert states(run_table, [cancelled | {"created_at_local": "2026-10-02 12:00"}], short) == []
+
+
+def test_a_row_may_complete_an_order(run_table: Run) -> None:
+    """A later tip is of the order's match and settles nothing twice; without the order's row it claims the order."""
+    tip = {"settlement_no": 3, "statement_kind": "addition", "line_date": "2026-09-20", "gross_amount": 1}
+    assert states(run_table, [ORDER], tip, {}, tip | {"settlement_no": 4}) == [("matched", 1)] * 3
+    assert states(run_table, [ORDER], tip) == [("matched", 1)]
+    assert states(run_table, [ORDER], {}, tip, {"settlement_no": 5}) == [
+        ("matched", 1),
+        ("matched", 1),
+        ("settled_twice", 1),
+    ]
+    total = {"statement_kind": "total", "order_id": None, "order_ref": None, "gross_amount": 10}
+    total |= {"period_from": "2026-10-01", "period_to": "2026-10-01"}
+    assert sorted(states(run_table, [ORDER], total, tip)) == [("group", 1), ("settled_twice", 1)]
+
+
+def test_a_time_that_occurs_twice_names_the_orders_of_both(run_table: Run) -> None:
+    """02:45 when clocks go back: of two orders it is open; if only one of the hours has one, that is it."""
+    timed = {"order_id": None, "order_ref": None, "ordered_at": "2026-10-25T00:45:00Z", "window_minutes": 10}
+    timed |= {"ordered_at_else": "2026-10-25T01:45:00Z"}
+    early, late = (
+        ORDER | {"order_id": no, "created_at": f"2026-10-25T0{no}:45:00Z", "created_at_local": "2026-10-25 02:45"}
+        for no in (0, 1)
+    )
+    assert states(run_table, [early, late], timed) == [("one_of", 0), ("one_of", 1)]
+    assert states(run_table, [late], timed) == [("matched", 1)]
+    assert states(run_table, [early], timed) == [("matched", 0)]
+    assert states(run_table, [early, late], timed | {"ordered_at_else": None}) == [("matched", 0)]
