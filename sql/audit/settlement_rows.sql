@@ -60,7 +60,8 @@ select
     lines.settlement_no,
     -- what it is about
     any_value(sources.platform) as platform,
-    any_value(lines.kind) as statement_kind,
+    -- of events that complete or follow an order and stand beside it
+    coalesce(max(lines.kind) filter (where lines.kind = 'order'), max(lines.kind)) as statement_kind,
     any_value(lines.statement_ref) as statement_ref,
     any_value(lines.payout_ref) as payout_ref,
     any_value(lines.our_store_id) as store_id,
