@@ -30,7 +30,7 @@ from pipelines.vault import new_key_file, open_vault
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WANTED = 15_000
+WANTED = 7_500
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:

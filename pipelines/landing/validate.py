@@ -1,8 +1,7 @@
 """Validate one body at a time: the document to land, or InvalidDocumentError.
 
-A walk by the documented shape validates every value, splits off personal data, counts and adds up. It defines the
-accepted documents; the quick path of orders gives the same. A document of too many parts or paths is refused alone,
-before a build is slow for all.
+A walk by the documented shape validates every value, splits off personal data, counts and adds up. A document of too
+many parts or paths is refused alone, before a build is slow for all.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from pipelines.landing.exact import (
     read,
     shown,
 )
-from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.raw_rows import EMPTY, ValidatedDocument
 from pipelines.landing.shape import (
     COUNTS,
@@ -72,35 +70,22 @@ class Validator:
         limits = settings.landing
         most = {"orders": limits.max_order_parts, "stores": limits.max_store_menus}
         self._most_parts = most.get(kind, limits.max_menu_parts)
-        self._fast: FastOrders | None = None
-        if kind == "orders" and settings.landing.max_depth >= DEPTH:
-            self._fast = FastOrders(settings.privacy.plaintext_fields, settings.landing.max_bytes)
 
     def validate(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Return the landed form of `body`; raise InvalidDocumentError with reason and place."""
-        body = unmarked(body)
-        quickly = self._fast.validate(body, asked) if self._fast is not None else None
-        if quickly is None and self._kind == "orders":
-            try:
-                return self.validate_by_walk(body, asked)
-            except InvalidDocumentError as error:
-                pointer = documented(error.pointer, ORDER, self._settings.privacy.known_fields)
-                raise InvalidDocumentError(error.reason, pointer) from None
-        if quickly is None:
-            return self.validate_by_walk(body, asked)
-        check_parts(quickly.counts, self._most_parts)
-        return quickly
-
-    def validate_by_walk(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
-        """Validate by the walk, which defines the accepted documents."""
         limits = self._settings.landing
-        tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps)
-        if not isinstance(tree, dict):
-            raise InvalidDocumentError("wrong_type", "")
         try:
+            tree = read(unmarked(body), max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps)
+            if not isinstance(tree, dict):
+                raise InvalidDocumentError("wrong_type", "")
             return self._walked(tree, asked)
         except RecursionError:  # max_depth was set higher than we can follow
             raise InvalidDocumentError("too_deep", "") from None
+        except InvalidDocumentError as error:
+            if self._kind != "orders":
+                raise
+            pointer = documented(error.pointer, ORDER, self._settings.privacy.known_fields)
+            raise InvalidDocumentError(error.reason, pointer) from None
 
     def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
         walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._most_parts, self._settings.landing)
