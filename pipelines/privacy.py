@@ -113,7 +113,7 @@ class Facts(NamedTuple):
 
 
 def find(vault: Vault, asked: Asked) -> Person:
-    """Return what is held of a person; raise PrivacyError if it is nothing."""
+    """Return all data held of a person; raise PrivacyError if it is nothing."""
     erasing, what = vault.erasing, {"phone": "phone number", "email": "e-mail address"}.get(asked.found_by)
     if what is None:
         found = erasing.of_order(int(asked.value))

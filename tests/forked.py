@@ -59,7 +59,7 @@ _SPENT: list[float] = []
 
 
 def cpu_seconds() -> float:
-    """Return what the commands took: their processes are nobody's children, so that no process's times have them."""
+    """Return the CPU that the commands took: their processes are nobody's children, so no process's times have it."""
     return sum(_SPENT)
 
 

@@ -107,7 +107,7 @@ def news(
 
 
 def events_of(runs: Iterable[Run]) -> list[dg.AssetMaterialization]:
-    """Return what Dagster shows of runs that it did not execute: of each asset, what the last one made."""
+    """Return what Dagster shows of runs that it did not execute: of each asset, the rows that the last one made."""
     made: dict[dg.AssetKey, dg.AssetMaterialization] = {}
     for run in runs:
         if run.is_published:
@@ -152,7 +152,7 @@ def show_release(settings: Settings, instance: dg.DagsterInstance) -> None:
 
 
 def forget_old_runs(instance: dg.DagsterInstance, keep_days: float, now: datetime | None = None) -> int:
-    """Delete runs that ended, those for webhooks but the newest hundred and what is older than so many days, in part.
+    """Delete runs that ended, those for webhooks but the newest hundred and all older than so many days, in part.
 
     Return how many; the next look goes on. `delete_run` leaves a file of the run, without rows, and its logs.
     """

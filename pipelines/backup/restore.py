@@ -301,7 +301,7 @@ def _is_copy(path: Path, draft: Path) -> bool:
 
 
 def _set_aside(data_dir: Path, held: Iterable[str]) -> Iterator[str]:
-    """Move what is in a data folder, of a killed restore or somebody's, beside it, and say so; nothing is deleted."""
+    """Move the content of a data folder, a killed restore's or somebody's, beside it, and say so; delete nothing."""
     found = [data_dir / name for name in held]
     draft = data_dir / RESTORING
     if draft.is_dir() and not draft.is_symlink() and all(_is_copy(each, draft) for each in draft.rglob("*")):

@@ -43,7 +43,7 @@ def run(
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Add notes, rows by table, and queries.")] = False,
 ) -> None:
-    """Fetch what is due, land it, build the warehouse and publish a release.
+    """Fetch the due ids, land them, build the warehouse and publish a release.
 
     Exit codes: 0 published, or nothing changed; 1 failed, the previous release stays current; 2 invalid settings or
     usage; 3 published, with newly failed or quarantined ids (see audit.quarantine), or with stores, menus or orders

@@ -108,7 +108,7 @@ def inventory(
     settings: Settings,
     locked: Locked,
 ) -> None:
-    """Read every file that cannot be rebuilt and compare it with the inventory; name what is missing or damaged.
+    """Read every file that cannot be rebuilt and compare it with the inventory; name missing or damaged files.
 
     Exit codes: 0 everything is as recorded, or was accepted; 1 the ledger is damaged, or a file cannot be read, and
     nothing is accepted; 2 invalid usage; 3 files are damaged or unreadable: they are named, with what to do; 4 another
@@ -366,7 +366,7 @@ def vault_fields(
     say([as_json(undocumented(settings, given("--reason", reason), user))])
 
 
-@vault.command("export", short_help="Print what is held about a person, as JSON.")
+@vault.command("export", short_help="Print all data held of a person, as JSON.")
 def vault_export(
     *,
     order_id: OrderId = None,
@@ -377,7 +377,7 @@ def vault_export(
     settings: Settings,
     locked: Locked,
 ) -> None:
-    """Print what is held about a person as JSON, for an access request; the ledger records the export.
+    """Print all data held of a person as JSON, for an access request; the ledger records the export.
 
     What was found is counted first; several numbers or names are confirmed, without a terminal by --orders N. Exit
     codes: 0 printed; 1 nothing is held, or it may be several people's; 2 invalid usage; 4 another run holds the lock.

@@ -5,11 +5,11 @@
 | journal | period, format, export_no, map_sha256, files: [{name, sha256}], without, uid, as | EXPORTED |
 
 An export has, by entry, what is to be posted less what was exported before, in whichever period, export and form: a
-first export everything, a later one what is new, changed or gone. An entry of sales is that of a day, store and
-currency; of statements or a bank's files that of a platform, day, store and currency, whichever ledger entry has it: of
-a file that grows only its new days are new. Sales and restatements change in their own period. Statements that were
-superseded or are matched otherwise since change on the first day from their own on that is open now. The files of
-earlier exports are made again, from the ledger, and are the same bytes.
+first export everything, a later one the entries that are new, changed or gone. An entry of sales is that of a day,
+store and currency; of statements or a bank's files that of a platform, day, store and currency, whichever ledger
+entry has it: of a file that grows only its new days are new. Sales and restatements change in their own period.
+Statements that were superseded or are matched otherwise since change on the first day from their own on that is open
+now. The files of earlier exports are made again, from the ledger, and are the same bytes.
 """
 
 from __future__ import annotations

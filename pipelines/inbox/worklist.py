@@ -29,6 +29,7 @@ from pipelines.inbox.store import (
     transaction,
     upsert,
 )
+from pipelines.resources import resource
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -265,28 +266,9 @@ class WorkList:
         return number
 
     def judged(self, kind: Kind, now: datetime | None = None) -> set[int]:
-        """Return the due ids whose answers say how the service does.
-
-        Not those that only the gap probe or a range of ids names, which may not exist; nor ids requested again because
-        they alone were bad. A webhook may come before its document can be read: of ids only it named, the second
-        request counts.
-        """
+        """Return the due ids whose answers say how the service does: see sql/inbox/judged.sql."""
         rows = self._read(
-            """
-            with bits as (
-                select
-                    coalesce(sum(1 << no) filter (where name in (:probe, :range)), 0) as guessed,
-                    coalesce(max(1 << no) filter (where name = :webhook), 0) as webhook
-                from reasons
-            )
-            select id from entries, bits
-            where
-                kind = :kind and due_at <= :now and why & ~bits.guessed <> 0 and misses >= (why = bits.webhook)
-                and (
-                    reason like :together
-                    or (rejections = 0 and failing_since is null and misses <= (why = bits.webhook))
-                )
-            """,
+            (resource("sql") / "inbox" / "judged.sql").read_text(encoding="utf-8"),
             {
                 "together": f"{BAD_TOGETHER}%",
                 "kind": known_kind(kind),

@@ -153,7 +153,7 @@ class NotFoundGuard:
         return is_above(self._limit, self.not_found, self.answered)
 
     def sentence(self, of: str, check: str) -> str:
-        """Explain why the run stops, or what is doubtful."""
+        """Explain why the run stops, or its doubts."""
         rate = f"{self.not_found:,} of {self.answered:,} {of} are not found (404), more than {self._limit:.0%}"
         return f"{rate}: check {check}"
 

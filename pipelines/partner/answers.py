@@ -8,9 +8,9 @@
     ├── RunTooLong             [partner] max_run_seconds are over
     └── ServiceDown            sustained failure; the circuit breaker gave up
 
-A repr shows figures, never a body. No message contains a body, a token, a credential or a header's value. What is
-counted of the service's behaviour are names and figures, never free text: of a header its name, of an error body its
-keys and types, and of both only plain names.
+A repr shows figures, never a body. No message contains a body, a token, a credential or a header's value. The
+service's behaviour is counted by names and figures, never free text: a header's name, an error body's keys and types,
+and of both only plain names.
 """
 
 from __future__ import annotations

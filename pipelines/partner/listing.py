@@ -51,7 +51,7 @@ def sign_of_more(
 ) -> str:
     """Return what of the last page says that more follows, as a sentence without its value; "" for nothing.
 
-    `pages` were read, with so many distinct `stores`. What a header says counts as what the envelope says.
+    `pages` were read, with so many distinct `stores`. A count in a header is believed as one in the envelope.
     """
     for path, name, value in (*_said_in(headers or {}), *scalars(body, parse(items_pointer))):
         is_header = path[:1] == _HEADER

@@ -111,7 +111,7 @@ class Tools:
         )
 
     def list_tables(self) -> dict[str, Any]:
-        """List every table with its grain and row count, the macros, and what the source cannot answer."""
+        """List every table with its grain and row count, the macros, and the questions that the source leaves open."""
         return {
             "tables": self._records(_TABLES),
             "macros": self._records("from meta.macros order by all"),

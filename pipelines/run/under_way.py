@@ -132,7 +132,7 @@ NOTHING = Asked()
 
 
 def note_requested(data_dir: Path, asked: Asked) -> bool:
-    """Put what is asked for on the work list, before anything can fail; tell whether it could be written."""
+    """Put the requested ids on the work list, before anything can fail; tell whether it could be written."""
     with suppress(sqlite3.Error):
         if asked != NOTHING:
             with WorkList(inbox_path(data_dir)) as work:

@@ -86,7 +86,7 @@ def _is_without_prefix(number: str) -> bool:
 
 @cache
 def _prefix(code: int) -> re.Pattern[str]:
-    """Return what is dialled before a number within the countries of a code; a pattern that finds nothing if none."""
+    """Return the prefix dialled before a number within the countries of a code; a pattern without matches if none."""
     region = phonenumbers.region_code_for_country_code(code)
     metadata = phonenumbers.PhoneMetadata.metadata_for_region_or_calling_code(code, region)
     return re.compile((metadata and metadata.national_prefix_for_parsing) or r"(?!)")

@@ -1,7 +1,7 @@
 """The vault's SQLite file: its tables, transactions, the content of rows, and how a customer is found.
 
-A customer is found by phone or e-mail, of which neither is stored: keyed hashes of what contacts.py reads in them. The
-content of a row is a JSON object, pointer → value.
+A customer is found by phone or e-mail, of which neither is stored: keyed hashes of the contacts that contacts.py
+reads in them. The content of a row is a JSON object, pointer → value.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Version(NamedTuple):
 
 
 class Person(NamedTuple):
-    """What is held about a person: versions of their orders, and references to quarantined bodies that name them."""
+    """All data held of a person: versions of their orders, and references to quarantined bodies that name them."""
 
     versions: tuple[Version, ...] = ()
     refused: tuple[str, ...] = ()
@@ -77,12 +77,12 @@ class Erasing:
     rule: Rule
 
     def of_order(self, order_id: int) -> Person:
-        """Return what is held of an order."""
+        """Return all data held of an order."""
         refused, _ = self._naming(Sought({order_id}, set(), set()))
         return Person(tuple(self._versions({order_id})), refused)
 
     def of_contact(self, found_by: str, value: str) -> Person:
-        """Return what is held of a phone number or an e-mail address: nothing of one that is nobody's or many's.
+        """Return all data held of a phone number or an e-mail address: nothing of one that is nobody's or many's.
 
         If no lookup hash finds it, each order is read: nobody is told that nothing is held because hashes are damaged.
         """
@@ -201,7 +201,7 @@ class Erasing:
         return {n for _, n in stated}
 
     def _forget(self, hashes: set[bytes]) -> None:
-        """Forget what is noted about hashes that no customer's order states any more."""
+        """Forget the notes on hashes that no customer's order states any more."""
         left = {h for (h,) in rows_of(self._db, "select hash from lookups where hash in ($values)", hashes)}
         for column in ("pairs where phone", "pairs where email", "shared where hash"):
             self._db.executemany(f"delete from {column} = ?", [(h,) for h in hashes - left])

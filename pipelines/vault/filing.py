@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipelines.vault.database import Lookup
 
 
-_VERSION = 1  # of what contacts.py reads in a text
+_VERSION = 1  # of the contacts that contacts.py reads in a text
 _ROWS_AT_ONCE = 1_000
 
 
@@ -54,7 +54,7 @@ class Rule:
 
     @property
     def noted(self) -> _Noted:
-        """What the vault notes of the rule by which all orders are filed."""
+        """The vault's notes of the rule by which all orders are filed."""
         return _VERSION, self.most_people, self.country, dict(self.countries)
 
 
@@ -141,7 +141,7 @@ class Filing:
         db.execute("drop table filing")
 
     def _read(self, only: str) -> None:
-        """Read the contacts of versions into the table of what is filed."""
+        """Read the contacts of versions into the table of filed contacts."""
         for id_, no, n, body in self._rows(only):
             phone, email = contact(self._content_of("orders", id_, n, body))
             hashes = (self._lookup.phone(phone, self._rule.of_order(id_)), self._lookup.email(email))

@@ -82,7 +82,7 @@ class Column:
         return tuple(word.replace("''", "'") for word in re.findall(r"'((?:[^']|'')*)'", self.type)) if is_enum else ()
 
     def doubt(self) -> str:
-        """Return the condition in SQL under which a row of a model breaks what is said of the column; "" for none."""
+        """Return the condition in SQL under which a row of a model breaks the claim on the column; "" for none."""
         column = f'"{self.name}"'
         broken = {
             f"{column} < {self.least}": self.least is not None,

@@ -111,7 +111,7 @@ class Pages:
         return str(self.ask(query, id=run_id)["terminateRun"]["__typename"])
 
     def status(self, run_id: str) -> str:
-        """Return what the pages say of a run."""
+        """Return the state of a run on the pages."""
         query = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"
         return str(self.ask(query, id=run_id)["runOrError"]["status"])
 

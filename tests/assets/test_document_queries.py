@@ -41,13 +41,14 @@ def test_queries_answer(published: Any, tmp_path: Path, monkeypatch: pytest.Monk
 def test_python_keeps_decimals(published: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's block of Python has the rows of its first query, in exact decimals; the other one has Arrow's."""
     monkeypatch.setenv("ORDERMART_DATA__DIR", str(published.data))
-    (code,) = blocks("python", "README.md")
+    code, of_schemas = blocks("python", "README.md")
     shown: dict[str, Any] = {}
     exec(_of_every_class(code), shown)  # noqa: S102 -- our own document
     best = shown["by_store"].sort_values("total_price", ascending=False).head(5).reset_index()
     rows = published.all(_of_every_class(blocks("sql", "README.md")[0]))
     assert [tuple(row) for row in best.itertuples(index=False)] == rows
     assert all(isinstance(amount, Decimal) for amount in best["total_price"])
+    exec(of_schemas, {})  # noqa: S102 -- our own document
     names: dict[str, Any] = {}
     exec(blocks("python", "docs/BI.md")[0], names)  # noqa: S102 -- our own document
     assert pa.types.is_decimal(names["frame"]["total_price"].dtype.pyarrow_dtype)

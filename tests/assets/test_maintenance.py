@@ -51,7 +51,7 @@ def _land_and_notify(settings: Settings) -> None:
 def test_run_maintenance_keeps_recent_data(settings: Settings) -> None:
     """On the same day nothing is pruned."""
     _land_and_notify(settings)
-    assert [(task.items, task.error) for task in run_maintenance(settings)] == [(0, "")] * 6
+    assert [(task.items, task.error) for task in run_maintenance(settings)] == [(0, "")] * 7
 
 
 def test_run_maintenance_prunes_by_retention(settings: Settings) -> None:
@@ -64,6 +64,7 @@ def test_run_maintenance_prunes_by_retention(settings: Settings) -> None:
         (1, ""),
         (0, ""),  # personal data is kept by default
         (2, ""),
+        (0, ""),
         (0, ""),
     ]
     assert len(raw_files(settings.data_dir, "orders").observations) == 1
@@ -78,8 +79,8 @@ def test_run_maintenance_failing_task_stops_no_other(settings: Settings) -> None
     (settings.data_dir / "vault" / "vault.sqlite").write_bytes(b"no database" * 100)
     later = dt.datetime.now(dt.UTC) + dt.timedelta(days=100)
     done = run_maintenance(settings, later)
-    assert [task.items for task in done] == [1, 1, 0, 0, 2, 0]
-    assert [bool(task.error) for task in done] == [False, False, True, False, False, False]
+    assert [task.items for task in done] == [1, 1, 0, 0, 2, 0, 0]
+    assert [bool(task.error) for task in done] == [False, False, True, False, False, False, False]
     assert done[2].task == "quarantined payloads purged"
 
 

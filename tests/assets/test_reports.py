@@ -63,7 +63,7 @@ def evaluated() -> set[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_run_of_dagster_shows_what_changed(place: Place) -> None:
-    """A first run reports all; one without news reports no table, evaluates no check and skips none."""
+    """A first run reports all; one without news no table and no check; one with news those of the tables changed."""
     dagster_home(place.data)
     first = execute(place, NIGHT, str(place.ids))
     assert first["ASSET_MATERIALIZATION"] == len(tables()) + 4
@@ -74,7 +74,7 @@ def test_a_run_of_dagster_shows_what_changed(place: Place) -> None:
     with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
         work.add("orders", [int(place.ids.read_text().split()[0])], why="a test")
     again = execute(place, WEBHOOKS)
-    assert again["ASSET_CHECK_EVALUATION"] == first["ASSET_CHECK_EVALUATION"]
+    assert 0 < again["ASSET_CHECK_EVALUATION"] < first["ASSET_CHECK_EVALUATION"]
     assert again["ASSET_MATERIALIZATION"] < first["ASSET_MATERIALIZATION"]
     ended = [(run.kind, run.verdict) for run in runs(place.data)]
     assert ended == [(NIGHT, "good"), (WEBHOOKS, "good"), (WEBHOOKS, "good")]

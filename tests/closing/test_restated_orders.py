@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 NOW = dt.datetime(2026, 11, 7, tzinfo=dt.UTC)  # the close saw what was known by then, and was written then
 SECOND = dt.timedelta(seconds=1)
 TABLES = {
-    "audit.pending_restatements": "order_id int, currency text, close_entry_no int, store_id int, business_date date, "
-    "measure text, restatement_amount decimal(18, 4)",
+    "audit.pending_restatements": "order_id int, currency text, platform text, close_entry_no int, "
+    "store_id int, business_date date, measure text, restatement_amount decimal(18, 4)",
     "core.order_versions": "order_id int, version_no int, first_seen_at timestamptz, last_seen_at timestamptz, "
     "_load_id text",
     "audit.loads": "load_id text, started_at timestamptz",

@@ -32,7 +32,7 @@ def a_day_passes(place: Place) -> None:
 
 
 def night(place: Place) -> tuple[bool, set[int]]:
-    """Ask for what is due; return whether orders are up to date then, and which ids were asked for. A day passes."""
+    """Ask for the due ids; return whether orders are up to date then, and which ids were asked for. A day passes."""
     place.sandbox.clear_record()
     good = place.pull().judged().is_good or not place.tries()
     asked = set(place.tries())

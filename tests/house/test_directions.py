@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Upstream first. A package may import itself and those before it.
 ROOMS = (
-    "clock verdict durable tracked inventory listening resources literals record settings notify vault partner inbox "
+    "clock verdict durable tracked inventory listening resources literals record settings vault partner notify inbox "
     "landing ledger settlements warehouse read ingest finance privacy backup examining report run assets definitions"
 ).split()
 # The same within a package, for its modules and sub-packages.

@@ -29,7 +29,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("is_there", [True, False])
 def test_planted_link_is_not_followed(tmp_path: Path, writer: str, is_there: bool) -> None:
-    """Neither is a file of another's overwritten, nor does it get what is ours."""
+    """Neither is a file of another's overwritten, nor does it get our content."""
     path, victim = tmp_path / "ours", tmp_path / "victim"
     if is_there:
         victim.write_text("theirs", encoding="utf-8")

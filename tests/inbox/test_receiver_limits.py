@@ -204,8 +204,8 @@ def test_a_body_beyond_all_room_is_not_taken(start: Callable[..., Any]) -> None:
 
 @pytest.mark.slow
 def test_an_unsigned_sender_has_a_rate(start: Callable[..., Any]) -> None:
-    """A sender beyond its rate is asked to come again; another one, that the proxy names, is not."""
-    running = start("max_per_second = 0.001")
+    """A sender beyond its rate is asked to come again; another one, that a trusted proxy names, is not."""
+    running = start('max_per_second = 0.001\ntrusted_proxies = ["127.0.0.1"]')
     assert running.post(ORDER).status_code == 202
     refused = running.post(ORDER)
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")

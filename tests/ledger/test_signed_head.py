@@ -237,7 +237,7 @@ def _attacked(alone: Settings, attack: str) -> Ledger:
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize("has_keys", [True, False])
 def test_forged_chain_is_an_error_everywhere_and_never_signed(settings: Settings, attack: str, has_keys: bool) -> None:
-    """Whoever writes files without keys and without a witness: nothing opens the ledger, no key signs it."""
+    """A person who writes files without keys and without a witness: nothing opens the ledger, no key signs it."""
     settings.file.write_text('[vault]\nkey_file = "keys.json"\n', encoding="utf-8")
     alone = load_settings(settings.file, environ={})
     ledger = _attacked(alone, attack)

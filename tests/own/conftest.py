@@ -97,7 +97,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 def run_model(con: duckdb.DuckDBPyConnection) -> Run:
     """Give `run_model("customers", {"mart.orders": [{…}]})`: the rows of a model of docs/models, sorted by its key.
 
-    A given row may leave out columns: they are null. What the head says of key, types and bounds holds.
+    A given row may leave out columns: they are null. Key, types and bounds of the head hold.
     """
 
     def run(name: str, given: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

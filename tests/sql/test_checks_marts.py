@@ -158,7 +158,7 @@ def test_residuals_are_exact(run_check: Run, of: str) -> None:
 
 
 def test_lines_and_unallocated_make_the_subtotal(run_check: Run) -> None:
-    """An order whose lines and unallocated amount are not its subtotal is found; what is unknown counts as zero."""
+    """An order whose lines and unallocated amount are not its subtotal is found; an unknown amount counts as zero."""
     claim = "mart.order_reconciliation__lines_and_unallocated_equal_subtotal"
     clean = {"order_id": 1, "subtotal_price": "3", "line_amount": "2", "unallocated_amount": "1"}
     unknown = {"order_id": 2, "line_amount": "2", "unallocated_amount": "-2"}

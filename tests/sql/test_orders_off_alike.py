@@ -52,7 +52,7 @@ def alike(run_table: Run, totals: dict[int, str], **found: Any) -> list[int]:
 def test_orders_follow_the_pattern_of_their_population(
     kind: str, value: str, base: str | None, follows: str, differs: str, run_table: Run
 ) -> None:
-    """What fits the rule, and what is off by something else, does not."""
+    """Orders that fit the rule, or are off by something else, do not count."""
     totals = {1: "23", 2: follows, 3: differs}
     found = {"residual_kind": kind, "residual_value": value, "residual_base": base, "is_pattern_open": True}
     assert alike(run_table, totals, **found) == [2]

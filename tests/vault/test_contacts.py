@@ -73,7 +73,7 @@ def test_different_addresses_stay_different() -> None:
 
 @pytest.mark.parametrize("text", [*NOBODY, *NO_ADDRESS, *RELAYS])
 def test_masked_contact_tells_nobody(text: str) -> None:
-    """So does a relay, `noreply@`, and what is no contact."""
+    """So does a relay, `noreply@`, and a text that is no contact."""
     assert normal_email(text) == ""
     if text in NOBODY:
         assert normal_phone(text, "DE") == ""

@@ -20,7 +20,7 @@ def _keys(vault: Vault, ids: range) -> list[str]:
 
 
 def test_email_of_somebody_else_joins_nobody(vault: Vault) -> None:
-    """Whoever orders with their own number and another's address is themselves, and finds their order alone."""
+    """A person who orders with their own number and another's address is themselves, and finds their order alone."""
     own, other = vault.encrypt(
         "orders", "load", [_data(1, "+49 151 7000001", "a@x.example"), _data(2, "+49 151 7000002", "a@x.example")]
     )

@@ -56,7 +56,7 @@ def inexact(rows: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_every_released_table_keeps_its_schema(data: Path) -> None:
-    """What a person reads is what the schema wants: types, order, words, keys and claims."""
+    """A person reads all that the schema demands: types, order, words, keys and claims."""
     for table in catalogue.released():
         rows = frame(data, table.name)
         assert len(schema(table.name, data).validate(rows, lazy=True)) == len(rows)
@@ -189,5 +189,5 @@ def test_the_environment_switches_nothing_off(environ: dict[str, str]) -> None:
         [sys.executable, "-c", BROKEN], env=environ, capture_output=True, text=True, check=True, timeout=120
     )
     contract, key, reference = json.loads(done.stdout)
-    assert contract >= 4  # of each row: a bound, and what is null
+    assert contract >= 4  # of each row: a bound, and a null
     assert (key, reference) == (1, 2)

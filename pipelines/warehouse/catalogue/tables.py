@@ -148,7 +148,7 @@ class Check:
 
     @property
     def is_by_row(self) -> bool:
-        """Whether each row of its table keeps or breaks the claim, of what a release holds."""
+        """Whether each row of its table keeps or breaks the claim, of the rows of a release."""
         found = _BY_ROW.fullmatch(self.sql.strip())
         if not found or found["table"] != self.table or _GATHERED.search(found["rest"] or ""):
             return False

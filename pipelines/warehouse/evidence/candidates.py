@@ -217,7 +217,7 @@ def unknown_rules(settings: Settings) -> Iterator[str]:
 
 
 def _unknown_fields(formula: Formula) -> Iterator[str]:
-    """Yield one sentence for each condition on what is not a field of orders, or not of that type."""
+    """Yield one sentence for each condition on something that is no field of orders, or not of that type."""
     limited: list[tuple[str, OrderScope]] = [
         *((f"[[formula.rule]] no. {no}", rule) for no, rule in enumerate(formula.rule, 1)),
         *((f"[[formula.component]] {component.name}", component) for component in formula.component),

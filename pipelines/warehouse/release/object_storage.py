@@ -91,7 +91,7 @@ class CheckedCopy(NamedTuple):
     faults: list[str]
 
     def judged(self) -> Verdict:
-        """Tell whether every object is what the release says; a copy without objects proves nothing."""
+        """Tell whether every object is as the release says; a copy without objects proves nothing."""
         return Verdict({"objects": self.checked}, self.faults, [] if self.checked else ["the copy has no objects"])
 
 
@@ -333,7 +333,7 @@ def _kept_releases(settings: Settings, stored: StoredRelease, known: StoredRelea
 
 
 def _remove_stale(store: ObjectStore, stored: StoredRelease, *, at_once: bool) -> None:
-    """Remove what no kept release refers to; what is younger than a day may be another writer's, unless `at_once`."""
+    """Remove objects of no kept release; one younger than a day may be another writer's, unless `at_once`."""
     before = utc_now() - (dt.timedelta(0) if at_once else _GRACE)
     kept = {stored.id, *stored.earlier}
     used = set(stored.objects())
@@ -350,7 +350,7 @@ def _remove_stale(store: ObjectStore, stored: StoredRelease, *, at_once: bool) -
 
 
 def _fault(store: ObjectStore, each: StoredObject) -> str:
-    """Return what is wrong with an object of a copy, "" for nothing."""
+    """Return the fault of an object of a copy, "" for nothing."""
     try:
         digest, size = hashlib.sha256(), 0
         for chunk in store.get(each.key).stream():

@@ -331,7 +331,7 @@ class Making:
         self.con.execute(f'delete from warehouse.{name} where {gone}; insert into warehouse.{name} from fresh."{name}"')
 
     def differs(self, name: str, select: str = "select *", where: str = "") -> bool:
-        """Tell whether the fresh rows of a table differ from the stored rows of the same keys, in what is selected."""
+        """Tell whether fresh rows of a table differ from the stored ones of the same keys, in the selected columns."""
         stored = f"({select} from (from warehouse.{name} where {of_fresh_keys(self.staged, name)}) {where})"
         return differ(self.con, stored, f'({select} from fresh."{name}" {where})')
 

@@ -1,11 +1,11 @@
 """The Pandera schema of a table: all that is demanded of each of its rows, with names, claims and severity.
 
-A schema has what the contract says of columns, and as checks the key and every claim that rows keep or break one by
+A schema has the contract's columns, and as checks the key and every claim that rows keep or break one by
 one: keys in other tables, ids that occur once, totals that follow from the row's own amounts. A claim that needs sums
 of several rows, or inputs that no release holds, stays a select.
 
-A claim is stated once, in SQL (`Check.by_row`), and asked of the frame that is validated: what the frame lacks, the
-rows of other tables, comes from the build, or from the release that a person has open.
+A claim is stated once, in SQL (`Check.by_row`), and asked of the frame that is validated: data that the frame lacks,
+the rows of other tables, comes from the build, or from the release that a person has open.
 
 Rows come as frames backed by Arrow, so that amounts stay exact. The environment (PANDERA_VALIDATION_ENABLED and its
 like) decides nothing here.
