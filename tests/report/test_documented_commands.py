@@ -30,6 +30,7 @@ PARSED_ONLY = {
     "python3 bootstrap.py test": "runs this test",
     "ordermart --config data/demo.toml run": "starts the sandbox: tests/assets/test_demo.py",
     "ordermart demo --next-night": "starts the sandbox: tests/assets/test_demo.py",
+    "ordermart --config data/demo.toml dev": "runs until it is stopped: tests/assets/test_dagster_pages.py",
     "ordermart init shop.toml --order-ids ids.txt": "asks a person: tests/strangers/test_init.py",
     "ordermart --config shop.toml doctor": "asks a partner: tests/assets/test_doctor.py",
     "ordermart --config shop.toml run --order-ids ids.txt": "asks a partner: tests/assets/test_run.py",
