@@ -189,31 +189,14 @@ def only_one(data_dir: Path) -> Iterator[None]:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise DevError when the port is taken, naming the process that listens on it where that can be seen."""
+    """Raise DevError when the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            by = listener(port)
-            raise DevError(f"port {port} on {host} cannot be used: {error.strerror}{by}; choose --port") from None
-
-
-def listener(port: int) -> str:
-    """Return `, held by process N (name)` for the process that listens on a TCP port; "" where nobody may look."""
-    inodes = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with contextlib.suppress(OSError):
-            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
-                    inodes.add(f"socket:[{fields[9]}]")
-    for folder in Path("/proc").glob("[0-9]*") if inodes else ():
-        with contextlib.suppress(OSError):
-            if any(str(entry.readlink()) in inodes for entry in (folder / "fd").iterdir()):
-                return f", held by process {folder.name} ({(folder / 'comm').read_text(encoding='utf-8').strip()})"
-    return ""
+            raise DevError(f"port {port} on {host} cannot be used: {error.strerror}; choose --port") from None
 
 
 def _end_with_parent() -> None:

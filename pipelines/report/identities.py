@@ -1,18 +1,17 @@
 """Write out the identities of an order: total from price fields, subtotal from lines, and the residuals.
 
-Computes the amounts from a rule's parameters in exact decimals, independently of the SQL that made the tables, and
-reports any mismatch with the release.
+Says by a rule's parameters which amounts are added. The sums are the release's, which its checks compare with the
+rule.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.released import digits, money, records
+from pipelines.finance.released import money, records
 from pipelines.landing.charges import CHARGES, OPTIONAL
-from pipelines.report.text import MISMATCH, counted, wrapped
+from pipelines.report.text import counted, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-Term = tuple[int, str, Any]  # its sign, its text, and its amount
-_EXACT = Context(prec=60)
+Term = tuple[int, str]  # its sign and its text
 _MINUS = "\N{MINUS SIGN}"
 _ADDED, _LEFT_OUT = 0, 1  # what a rule does with modifiers of another action than add; 2 is subtracted
 _SOURCES = {
@@ -52,33 +50,27 @@ class LineRule:
     rounding: Rounding
     currency: str | None = None
 
-    def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
-        """Return the terms of a line and its amount; price and quantities that the rule needs are stated."""
-        quantity, terms = line["quantity"], self._terms(modifiers)
-        own: Term = (1, money(line["price"], self.currency), line["price"])
-        with localcontext(_EXACT):
-            if self.rounding.per == "unit":  # all that it adds is counted for each unit
-                unit = self.rounding.of(_added([own, *terms]))
-                return f"{quantity} × {self.rounding.description} of ({signed([own, *terms])})", quantity * unit
-            if self.is_unit_price:
-                own = (1, f"{quantity} × {own[1]}", quantity * own[2])
-            if terms and self.is_per_unit:
-                terms = [(1, f"{quantity} × ({signed(terms)})", quantity * _added(terms))]
-            written, amount = signed([own, *terms]), _added([own, *terms])
-            return self.rounding.rounded(written, amount) if self.rounding.per == "line" else (written, amount)
+    def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> str:
+        """Return the terms of a line's amount; price and quantities that the rule needs are stated."""
+        quantity, terms, own = line["quantity"], self._terms(modifiers), money(line["price"], self.currency)
+        if self.rounding.per == "unit":  # all that it adds is counted for each unit
+            return f"{quantity} × {self.rounding.description} of ({signed([(1, own), *terms])})"
+        if self.is_unit_price:
+            own = f"{quantity} × {own}"
+        if terms and self.is_per_unit:
+            terms = [(1, f"{quantity} × ({signed(terms)})")]
+        written = signed([(1, own), *terms])
+        return self.rounding.written(written) if self.rounding.per == "line" else written
 
     def _terms(self, modifiers: Sequence[Mapping[str, Any]]) -> list[Term]:
-        """Return sign, text and amount of each modifier that counts."""
+        """Return sign and text of each modifier that counts."""
         others = {_ADDED: 1, _LEFT_OUT: 0}.get(self.others or 0, -1)
         terms: list[Term] = []
         for modifier in modifiers if self.counts_modifiers else ():
             sign = 1 if modifier["action"] == "add" else others
-            if not sign or not modifier["price"]:
-                continue
-            text, amount = money(modifier["price"], self.currency), modifier["price"]
-            if self.by_own_quantity:
-                text, amount = f"{modifier['quantity']} × {text}", modifier["quantity"] * amount
-            terms.append((sign, text, amount))
+            if sign and modifier["price"]:
+                text = money(modifier["price"], self.currency)
+                terms.append((sign, f"{modifier['quantity']} × {text}" if self.by_own_quantity else text))
         return terms
 
 
@@ -90,16 +82,9 @@ class Rounding:
     mode: str
     decimals: int | None
 
-    def of(self, amount: Decimal) -> Decimal:
-        """Return the amount rounded."""
-        if self.decimals is None:
-            return amount
-        mode = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN, "down": ROUND_DOWN}[self.mode]
-        return amount.quantize(Decimal(1).scaleb(-self.decimals), mode, _EXACT)
-
-    def rounded(self, written: str, amount: Decimal) -> tuple[str, Decimal]:
-        """Return the terms of an amount, and the amount, as this makes of them."""
-        return (written, amount) if self.decimals is None else (f"{self.description} of ({written})", self.of(amount))
+    def written(self, terms: str) -> str:
+        """Return terms as this rounds their sum."""
+        return terms if self.decimals is None else f"{self.description} of ({terms})"
 
     @property
     def description(self) -> str:
@@ -117,36 +102,24 @@ class TotalRule:
     rounding: Rounding
     currency: str | None = None
 
-    def total(
-        self, order: Mapping[str, Any], components: Sequence[Decimal | None] = (), step: Decimal | None = None
-    ) -> tuple[str, Decimal | None]:
-        """Return the terms of an order's total and its amount, None where a part that counts is not stated.
+    def total(self, order: Mapping[str, Any], components: Sequence[Any] = (), step: Any = None) -> str:
+        """Return the terms of an order's total.
 
         `components` are the amounts that the settings add to it, and of `step` it is a multiple.
         """
         parts = [(sign, order[part]) for part, sign in self.signs.items() if sign]
         parts += [(1, each) for each in components]
-        terms = [(sign, money(each, self.currency), each) for sign, each in parts]
-        written = signed(terms)
-        if any(amount is None for _, _, amount in terms):
-            return written, None
-        with localcontext(_EXACT):
-            whole = _added(terms)
-            if step is None:
-                return self.rounding.rounded(written, whole)
-            multiple = (whole / step).quantize(Decimal(1), ROUND_HALF_UP)
-            return f"({written}) to multiples of {money(step, self.currency)}", step * multiple
+        written = signed((sign, money(each, self.currency)) for sign, each in parts)
+        if any(amount is None for _, amount in parts):
+            return written
+        if step is not None:
+            return f"({written}) to multiples of {money(step, self.currency)}"
+        return self.rounding.written(written)
 
 
 def signed(terms: Iterable[Term]) -> str:
     """Return terms with their signs between them, the first without a plus."""
-    text = " ".join(f"{'+' if sign > 0 else _MINUS} {term}" for sign, term, _ in terms)
-    return text.removeprefix("+ ")
-
-
-def _added(terms: Iterable[Term]) -> Decimal:
-    with localcontext(_EXACT):
-        return sum((sign * amount for sign, _, amount in terms), Decimal(0))
+    return " ".join(f"{'+' if sign > 0 else _MINUS} {term}" for sign, term in terms).removeprefix("+ ")
 
 
 def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | None = None) -> LineRule | None:
@@ -220,13 +193,13 @@ def _total(
         return
     components = records(db, _COMPONENTS, [order["order_id"]])
     added = [each for each in components if each["amount"] != 0 or not (each["price_factor"] or each["step"])]
-    parts = [(sign, _NAMES[part], None) for part, sign in rule.signs.items() if sign]
-    names = signed([*parts, *((1, each["name"], None) for each in added)])
+    parts = [(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign]
+    names = signed([*parts, *((1, each["name"]) for each in added)])
     step = next((each["step"] for each in reversed(components) if each["step"]), None)
-    written, amount = rule.total(order, [each["amount"] for each in added], step)
+    written, amount = rule.total(order, [each["amount"] for each in added], step), checked["formula_total"]
     yield from wrapped(f"total = {names}", 2, 6)
     yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount, order['currency'])}"), 8)
-    yield from _compared(order, checked, "total", amount, 8)
+    yield from _compared(order, checked, "total", 8)
     yield from _rule(rule, source, 8)
 
 
@@ -247,46 +220,34 @@ def _subtotal(
     rows = db.execute(
         "select line_amount from mart.order_lines where order_id = ? order by line_no", [order["order_id"]]
     ).fetchall()
-    terms = [(1, money(amount, currency), amount) for (amount,) in rows]
+    terms = [(1, money(amount, currency)) for (amount,) in rows]
     if rule.discount_sign:
-        terms.append((rule.discount_sign, money(discount, currency), discount))
-    result = _added(terms) if rows and all(amount is not None for _, _, amount in terms) else None
+        terms.append((rule.discount_sign, money(discount, currency)))
     less = {-1: f" {_MINUS} discount", 0: "", 1: " + discount"}[rule.discount_sign]
     yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines') if rows else 'no lines'}{less}", 2, 9)
-    written = signed(terms)
+    written, result = signed(terms), checked["formula_subtotal"]
     factors = [each for each in records(db, _COMPONENTS, [order["order_id"]]) if each["price_factor"]]
     if factors:
         written = f"({written}) / {factors[-1]['price_factor'].normalize():f}"
-        is_known = all(each["amount"] is not None for each in factors)  # whether they apply
-        with localcontext(_EXACT):
-            result = result / factors[-1]["price_factor"] if is_known and result is not None else None
-        if rule.rounding.per != "order" and result is not None:
-            stated = order["subtotal_price"]  # in the decimals of its currency, or those that it needs
-            needed = 0 if stated is None else -int(stated.normalize().as_tuple().exponent)
-            decimals = max(needed, 0) if currency is None else digits(currency)
-            result = result.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
     if rule.rounding.per == "order":
         written = f"{rule.rounding.description} of ({written})"
-        result = None if result is None else rule.rounding.of(result)
     if rows:
         added = "" if result is None or (len(terms) == 1 and not factors) else f" = {money(result, currency)}"
         yield from wrapped(f"= {written}{added}", 11)
-    yield from _compared(order, checked, "subtotal", result, 11)
+    yield from _compared(order, checked, "subtotal", 11)
     yield from _rule(rule, source, 11)
 
 
-def _compared(
-    order: Mapping[str, Any], checked: Mapping[str, Any], part: str, amount: Decimal | None, indent: int
-) -> Iterator[str]:
-    stated, currency = order[f"{part}_price"], order["currency"]
-    if stated is None or amount is None:
-        yield from wrapped(f"stated: {money(stated, currency)}; residual: indeterminate", indent)
+def _compared(order: Mapping[str, Any], checked: Mapping[str, Any], part: str, indent: int) -> Iterator[str]:
+    currency, residual = order["currency"], checked[f"{part}_residual"]
+    if residual is None:
+        yield from wrapped(f"stated: {money(order[f'{part}_price'], currency)}; residual: indeterminate", indent)
         return
-    residual, cause = checked[f"{part}_residual"], checked[f"{part}_likely_cause"]
+    cause = checked[f"{part}_likely_cause"]
     likely = f"; likely cause: {cause}" if cause else ""
-    yield from wrapped(f"stated {money(stated, currency)}, residual {money(stated - amount, currency)}{likely}", indent)
-    if stated - amount != residual:
-        yield from wrapped(f"mart.order_reconciliation has {money(residual, currency)}: {MISMATCH}", indent)
+    yield from wrapped(
+        f"stated {money(order[f'{part}_price'], currency)}, residual {money(residual, currency)}{likely}", indent
+    )
 
 
 def _rule(rule: LineRule | TotalRule, source: str, indent: int) -> Iterator[str]:

@@ -31,7 +31,6 @@ _SIGNS_A_COLUMN = 8
 _LONGEST = 10_000  # signs of a paragraph
 _NO_SUCH_PLACE = {errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENOSPC, errno.ENAMETOOLONG}
 _ONE_USER = "The data folder belongs to one user: `ordermart doctor` names files of others"
-MISMATCH = "mismatch, please report it"
 
 
 def moment(at: dt.datetime | None) -> str:

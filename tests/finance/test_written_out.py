@@ -1,8 +1,9 @@
-"""The arithmetic that a receipt writes out, against the rules' names and apart from the tables' SQL."""
+"""The arithmetic that a receipt writes out: worked out as it stands, it is that of the rule's name."""
 
 from __future__ import annotations
 
-from decimal import Decimal
+import re
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -40,14 +41,14 @@ def test_every_rule_is_written_out_as_it_is(make_orders: Any, state: Any, world:
             if part == "subtotal":
                 rule = line_rule(db, name)
                 assert rule is not None
-                for order in orders:
+                for order in orders[:4]:
                     assert subtotal(rule, order) == world.subtotal_by(full(name), order), (name, order)
                 continue
             whole = total_rule(db, name)
             for order in orders[:3]:
                 stated = {column: getattr(order, field) for column, field in PARTS.items()}
-                written, total = whole.total(stated | {"loyalty_discount": order.loyalty})
-                assert total == world.total_by(name, order), (name, written)
+                written = whole.total(stated | {"loyalty_discount": order.loyalty})
+                assert worked_out(written) == world.total_by(name, order), (name, written)
     assert len(names) > 3000
 
 
@@ -63,12 +64,26 @@ def subtotal(rule: LineRule, order: Any) -> Decimal:
         rule.line(
             {"price": line.price, "quantity": line.quantity},
             [{"price": each.price, "quantity": each.quantity, "action": each.action} for each in line.modifiers],
-        )[1]
+        )
         for line in order.lines
     ]
-    discount = rule.discount_sign * order.discount
-    result = sum(amounts, Decimal(0)) + discount
-    return rule.rounding.of(result) if rule.rounding.per == "order" else result
+    result = sum(map(worked_out, amounts), Decimal(0)) + rule.discount_sign * order.discount
+    return worked_out(rule.rounding.written(f"({result:f})")) if rule.rounding.per == "order" else result
+
+
+MODES = {"half up": ROUND_HALF_UP, "half even": ROUND_HALF_EVEN, "down": ROUND_DOWN}
+
+
+def worked_out(written: str) -> Decimal:
+    """Return what the terms of a receipt come to."""
+    text = written.replace(",", "").replace("×", "*").replace("\N{MINUS SIGN}", "-")
+    numbers = re.sub(r"(?<![\w.])\d+(?:\.\d+)?(?! decimals)", lambda found: f"Decimal('{found[0]}')", text)
+    called = re.sub(r"(half up|half even|down) to (\d) decimals of \(", r"rounded('\1', \2, ", numbers)
+
+    def rounded(mode: str, decimals: int, amount: Decimal = Decimal(0)) -> Decimal:
+        return amount.quantize(Decimal(1).scaleb(-decimals), MODES[mode])
+
+    return Decimal(eval(called or "0", {"Decimal": Decimal, "rounded": rounded}))  # noqa: S307 -- our own text
 
 
 @pytest.mark.parametrize(
@@ -85,7 +100,7 @@ def test_prices_are_written_with_the_digits_of_their_currency(currency: str | No
         rule = line_rule(db, "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded", currency)
     assert rule is not None
     line = {"price": Decimal(40080), "quantity": 2}
-    assert rule.line(line, [{"price": Decimal(120), "quantity": 3, "action": "add"}])[0] == f"2 × {written}"
+    assert rule.line(line, [{"price": Decimal(120), "quantity": 3, "action": "add"}]) == f"2 × {written}"
 
 
 def test_a_receipt_writes_out_a_factor_and_a_step() -> None:
@@ -96,6 +111,8 @@ def test_a_receipt_writes_out_a_factor_and_a_step() -> None:
     checked = {"total_rule": "observed/unrounded", "subtotal_rule": subtotal, "verdict": "balanced", "reason": None}
     checked |= {f"{part}_{name}": None for part in ("total", "subtotal") for name in ("residual", "likely_cause")}
     checked |= {"subtotal_residual": Decimal(0), "total_residual": Decimal(0)}
+    checked |= {"formula_subtotal": Decimal("9.17"), "formula_total": Decimal("9.15")}
+    unchecked = checked | {f"{part}_residual": None for part in ("total", "subtotal")}
     bases = dict.fromkeys(("total_basis", "subtotal_basis", "total_population_no", "subtotal_population_no"))
     with catalogued() as db:
         db.execute("create schema mart")
@@ -108,9 +125,8 @@ def test_a_receipt_writes_out_a_factor_and_a_step() -> None:
         db.execute(f"create table audit.order_components as from (values {components}) as rows ({columns})")
         written = "\n".join(identities(db, order, checked, bases, line_rule(db, subtotal, "EUR")))
         db.execute("update audit.order_components set amount = null where component_no = 1")
-        unknown = "\n".join(identities(db, order, checked, bases, line_rule(db, subtotal, "EUR")))
+        unknown = "\n".join(identities(db, order, unchecked, bases, line_rule(db, subtotal, "EUR")))
     assert "= (9.90) / 1.08 = 9.17" in written
     assert "to multiples of 0.05 = 9.15" in written
     assert written.count("residual 0.00") == 2
-    assert "mart.order_reconciliation has" not in written
     assert unknown.count("residual: indeterminate") == 2
