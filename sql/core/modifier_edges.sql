@@ -10,18 +10,22 @@
 --
 -- modifier_id: The id of the referenced modifier: a key of the same menu's modifiers, else listed in audit.findings. Null only if the document has a null instead of a reference.
 -- price: The modifier's price for this reference; null if the document has none.
-with product_entries as (
+with parents as (
     select
         menu_id,
-        unnest(map_entries(document.products)) as entry,
+        'product' as parent_type,
+        unnest(map_keys(document.products)) as parent_id,
+        unnest(map_values(document.products)).modifiers as refs,
         _load_id,
     from raw.latest_menus
-),
 
-modifier_entries as (
+    union all
+
     select
         menu_id,
-        unnest(map_entries(document.modifiers)) as entry,
+        'modifier' as parent_type,
+        unnest(map_keys(document.modifiers)) as parent_id,
+        unnest(map_values(document.modifiers)).children as refs,
         _load_id,
     from raw.latest_menus
 ),
@@ -29,23 +33,12 @@ modifier_entries as (
 edges as (
     select
         menu_id,
-        'product' as parent_type,
-        cast(entry.key as bigint) as parent_id,
-        generate_subscripts(entry.value.modifiers, 1) as edge_no,
-        unnest(entry.value.modifiers) as reference,
+        parent_type,
+        cast(parent_id as bigint) as parent_id,
+        generate_subscripts(refs, 1) as edge_no,
+        unnest(refs) as reference,
         _load_id,
-    from product_entries
-
-    union all
-
-    select
-        menu_id,
-        'modifier' as parent_type,
-        cast(entry.key as bigint) as parent_id,
-        generate_subscripts(entry.value.children, 1) as edge_no,
-        unnest(entry.value.children) as reference,
-        _load_id,
-    from modifier_entries
+    from parents
 )
 
 select

@@ -48,34 +48,26 @@ select
     stated(timed.promised_pick_up_time, business_day_from, business_day_until)
         as promised_pick_up_time,
     nullif(
-        list_filter(
-            [
-                if(
-                    stated(timed.created_at, business_day_from, business_day_until)
-                    is distinct from timed.created_at,
-                    'created_at: ' || document.created_at,
-                    null
-                ),
-                if(
-                    stated(timed.requested_time, business_day_from, business_day_until)
-                    is distinct from timed.requested_time,
-                    'requested_time: ' || document.requested_time,
-                    null
-                ),
-                if(
-                    stated(timed.promised_delivery_time, business_day_from, business_day_until)
-                    is distinct from timed.promised_delivery_time,
-                    'promised_delivery_time: ' || document.promised_delivery_time,
-                    null
-                ),
-                if(
-                    stated(timed.promised_pick_up_time, business_day_from, business_day_until)
-                    is distinct from timed.promised_pick_up_time,
-                    'promised_pick_up_time: ' || document.promised_pick_up_time,
-                    null
-                ),
-            ],
-            lambda each: each is not null
+        list_transform(
+            list_filter(
+                [
+                    {'name': 'created_at', 'sent': document.created_at, 'at': timed.created_at},
+                    {'name': 'requested_time', 'sent': document.requested_time, 'at': timed.requested_time},
+                    {
+                        'name': 'promised_delivery_time',
+                        'sent': document.promised_delivery_time,
+                        'at': timed.promised_delivery_time,
+                    },
+                    {
+                        'name': 'promised_pick_up_time',
+                        'sent': document.promised_pick_up_time,
+                        'at': timed.promised_pick_up_time,
+                    },
+                ],
+                lambda each: stated(each.at, business_day_from, business_day_until)
+                    is distinct from each.at
+            ),
+            lambda each: each.name || ': ' || each.sent
         ),
         []
     ) as impossible_times,
