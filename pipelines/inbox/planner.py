@@ -1,8 +1,7 @@
 """Decide which known orders to request again, within a budget, and learn from what came of it.
 
-Orders are chosen by age, since no status is known to be final. Learned is for how long they keep changing, how many
-changes are missed, and which ids nobody notified. Each nightly plan is stored with its results, which cannot be
-recomputed.
+Orders are chosen by age, since no status is known to be final. Learned is how many changes are missed, and which ids
+nobody notified. Each nightly plan is stored with its results, which cannot be recomputed.
 """
 
 from __future__ import annotations
@@ -102,18 +101,16 @@ def plan(
     now: datetime,
     settings: Planner,
     *,
-    learned: Learned | None = None,
     seed: int | None = None,
 ) -> Plan:
     """Choose what to request at `now`: at most [planner] request_budget requests, sample included.
 
-    At most half of the budget goes to the sample. The rest goes to orders not found, then by tier; within a tier, first
-    to orders of an age at which orders were observed to change, then to the most overdue relative to the tier's
-    interval. An order that was checked while the clock was ahead is due: nobody knows how long ago that was. Reads
-    `orders` once and keeps no more than the budget in memory. The same seed draws the same sample.
+    At most half of the budget goes to the sample. The rest goes to orders not found, then by tier; within a tier to the
+    most overdue relative to the tier's interval. An order that was checked while the clock was ahead is due: nobody
+    knows how long ago that was. Reads `orders` once and keeps no more than the budget in memory. The same seed draws
+    the same sample.
     """
     limit = settings.request_budget
-    still_changing = timedelta(days=settings.cold_max_age_days) if learned is None else learned.settled_after
     size, chance = min(settings.sample_size, limit // 2), random.Random(seed)  # noqa: S311 -- a sample, no secret
     sample: list[int] = []
     population = 0
@@ -142,8 +139,7 @@ def plan(
             resting += 1
             continue
         due[tier] += 1
-        changing = order.created_at is None or now - order.created_at <= still_changing
-        urgency = (-_RANK[tier], changing, (now - since) / interval, -order.id)
+        urgency = (-_RANK[tier], (now - since) / interval, -order.id)
         entry = (urgency, Planned(order.id, tier))
         if len(chosen) < limit:
             heapq.heappush(chosen, entry)
@@ -184,61 +180,8 @@ def _offer(id_: int, no: int, sample: list[int], size: int, chance: random.Rando
         sample[place] = id_
 
 
-_MIN_CHANGED = 100  # orders; with fewer nothing is learned
-_SETTLED_RATE = 0.99
 _CONFIDENCE = 0.95
 _PLACES = 2**50  # in which a probability is looked for
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """How long after their creation orders were last observed to change.
-
-    `settled_after` is the age after which 99% of the orders that changed did not change again; timedelta.max if fewer
-    than a hundred changed. It covers only the time during which orders were observed: see `watched_for`.
-    """
-
-    orders: int
-    changed: int
-    half: timedelta | None
-    settled_after: timedelta
-    longest: timedelta | None
-    watched_for: timedelta | None
-
-    def sentence(self) -> str:
-        """Summarise what was learned and its limits, in a few sentences."""
-        if self.half is None or self.longest is None:
-            return f"None of {self.orders} orders was observed to change: how long orders keep changing is unknown."
-        sentence = (
-            f"{self.changed} of {self.orders} orders were observed to change, half of them for the last time within "
-            f"{_span(self.half)} of their creation, the latest after {_span(self.longest)}."
-        )
-        if self.settled_after == timedelta.max:
-            return f"{sentence} That is too few to plan by."
-        return (
-            f"{sentence} 99% had settled after {_span(self.settled_after)}. Half of all orders were observed for "
-            f"{_span(self.watched_for or timedelta())} or less: later changes show only in the sample."
-        )
-
-
-def learn(histories: Iterable[tuple[datetime, datetime | None, datetime]]) -> Learned:
-    """Learn from when each order was created, last changed (None: never) and last observed; no time is negative."""
-    lags: list[float] = []
-    watched: list[float] = []
-    for created, last_changed, last_seen in histories:
-        watched.append(max(0.0, (last_seen - created).total_seconds()))
-        if last_changed is not None:
-            lags.append(max(0.0, (last_changed - created).total_seconds()))
-    lags, watched = sorted(lags), sorted(watched)
-    settled = _at(lags, _SETTLED_RATE) if len(lags) >= _MIN_CHANGED else None
-    return Learned(
-        orders=len(watched),
-        changed=len(lags),
-        half=_at(lags, 0.5),
-        settled_after=timedelta.max if settled is None else settled,
-        longest=_at(lags, 1.0),
-        watched_for=_at(watched, 0.5),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,18 +235,6 @@ def _at_most(k: int, n: int, p: float) -> float:
 def _root(rising: Callable[[float], float]) -> float:
     """Return the zero of a function that increases from 0 to 1."""
     return bisect.bisect_left(range(1, _PLACES), 1, key=lambda place: int(rising(place / _PLACES) >= 0)) / _PLACES
-
-
-def _at(ordered: list[float], share: float) -> timedelta | None:
-    """Return the smallest value that at least this share of the values does not exceed."""
-    return timedelta(seconds=ordered[max(0, math.ceil(share * len(ordered)) - 1)]) if ordered else None
-
-
-def _span(time: timedelta) -> str:
-    hours = time.total_seconds() / 3600
-    if hours < 1:
-        return f"{hours * 60:.0f} minutes"
-    return f"{hours:.1f} hours" if hours < 48 else f"{hours / 24:.1f} days"
 
 
 def gap_ids(known: Iterable[int], not_found: AbstractSet[int], budget: int) -> list[int]:

@@ -16,7 +16,7 @@ from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing.raw_folder import read_rows
 from pipelines.literals import encoding_of
 from pipelines.settings import SettingsError
-from pipelines.warehouse.building.stored_warehouse import histories, known_orders, never_found
+from pipelines.warehouse.building.stored_warehouse import known_orders, never_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
     """Add the known orders that are due again, within [planner] request_budget; return sentences on the plan."""
     now = now or utc_now()
-    learned = planner.learn(histories(settings.data_dir))
-    planned = planner.plan(known_orders(settings.data_dir), now, settings.planner, learned=learned)
+    planned = planner.plan(known_orders(settings.data_dir), now, settings.planner)
     planner.add_plan(work, planned)
-    report = [planned.sentence()]
-    if learned.orders:
-        report.append(learned.sentence())
     gap: list[int] = []
     if settings.planner.gap_probe:
         gap = planner.gap_ids(
@@ -45,7 +41,7 @@ def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None)
         work.add("orders", gap, GAP_PROBE)
     if planned.due or planned.sample or gap:
         planner.keep_plan(inbox_path(settings.data_dir), planned, gap, now)
-    return report
+    return [planned.sentence()]
 
 
 def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -58,25 +57,6 @@ def test_the_young_are_asked_for_again_when_their_pace_says_so(place: Place) -> 
         later = now + dt.timedelta(days=7, hours=1)
         plan_orders(settings, work, later)
         assert len(work.due("orders", now=later)) > 20
-
-
-@pytest.mark.slow
-def test_the_plan_says_what_versions_taught(place: Place) -> None:
-    """How long orders keep changing is learned from their versions, and said beside the plan."""
-    ids = _landed(place, 5)
-    settings = _settings(place)
-    order = {"id": ids[0], "store_id": 1, "created_at": "2026-11-01T10:00:00Z", "items": [], "deliveries": []}
-    with open_vault(settings) as vault:
-        for hour, status in ((12, "preparing"), (13, "done")):
-            with Load(settings, vault, "orders") as load:
-                seen = dt.datetime(2099, 11, 1, hour, tzinfo=dt.UTC)
-                load.validate(json.dumps(order | {"status": status}).encode(), observed_at=seen)
-                load.commit()
-    build(settings)
-    with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
-        said = plan_orders(settings, work)
-    assert said[1].startswith("1 of 5 orders were observed to change")
-    assert said[1].endswith("That is too few to plan by.")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.planner import KnownOrder, Learned, add_plan, plan
+from pipelines.inbox.planner import KnownOrder, add_plan, plan
 from pipelines.settings import load_settings
 
 if TYPE_CHECKING:
@@ -111,14 +111,6 @@ def test_a_short_budget_goes_to_the_young_and_overdue() -> None:
     assert [one.id for one in chosen.due] == [5, 4, 3]
     assert chosen.left_out == {"warm": 1, "cold": 1}
     assert "2 that are due exceed the budget" in chosen.sentence()
-
-
-def test_what_was_learned_sets_the_order() -> None:
-    """Within a tier, orders of an age at which orders were seen to change come before older, more overdue ones."""
-    orders = [order(1, {"days": 6}, {"days": 5}), order(2, {"days": 2}, {"days": 1})]
-    assert [one.id for one in plan(orders, NOW, NO_SAMPLE).due] == [1, 2]
-    learned = Learned(1000, 500, timedelta(hours=1), timedelta(days=3), timedelta(days=5), timedelta(days=30))
-    assert [one.id for one in plan(orders, NOW, NO_SAMPLE, learned=learned).due] == [2, 1]
 
 
 def test_an_archive_is_not_asked_for() -> None:

@@ -146,27 +146,6 @@ def created_before(data_dir: Path, limit: dt.datetime) -> Iterator[int]:
         yield order_id
 
 
-def histories(data_dir: Path) -> Iterator[tuple[dt.datetime, dt.datetime | None, dt.datetime]]:
-    """Yield of every order whose times are known: created, last seen to change (None: never), last seen.
-
-    Of very many orders a sample of about 100,000, the same each time: a night's cost must not grow with all orders.
-    """
-    query = """
-        select
-            epoch_us(orders.created_at),
-            epoch_us(max(versions.first_seen_at) filter (where versions.version_no > 1)),
-            epoch_us(max(versions.last_seen_at)),
-        from core.orders as orders
-        join core.order_versions as versions using (order_id)
-        where orders.created_at is not null
-            and hash(orders.order_id) % (select 1 + count(*) // 100000 from core.orders) = 0
-        group by orders.order_id, orders.created_at
-        having max(versions.last_seen_at) is not null
-    """
-    for created, changed, seen in stored_rows(data_dir, query, []):
-        yield _EPOCH + dt.timedelta(microseconds=created), _moment(changed), _EPOCH + dt.timedelta(microseconds=seen)
-
-
 def known_among(data_dir: Path, kind: str, ids: Iterable[int]) -> set[int]:
     """Return which of these ids are documents that the warehouse has."""
     asked = ",".join(map(str, ids))  # one text: DuckDB looks at each value of a list for one of pandas
