@@ -49,6 +49,7 @@ from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.setting_tables import Secret
 from pipelines.vault import Destroyed, Person, open_vault
+from pipelines.vault.database import all_erased
 from pipelines.vault.keys import new_keys, read_keys, rotate
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
@@ -155,6 +156,7 @@ def reveal(settings: Settings, order_id: int, reason: str, user: User | None = N
 
     Raise PrivacyError if none is held, VaultError if it was erased or the keys are wrong.
     """
+    _require_erased(settings)
     with open_vault(settings) as vault:
         found = vault.decrypt("orders", order_id)
     if not found:
@@ -167,6 +169,7 @@ def undocumented(settings: Settings, reason: str, user: User | None = None) -> l
     """Return the undocumented fields of orders with their true names, and record who saw them and why."""
     orders: Counter[str] = Counter()
     owners: defaultdict[str, set[int]] = defaultdict(set)
+    _require_erased(settings)
     with open_vault(settings) as vault:
         for customer, content in vault.erasing.orders():
             for pattern in {found for pointer in content if (found := unknown_pattern(pointer))}:
@@ -188,6 +191,7 @@ def export(
     `confirm` sees what was found, and raises if it is not to be shown. The caller holds the run lock: orders that an
     older version filed are filed again. Raise PrivacyError if nothing is held.
     """
+    _require_erased(settings)
     settle_customers(settings)
     with open_vault(settings, filing_rule(settings)) as vault:
         found = find(vault, asked)
@@ -398,11 +402,12 @@ def _publish(settings: Settings, done: Erasure, progress: Progress | None) -> No
 def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
     """Apply every erasure of the ledger that this data folder did not go through yet, and add it to the erasure log.
 
-    Raise VaultError without the vault's keys, PrivacyError if the erasure log cannot be read.
+    Also one that the vault lacks: its file is older than the ledger, put back from a copy. Raise VaultError without the
+    vault's keys, PrivacyError if the erasure log cannot be read.
     """
     done = Erasure()
-    applied = set(applied_erasures(settings.data_dir))
-    pending = [entry for entry in erasures(ledger_of(settings.data_dir)) if entry.sha256 not in applied]
+    applied, lacking = set(applied_erasures(settings.data_dir)), _lacking(settings)
+    pending = [e for e in erasures(ledger_of(settings.data_dir)) if e.sha256 not in applied or e.sha256 in lacking]
     if not pending:
         return done
     if not is_logged and (log := required_log(settings, has_backups=False)):
@@ -415,9 +420,26 @@ def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
             customers, versions, quarantined, _ = (a + b for a, b in zip(done.destroyed, part, strict=True))
             done.destroyed = Destroyed(customers, versions, quarantined, part.unread)
             done.rewritten += erase_in_raw(settings.data_dir, order_ids, hashes)
-            note_erasure(settings.data_dir, entry.sha256)
+            if entry.sha256 not in applied:
+                note_erasure(settings.data_dir, entry.sha256)
             done.entry = entry
     return done
+
+
+def _lacking(settings: Settings) -> set[str]:
+    """Return the hashes of the ledger's erasures that the vault's file did not go through."""
+    entries, path = erasures(ledger_of(settings.data_dir)), settings.data_dir / "vault" / "vault.sqlite"
+    erased = all_erased(path, "orders") if entries and path.exists() else set()
+    return {each.sha256 for each in entries if path.exists() and not erased.issuperset(each.body["order_ids"])}
+
+
+def _require_erased(settings: Settings) -> None:
+    """Raise PrivacyError if the vault's file is from before an erasure of the ledger: it would show the erased."""
+    if _lacking(settings):
+        raise PrivacyError(
+            "vault/vault.sqlite is from before an erasure that the ledger has, so it was put back from a copy: "
+            "`ordermart run` erases again what it brought back; nothing was shown"
+        )
 
 
 def remove_old_releases(settings: Settings, done: Erasure | None = None) -> Erasure:

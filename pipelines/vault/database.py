@@ -103,6 +103,12 @@ def erased_ids(db: sqlite3.Connection, kind: str, ids: set[int]) -> set[int]:
     return {id_ for (id_,) in rows_of(db, "select id from erased where kind = ? and id in ($values)", ids, kind)}
 
 
+def all_erased(path: Path, kind: str) -> set[int]:
+    """Return all documents that a vault's file says were erased; it needs no keys."""
+    with closing(opened(path)) as db:
+        return {id_ for (id_,) in db.execute("select id from erased where kind = ?", (kind,)).fetchall()}
+
+
 HASH_BYTES = 16
 _REMEMBERED = 20_000  # phone numbers and e-mail addresses: customers return; in memory only
 

@@ -19,7 +19,16 @@ from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.landing.reprocess import reprocess_quarantine
 from pipelines.ledger import ERASED, erasures, ledger_of, verify
-from pipelines.privacy import Asked, PrivacyError, apply_erasures, erase, forget_request, remove_old_releases
+from pipelines.privacy import (
+    Asked,
+    PrivacyError,
+    apply_erasures,
+    erase,
+    export,
+    forget_request,
+    remove_old_releases,
+    reveal,
+)
 from pipelines.report.outcomes import as_json
 from pipelines.report.outcomes import erased as receipt
 from pipelines.run.steps import heal
@@ -320,3 +329,26 @@ def test_values_are_json_without_a_terminal_code() -> None:
     assert json.loads(as_json({"/user_name": "\x1b[2J\u202e"})) == {"/user_name": "\x1b[2J\u202e"}
     assert as_json({"a": "\x1b"}).isascii()
     assert "\x1b" not in as_json({"a": "\x1b"})
+
+
+@pytest.mark.slow
+def test_an_old_vault_put_back_shows_no_erased_person(
+    filled: World, erased: tuple[World, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A vault.sqlite from before an erasure: nothing is shown, and the next run erases again what it brought back."""
+    own = copied(erased[0], tmp_path_factory.mktemp("old_vault") / "place")
+    vault_file = own.data / "vault" / "vault.sqlite"
+    for file in vault_file.parent.glob("vault.sqlite*"):
+        file.unlink()
+    shutil.copy(filled.data / "vault" / "vault.sqlite", vault_file)
+    with open_vault(own.settings) as vault:
+        assert vault.decrypt("orders", 1)
+    for show in (lambda: reveal(own.settings, 1, "a test"), lambda: export(own.settings, Asked("phone", ANN))):
+        with pytest.raises(PrivacyError, match="is from before an erasure that the ledger has"):
+            show()
+    apply_erasures(own.settings)
+    with open_vault(own.settings) as vault:
+        with pytest.raises(VaultError, match="erased"):
+            vault.decrypt("orders", 1)
+        assert vault.decrypt("orders", 2)["/user_phone"] == BOB
+    assert apply_erasures(own.settings).entry is None
