@@ -18,7 +18,7 @@ import functools
 import sqlite3
 import threading
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
@@ -234,37 +234,6 @@ def add_notified(
             connection.execute(upsert(FROM_JSON), {**values, "kind": kind, "ids": given})
 
 
-_EVERY_SECONDS = 1.0
-_LONG = 8_000  # pages, about 32 MB
-_CHECKPOINT = "pragma wal_checkpoint(passive)"
-
-
-class LogKeeper:
-    """A thread that checkpoints once a second. That does not shorten a log that is never idle: then it `is_long`."""
-
-    def __init__(self, path: Path) -> None:
-        self.is_long = False
-        self._path = path
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="log keeper", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop the thread."""
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._ended.wait(_EVERY_SECONDS):
-            # The next commit meets and reports a full disk or a removed file.
-            with suppress(sqlite3.Error, OSError), closing(connect(self._path)) as connection:
-                _, pages, _ = connection.execute(_CHECKPOINT).fetchone()
-                self.is_long = pages > _LONG
-
-
 _GROUP = 500  # deliveries per transaction
 _LOCKED_SECONDS = 3.0  # while another process writes; after that the sender should retry
 _GATHER_SECONDS = 0.002  # after the first of a group: fewer, larger groups at little delay
@@ -308,7 +277,6 @@ class Committer:
         self._connection: Inbox | None = None
         self._inode = 0
         self._thread = threading.Thread(target=self._run, name="committer")
-        self._log = LogKeeper(path)
 
     def start(self, settled: Settled) -> None:
         """Open the file and start; `settled` is called from the thread, once per group.
@@ -317,7 +285,6 @@ class Committer:
         """
         self._settled = settled
         self._open()
-        self._log.start()
         self._thread.start()
 
     def put(self, delivery: Delivery) -> None:
@@ -328,7 +295,6 @@ class Committer:
         """Commit the queue, then close the file."""
         self._waiting.put(None)
         self._thread.join()
-        self._log.stop()
 
     def _run(self) -> None:
         going = True
@@ -356,9 +322,6 @@ class Committer:
             refs, removed = self._encrypted(group)
             connection = self._open()
             self._write(connection, group, refs, removed)
-            if self._log.is_long:  # between two commits little is left to copy, and the log restarts
-                connection.execute(_CHECKPOINT)
-                self._log.is_long = False
         except Exception as error:  # noqa: BLE001 -- nothing is acknowledged, and the next group is attempted
             self._close()
             self._failed(
@@ -401,7 +364,6 @@ class Committer:
         self._close()
         self._connection = connect(self._path, busy_seconds=_LOCKED_SECONDS)
         self._inode = self._path.stat().st_ino
-        self._connection.execute("pragma wal_autocheckpoint = 0")  # the log keeper checkpoints
         with transaction(self._connection):
             self._why = reason_bit(self._connection, "webhook")
         return self._connection
