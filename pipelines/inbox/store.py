@@ -6,9 +6,6 @@ and sizes.
 The work list and the webhook receiver share the statement that adds an entry, so that a delivery and its entry are
 committed together. Deliveries are committed in groups, each before it is acknowledged: one thread owns the file, and
 deliveries received while a group is synced form the next group.
-
-While it runs, the write-ahead log is checkpointed in a thread of its own, not between commits: SQLite's own checkpoint,
-every thousand pages, would make some deliveries wait for two more syncs.
 """
 
 from __future__ import annotations
