@@ -14,13 +14,14 @@ import hmac
 import re
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from pipelines.inbox.store import IDS, INT64, add_notified, connect, micros, moment, reason_bit, transaction
+from pipelines.inbox.store import EPOCH, IDS, INT64, add_notified, connect, micros, reason_bit, transaction
 from pipelines.literals import unmarked
 from pipelines.partner.pointer import UNREADABLE, is_json, parse, raw_at
 from pipelines.settings import SettingsError
@@ -211,7 +212,7 @@ def _check_length(key: bytes) -> None:
         raise SettingsError(f"{_VARIABLE}: must have at least {_SHORTEST} bytes, so that nobody can guess it")
 
 
-_PAGE = 10_000
+_PAGE = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,24 +230,28 @@ class StoredDelivery:
     vault_ref: str | None
 
 
-def deliveries(path: Path, after: int = 0, *, only_undecodable: bool = False) -> Iterator[StoredDelivery]:
-    """Yield the deliveries of the inbox at `path` after number `after`, in the order of their commits."""
+def undecodable(path: Path) -> list[StoredDelivery]:
+    """Return the undecodable deliveries, oldest first."""
     query = (
         "select seq, received_at, topic, kind, id, delivery_id, bytes, undecodable, vault_ref from deliveries "
-        f"where seq > ? {'and undecodable is not null' if only_undecodable else ''} order by seq limit {_PAGE}"
+        "where undecodable is not null order by seq"
+    )
+    with closing(connect(path)) as connection:
+        rows = connection.execute(query).fetchall()
+    return [StoredDelivery(seq, EPOCH + timedelta(microseconds=at), *rest) for seq, at, *rest in rows]
+
+
+def naming_deliveries(path: Path) -> Iterator[list[tuple[int, int, str | None, str, int]]]:
+    """Yield number, time in microseconds, topic, kind and id of the deliveries that name an id, a page at a time."""
+    after = 0
+    query = (
+        "select seq, received_at, topic, kind, id from deliveries "
+        f"where seq > ? and id is not null order by seq limit {_PAGE}"
     )
     with closing(connect(path)) as connection:
         while rows := connection.execute(query, (after,)).fetchall():
-            for seq, received_at, *rest in rows:
-                at = moment(received_at)
-                assert at is not None  # noqa: S101 -- the column is not null
-                yield StoredDelivery(seq, at, *rest)
+            yield rows
             after = rows[-1][0]
-
-
-def undecodable(path: Path) -> list[StoredDelivery]:
-    """Return the undecodable deliveries, oldest first."""
-    return list(deliveries(path, only_undecodable=True))
 
 
 def span(path: Path) -> tuple[int, int]:

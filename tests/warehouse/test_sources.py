@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,40 @@ def test_a_change_of_a_source_alone_is_built(world: Any, make_order: Any, hint: 
     assert (again.changed, again.full, again.why) == (True, False, "nothing was landed; raw.hints changed")
     assert again.rows["audit.coverage"] == 2
     assert not world.build().changed
+
+
+@pytest.mark.slow
+def test_deliveries_are_not_read_where_nothing_changed(world: Any, make_order: Any, hint: Any) -> None:
+    """Of 120,000 a build that finds nothing new keeps none in memory; one that does has the same rows as of few."""
+    world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
+    hint(datetime(2026, 11, 1, 10, tzinfo=UTC), 1)
+    world.build()
+    quiet = peak_of(world)
+    connection = connect(world.settings.data_dir / "inbox" / "worklist.sqlite")
+    at = micros(datetime(2026, 11, 1, 9, tzinfo=UTC))
+    rows = ((at + 1000 * number, 1 + number % 2 * (number % 90_000)) for number in range(120_000))
+    with transaction(connection):
+        connection.executemany(
+            "insert into deliveries (received_at, topic, kind, id, bytes) values (?, 'orders.update', 'orders', ?, 2)",
+            rows,
+        )
+    connection.close()
+    assert world.build().why == "nothing was landed; raw.hints changed"
+    named = {1} | {1 + number % 90_000 for number in range(1, 120_000, 2)}
+    table = "select occurrence_count, metric_value from audit.service_behaviour where aspect = 'deliveries' and name = "
+    assert world.rows(f"{table}'orders.update'") == [(120_000, 120_000 / len(named))]
+    assert world.rows(f"{table}'orders.create'") == [(1, 1)]
+    assert peak_of(world) < quiet + 2 * 2**20
+
+
+def peak_of(world: Any) -> int:
+    """Return the bytes that Python held at most during a build in which nothing changed."""
+    tracemalloc.start()
+    try:
+        assert not world.build().changed
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.slow

@@ -123,7 +123,7 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = session.Memory(session.fingerprint_of(settings), states(settings))
     with session.session(settings) as con:
-        create_sources(con, settings)
+        make_sources = functools.cache(functools.partial(create_sources, con, settings))  # once it is decided
         if not why and not file.exists():
             why = "there was no warehouse yet"
         before = None
@@ -154,12 +154,14 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                     needed = stored_warehouse.needed_bytes(file, (), full=False)
                     stored_warehouse.require_room(settings.data_dir, needed)
                     session.use_few_threads(con, settings, file)
+                    make_sources()
                     if find_changes(con, raw, new):
                         applied = apply_changes(con, raw, new, now, sources, show)
                         return _result(con, applied, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
                     if not settings.warehouse.threads:
                         con.execute("reset threads")
+        make_sources()
         documents = [each.path for files in raw.values() for each in files.documents]
         stored_warehouse.require_room(settings.data_dir, stored_warehouse.needed_bytes(file, documents, full=True))
         applied = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))

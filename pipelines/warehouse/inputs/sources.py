@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import pyarrow as pa
 
-from pipelines.inbox.deliveries import deliveries, span
+from pipelines.inbox.deliveries import naming_deliveries, span
 from pipelines.inbox.planner import plans, plans_state
 from pipelines.inventory import write_noted
 from pipelines.landing.data_folder import service_log, service_log_state
@@ -32,7 +33,7 @@ from pipelines.settings.assumptions import assumptions
 from pipelines.settlements.importing import BANK, STATEMENT, UNDONE
 from pipelines.warehouse.catalogue.meta_tables import FILES
 from pipelines.warehouse.inputs import ledger_entries as entries
-from pipelines.warehouse.inputs.relations import create, fill
+from pipelines.warehouse.inputs.relations import ARROW_TYPES, RAW, create, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -261,9 +262,13 @@ def _of_inbox(read: Callable[[Path], T], otherwise: T) -> Callable[[Path], T]:
     return given
 
 
-def _hints(inbox: Path) -> list[tuple[Any, ...]]:
-    named = (each for each in deliveries(inbox) if each.id is not None)
-    return [(each.seq, each.received_at, each.topic, each.kind, each.id) for each in named]
+def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    """Fill raw.hints a page at a time: a sender that repeats itself leaves millions."""
+    schema = pa.schema([(column, ARROW_TYPES[kind]) for column, kind in RAW[name].items()])
+    inbox = data_dir / "inbox" / "worklist.sqlite"
+    for page in naming_deliveries(inbox) if inbox.exists() else ():
+        arrays = [pa.array(values) for values in zip(*page, strict=True)]
+        con.from_arrow(pa.table(arrays, names=schema.names).cast(schema)).insert_into(name)
 
 
 def _plans(inbox: Path) -> list[tuple[Any, ...]]:
@@ -304,7 +309,7 @@ def _filled(rows: Callable[[Path], list[Any]]) -> Callable[[duckdb.DuckDBPyConne
 
 SOURCES: dict[str, Source] = {
     "raw.service_log": Source(service_log_state, _create_service_log),
-    "raw.hints": Source(_of_inbox(lambda inbox: "{}-{}".format(*span(inbox)), ""), _filled(_of_inbox(_hints, []))),
+    "raw.hints": Source(_of_inbox(lambda inbox: "{}-{}".format(*span(inbox)), ""), _create_hints),
     "raw.plans": Source(_of_inbox(plans_state, ""), _filled(_of_inbox(_plans, []))),
     "raw.verifications": Source(verifications_state, _filled(_verifications)),
     "raw.control_totals": Source(entries.state_of(ACT), _filled(_control_totals)),
