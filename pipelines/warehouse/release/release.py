@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import secrets
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.clock import utc_now
-from pipelines.durable import make_folder, naming_a_full_disk, open_to_readers, sync
+from pipelines.durable import copy_file, make_folder, naming_a_full_disk, open_to_readers, sync
 from pipelines.landing.data_folder import erasures_state
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
@@ -132,7 +131,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         draft = releases / (UNFINISHED + release_id)
         draft.mkdir()
         file = warehouse_file(settings.data_dir)
-        with _beside(lambda: shutil.copyfile(file, draft / DATABASE)), attached(con, file, READ_ONLY):
+        with _beside(lambda: copy_file(file, draft / DATABASE)), attached(con, file, READ_ONLY):
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con, result)
             previous = Side(last, known.files, known.fingerprint, known.own) if last and known and not damaged else None

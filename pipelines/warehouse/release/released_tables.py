@@ -9,13 +9,13 @@ touched since the last release is that release's file, by a hard link.
 from __future__ import annotations
 
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
+from pipelines.durable import copy_file
 from pipelines.literals import literal
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import (
@@ -127,7 +127,7 @@ def linked(source: Path, target: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError:  # a file system without hard links
-        shutil.copyfile(source, target)
+        copy_file(source, target)
     return True
 
 
