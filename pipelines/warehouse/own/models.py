@@ -44,7 +44,8 @@ def why_not(tree: dict[str, Any], scope: str) -> str:
     ties = {"order_id", key}  # an order has one day
     top = [tree["statements"][0]["node"]]
     while top[0]["type"] == "SET_OPERATION_NODE":
-        top = [*(top[0][side] for side in ("left", "right")), *top[1:]]
+        # DuckDB 2 lists the sides
+        top = [*(top[0].get("children") or (top[0]["left"], top[0]["right"])), *top[1:]]
     if not all(any(_name(each) == key for each in node.get("select_list", ())) for node in top):
         return f"it does not give {key} by name"
     return next((why for node in dicts(tree) if (why := _why_not(node, key, ties, scope))), "")
@@ -238,11 +239,16 @@ def _allowed(sql: str) -> Reads:
                 raise CatalogueError(f"reads {name[1:]}: write its schema, such as mart.{name[1:]}")
         elif node.get("type") == "SHOW_REF":
             raise CatalogueError("shows what there is: a model reads rows of tables")
-        if (called := str(node.get("function_name") or "").lower()) in functions_of("stability <> 'CONSISTENT'"):
+        if (called := str(node.get("function_name") or "").lower()) in _of_the_moment():
             raise CatalogueError(f"calls {called}: rows would depend on when it runs; take as_of of meta.release")
     if called := of_engine(tree, TABLES):
         raise CatalogueError(f"calls {called}, which is about the engine or files")
     return reads(sql)
+
+
+def _of_the_moment() -> frozenset[str]:
+    """Return the functions that depend on when they run, whatever they are given; time zones are those of the file."""
+    return functions_of("stability <> 'CONSISTENT'") - functions_of("stability = 'CONSISTENT'")
 
 
 @functools.cache
