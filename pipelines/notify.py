@@ -200,6 +200,7 @@ CAUSES = {
     "no_good_night": ("nights without a good one", "ordermart doctor"),
     "rule_changed": ("the changed formula rules", "ordermart questions"),
     "models": ("the own tables", "ordermart models check"),
+    "copies": ("the copies of the release", "ordermart copy"),
     "new_failures": ("quarantined or failed ids", ""),  # the headline counts them
 }
 NO_GOOD_NIGHT = "no_good_night"

@@ -31,7 +31,9 @@ NIGHT: RunKind = "night"  # requests everything that may have changed, and ends 
 WEBHOOKS: RunKind = "webhooks"  # requests only due ids
 KINDS_OF_RUNS: tuple[RunKind, ...] = (NIGHT, WEBHOOKS)
 KILLED = "a kill"
-VERIFYING = "orders rebuilt from raw and compared"  # the task of maintenance whose failure is an alarm
+# The tasks of maintenance whose failure is an alarm.
+VERIFYING = "orders rebuilt from raw and compared"
+COPYING = "copies of the release written"
 _KEPT = 60  # of each kind
 _TIME = "%Y%m%dT%H%M%S%f"
 _RESUMABLE_FOR = dt.timedelta(hours=12)  # a later run is the next night's: it requests everything again

@@ -1,6 +1,9 @@
 """Read every table of a release with one tool, and compare rows, exact sums and types with its DuckDB file.
 
     python tests/readers.py RELEASE duckdb pandas pyarrow polars ray spark
+    python tests/readers.py --copy FOLDER duckdb pandas pyarrow polars spark
+
+With --copy it reads the release that `current.json` of a copy names, each table by the list of its files.
 
 Needs duckdb, pyarrow and the tools it is given, and nothing of the project: so it runs in an environment of its own,
 with another version of DuckDB, or with tools that the project does not install.
@@ -9,8 +12,10 @@ with another version of DuckDB, or with tools that the project does not install.
 from __future__ import annotations
 
 import decimal
+import json
 import re
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +26,8 @@ import pyarrow.dataset as ds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    Files = Path | list[Path]
 
 SCHEMAS = ("core", "mart", "audit")
 _TYPES = {
@@ -96,21 +103,31 @@ def _said(con: duckdb.DuckDBPyConnection, relation: str) -> Said:
     return Said(row[0], dict(zip(decimals(types), row[1:], strict=True)), types)
 
 
-def by_duckdb(folder: Path) -> Said:
-    """Read a folder with DuckDB."""
+def files_of(folder: Files) -> list[str]:
+    """Return the paths of a table's files."""
+    return [str(path) for path in (sorted(folder.rglob("*.parquet")) if isinstance(folder, Path) else folder)]
+
+
+def by_duckdb(folder: Files) -> Said:
+    """Read a folder, or a list of files, with DuckDB."""
+    paths = f"'{folder}/**/*.parquet'" if isinstance(folder, Path) else repr(files_of(folder))
     with duckdb.connect(config={"threads": 1}) as con:
-        return _said(con, f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)")
+        return _said(con, f"read_parquet({paths}, hive_partitioning = true)")
 
 
-def by_pyarrow(folder: Path) -> Said:
-    """Read a folder as a dataset of pyarrow."""
-    return _of_arrow(ds.dataset(folder, partitioning="hive").to_table())
+def by_pyarrow(folder: Files) -> Said:
+    """Read a folder, or a list of files, as a dataset of pyarrow."""
+    if isinstance(folder, Path):
+        return _of_arrow(ds.dataset(folder, partitioning="hive").to_table())
+    return _of_arrow(ds.dataset(files_of(folder), partitioning="hive", format="parquet").to_table())
 
 
-def by_pandas(folder: Path) -> Said:
-    """Read a folder with pandas, with Arrow's types; with its own the rows and sums are the same."""
+def by_pandas(folder: Files) -> Said:
+    """Read a folder, or a list of files, with pandas and Arrow's types; with its own rows and sums are the same."""
     import pandas as pd  # noqa: PLC0415 - only the tools asked for need to be there
 
+    if not isinstance(folder, Path):
+        folder = files_of(folder)  # type: ignore[assignment] - pandas reads both
     frame = pd.read_parquet(folder, dtype_backend="pyarrow")
     types = {str(name): _plain(kind.pyarrow_dtype) for name, kind in frame.dtypes.items()}
     said = Said(len(frame), {name: added(frame[name]) for name in decimals(types)}, types)
@@ -120,25 +137,26 @@ def by_pandas(folder: Path) -> Said:
     return said
 
 
-def by_polars(folder: Path) -> Said:
-    """Read a folder with Polars."""
+def by_polars(folder: Files) -> Said:
+    """Read a folder, or a list of files, with Polars."""
     import polars as pl  # noqa: PLC0415
 
-    return _of_arrow(pl.read_parquet(f"{folder}/**/*.parquet", hive_partitioning=True).to_arrow())
+    paths = f"{folder}/**/*.parquet" if isinstance(folder, Path) else files_of(folder)
+    return _of_arrow(pl.read_parquet(paths, hive_partitioning=True).to_arrow())
 
 
-def by_ray(folder: Path) -> Said:
+def by_ray(folder: Files) -> Said:
     """Read a folder with Ray Data."""
     import ray  # noqa: PLC0415
     from ray.data.datasource.partitioning import Partitioning  # noqa: PLC0415
 
-    found = ray.data.read_parquet(str(folder), partitioning=Partitioning("hive", field_types={}))
+    found = ray.data.read_parquet(files_of(folder), partitioning=Partitioning("hive", field_types={}))
     blocks = [ray.get(each) for each in found.to_arrow_refs()]
     return _of_arrow(pa.concat_tables(blocks) if blocks else found.schema().base_schema.empty_table())
 
 
-def by_spark(folder: Path) -> Said:
-    """Read a folder with Spark, as docs/BI.md says."""
+def by_spark(folder: Files) -> Said:
+    """Read a folder, or a list of files, with Spark, as docs/BI.md says."""
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     session = (
@@ -148,7 +166,11 @@ def by_spark(folder: Path) -> Said:
         .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         .getOrCreate()
     )
-    return _of_arrow(session.read.parquet(str(folder)).toArrow())
+    if isinstance(folder, Path):
+        return _of_arrow(session.read.parquet(str(folder)).toArrow())
+    paths = files_of(folder)
+    top = next(str(place) for place in Path(paths[0]).parents if "=" not in place.name)
+    return _of_arrow(session.read.option("basePath", top).parquet(*paths).toArrow())
 
 
 def _of_arrow(table: pa.Table) -> Said:
@@ -167,7 +189,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-READERS: dict[str, Callable[[Path], Said]] = {
+READERS: dict[str, Callable[[Files], Said]] = {
     "duckdb": by_duckdb,
     "pandas": by_pandas,
     "pyarrow": by_pyarrow,
@@ -179,21 +201,43 @@ READERS: dict[str, Callable[[Path], Said]] = {
 
 def differences(release: Path, reader: str) -> Iterator[str]:
     """Yield a sentence for each table that a tool reads otherwise than the DuckDB file says."""
-    expected = stated(release)
-    folders = {
-        f"{each.parent.name}.{each.name}" for schema in SCHEMAS for each in (release / "parquet" / schema).iterdir()
+    folders: dict[str, Files] = {
+        f"{each.parent.name}.{each.name}": each
+        for schema in SCHEMAS
+        for each in (release / "parquet" / schema).iterdir()
     }
-    if folders != expected.keys():
-        yield f"folders and tables differ: {', '.join(sorted(folders ^ expected.keys()))}"
-    for name in sorted(folders & expected.keys()):
-        folder, said = folder_of(release, name), expected[name]
+    return _differences(stated(release), folders, reader)
+
+
+def differences_of_copy(copy: Path, reader: str) -> Iterator[str]:
+    """Yield a sentence for each table of a copy that a tool reads otherwise than the copy's DuckDB file says."""
+    current = json.loads((copy / "current.json").read_text("utf-8"))
+    listed: dict[str, Files] = {
+        name: [copy / key for key in keys]
+        for name, keys in current["tables"].items()
+        if name.partition(".")[0] in SCHEMAS
+    }
+    with tempfile.TemporaryDirectory() as place:
+        with Path(place, "ordermart.duckdb").open("wb") as file:
+            file.writelines((copy / piece["key"]).read_bytes() for piece in current["database"])
+        expected = stated(Path(place))
+    return _differences(expected, listed, reader)
+
+
+def _differences(expected: dict[str, Said], tables: dict[str, Files], reader: str) -> Iterator[str]:
+    if tables.keys() != expected.keys():
+        yield f"folders and tables differ: {', '.join(sorted(tables.keys() ^ expected.keys()))}"
+    for name in sorted(tables.keys() & expected.keys()):
+        folder, said = tables[name], expected[name]
         found = READERS[reader](folder)
         if found.rows != said.rows:
             yield f"{reader} reads {found.rows} rows of {name}, not {said.rows}"
         if found.sums != said.sums:
             wrong = [column for column in said.sums if found.sums.get(column) != said.sums[column]]
             yield f"{reader} adds {name} up to something else: {', '.join(wrong)}"
-        types = said.types | month_of(folder)
+        first = folder if isinstance(folder, Path) else folder[0]
+        top = next(each for each in (first, *first.parents) if each.name == name.partition(".")[2])
+        types = said.types | month_of(top)
         if found.types != types:
             wrong = [f"{each} {found.types.get(each)}" for each in types if found.types.get(each) != types[each]]
             yield f"{reader} reads {name} in other types: {', '.join(wrong)}"
@@ -201,11 +245,12 @@ def differences(release: Path, reader: str) -> Iterator[str]:
 
 def main() -> None:
     """Print what each tool given reads otherwise; exit with 1 if any does."""
-    release = Path(sys.argv[1]).resolve()
+    of_copy = sys.argv[1] == "--copy"
+    place, *readers = sys.argv[1 + of_copy :]
     failed = False
-    for reader in sys.argv[2:] or ["duckdb", "pyarrow"]:
-        found = list(differences(release, reader))
-        print(f"{reader}: {len(stated(release))} tables, {len(found)} differences", *found, sep="\n  ")
+    for reader in readers or ["duckdb", "pyarrow"]:
+        found = list((differences_of_copy if of_copy else differences)(Path(place).resolve(), reader))
+        print(f"{reader}: {len(found)} differences", *found, sep="\n  ")
         failed = failed or bool(found)
     sys.exit(1 if failed else 0)
 

@@ -33,7 +33,7 @@ import duckdb
 from pipelines import notify
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import RunLockedError, run_lock
-from pipelines.record import NIGHT, VERIFYING, current_release, release_before, runs, save
+from pipelines.record import COPYING, NIGHT, VERIFYING, current_release, release_before, runs, save
 from pipelines.report.text import counted
 from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.inputs.sources import verifications
@@ -52,7 +52,7 @@ _NEW = "new_failures"
 _ALWAYS = ("disk", notify.NO_GOOD_NIGHT)
 _AFTER_ANSWERS = ("run_failed:webhooks", "outage:webhooks")
 _AFTER_NIGHT = ("run_failed", "outage", "incomplete", "damaged", "settings")
-_AFTER_SUCCESS = (_NEW, "silence", "verification", "rule_changed", "models")
+_AFTER_SUCCESS = (_NEW, "silence", "verification", "rule_changed", "models", "copies")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
 _RECEIVED = "select max(last_observed_at) from audit.loads where not is_backfill"
@@ -171,7 +171,10 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.A
             _NEW, f"{ids} newly quarantined or failed in release{'s' * (len(found) > 1)} {where}: see audit.quarantine."
         )
     yield from _of_release(settings, received, now)
-    yield from _of_verification(settings.data_dir, run)
+    night = next((e for e in (run, *reversed(runs(settings.data_dir))) if e.kind == NIGHT), run)
+    yield from _of_verification(settings.data_dir, night)
+    if failed := [each.partition(": ")[2] for each in night.undone if each.startswith(COPYING)]:
+        yield notify.Alarm("copies", f"The release was not copied everywhere: {failed[0].removeprefix('CopyError: ')}")
     if wrong:
         names = ", ".join(sorted(str(row[0]) for row in wrong)[:5])
         what = counted(len(wrong), "own table or check is", "own tables or checks are")
@@ -192,11 +195,10 @@ def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.d
         )
 
 
-def _of_verification(data_dir: Path, run: Run) -> Iterator[notify.Alarm]:
+def _of_verification(data_dir: Path, night: Run) -> Iterator[notify.Alarm]:
     """Yield the alarm of parts that differ; else of the last night's verification, if it failed, whatever the error."""
     latest = {(v.part, v.first_order_id, v.business_date): v for v in verifications(data_dir)}
     wrong = [each for each in latest.values() if not each.is_proven]
-    night = run if run.kind == NIGHT else next((each for each in reversed(runs(data_dir)) if each.kind == NIGHT), run)
     failed = [each for each in night.undone if each.startswith(VERIFYING)]
     if wrong:
         text = f"{len(wrong):,} verified parts differ from a rebuild, or were unreadable: see audit.verifications, "

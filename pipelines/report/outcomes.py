@@ -330,7 +330,7 @@ def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[str]) -> Ite
         yield f"STILL HELD  release {release} has the erased orders."
     yield from done.notes
     for copy in copies:
-        yield f"STILL HELD  PostgreSQL {copy} has an older release: give `ordermart copy --to …` again."
+        yield f"STILL HELD  {copy} has an older release: give `ordermart copy --to …` again. Versioned buckets keep it."
     for backup in backups:
         yield f"STILL HELD  backup {backup} has the encrypted data: remove it."
     yield "Not covered: copies of the data folder or of releases that were made by other means, and new orders."

@@ -47,7 +47,7 @@ from pipelines.partner.answers import PartnerMisconfigured, ServiceDown
 from pipelines.partner.client import client_of
 from pipelines.partner.token import authenticate_request
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
-from pipelines.record import NIGHT, VERIFYING, WEBHOOKS, RunKind, current_release
+from pipelines.record import COPYING, NIGHT, VERIFYING, WEBHOOKS, RunKind, current_release
 from pipelines.report.text import moment
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
@@ -155,7 +155,7 @@ _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
         merge_days(settings.data_dir, kind, now.date()) for kind in KINDS
     ),
     VERIFYING: _verify,
-    "copies of the release written": _copy,
+    COPYING: _copy,
 }
 
 

@@ -25,7 +25,7 @@ INSTALL_BEANCOUNT = f"python-beancount {_INSTALL} requirements-beancount.lock"
 ON_BEANCOUNT = "python bootstrap.py test -n 0 --all tests/closing/test_journal.py -k beancount"
 READERS = [
     "python-readers tests/readers.py data/published/current duckdb spark",
-    "python bootstrap.py test -n 0 -m readers tests/warehouse/test_every_reader.py",
+    "python bootstrap.py test -n 0 -m readers tests/warehouse/test_every_reader.py tests/own/test_object_storage.py",
 ]
 STEPS = [
     "python bootstrap.py setup",

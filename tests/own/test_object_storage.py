@@ -10,8 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +22,22 @@ import pytest
 
 obstore = pytest.importorskip("obstore", reason="obstore is not installed: pip install 'ordermart[storage]'")
 
+from pipelines.clock import utc_now  # noqa: E402
 from pipelines.privacy import Asked, erase  # noqa: E402
 from pipelines.read import connect  # noqa: E402
-from pipelines.settings import SettingsError  # noqa: E402
+from pipelines.record import COPYING, Step  # noqa: E402
+from pipelines.report.night_alarms import after_run  # noqa: E402
+from pipelines.report.outcomes import erased  # noqa: E402
+from pipelines.report.page.morning import write_morning_page  # noqa: E402
+from pipelines.report.status import status, status_lines  # noqa: E402
+from pipelines.run.steps import run_maintenance  # noqa: E402
+from pipelines.settings import SettingsError, load_settings  # noqa: E402
 from pipelines.warehouse.release.copies import CopyError, copies_holding, copy_release  # noqa: E402
 from pipelines.warehouse.release.object_storage import check_copy  # noqa: E402
 from tests.own.conftest import write  # noqa: E402
-from tests.privacy.conftest import ANN, BOB, copied, person  # noqa: E402
+from tests.privacy.conftest import ANN, BOB, NOTE, copied, person  # noqa: E402
+from tests.readers import differences_of_copy  # noqa: E402
+from tests.recorded import recorded  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +46,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {"moto": ROOT / ".venv-storage/bin/moto_server", "s3rver": ROOT / ".venv-storage/node_modules/.bin/s3rver"}
+SPARK = ROOT / ".venv-readers" / "bin" / "python"  # `.ci/run` makes it
 pytestmark = pytest.mark.slow
 
 
@@ -59,8 +71,10 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
                 "moto": ["-H", "127.0.0.1", "-p", str(port)],
                 "s3rver": ["-a", "127.0.0.1", "-p", str(port), "-d", str(folder), "--configure-bucket", "mart"],
             }
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            process = stack.enter_context(subprocess.Popen([str(program), *options[name]], **quiet))
+            log = stack.enter_context((folder.parent / f"{name}.log").open("wb"))
+            process = stack.enter_context(
+                subprocess.Popen([str(program), *options[name]], stdout=log, stderr=subprocess.STDOUT)
+            )
             stack.callback(process.kill)
             for _ in range(300):
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
@@ -68,6 +82,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
                 time.sleep(0.1)
             found[name] = f"http://127.0.0.1:{port}"
             if name == "moto":
+                found["log"] = log.name
                 bucket = urllib.request.Request(f"{found[name]}/mart", method="PUT")  # noqa: S310 - loopback
                 urllib.request.urlopen(bucket, timeout=30).close()  # noqa: S310 - loopback
         yield found
@@ -139,24 +154,20 @@ def test_copy_is_the_release_and_is_written_once(own: World, url: str) -> None:
     assert (checked.faults, checked.checked > 50) == ([], True)
 
 
-def test_readers_find_every_table_by_the_list_of_its_files(own: World, tmp_path: Path) -> None:
-    """DuckDB, Polars and pandas read the Parquet of each table, with equal counts, by current.json alone."""
-    import pandas as pd  # noqa: PLC0415
-    import polars as pl  # noqa: PLC0415
-    import pyarrow.dataset as ds  # noqa: PLC0415
+@pytest.mark.parametrize("reader", ["duckdb", "polars", "pandas", "pyarrow"])
+def test_readers_find_every_table_by_the_list_of_its_files(changed: tuple[World, Path], reader: str) -> None:
+    """Rows, exact sums and types of each table are those of the copy's DuckDB file, by current.json alone."""
+    assert len(json.loads((changed[1] / "current.json").read_text("utf-8"))["tables"]) > 60
+    assert list(differences_of_copy(changed[1], reader)) == []
 
-    copy_release(own.settings, f"file://{tmp_path}/copy")
-    release = json.loads((tmp_path / "copy" / "current.json").read_text("utf-8"))
-    here = connect(own.data)
-    assert len(release["tables"]) > 60
-    for name, files in release["tables"].items():
-        paths = [f"{tmp_path}/copy/{key}" for key in files]
-        (count,) = here.sql(f"select count(*) from {name}").fetchone() or (0,)
-        read = duckdb.read_parquet(paths, hive_partitioning=True)
-        assert (name, read.aggregate("count(*)").fetchall()) == (name, [(count,)])
-        assert pl.scan_parquet(paths, hive_partitioning=True).select(pl.len()).collect().item() == count
-        table = ds.dataset(paths, partitioning="hive", format="parquet").to_table()
-        assert len(table.to_pandas(types_mapper=pd.ArrowDtype)) == count
+
+@pytest.mark.readers
+@pytest.mark.skipif(not SPARK.exists(), reason="DuckDB 1.4 and Spark are not installed: requirements-readers.lock")
+def test_spark_and_duckdb_1_4_find_every_table_too(changed: tuple[World, Path]) -> None:
+    """So do Spark and an older DuckDB, in an environment of their own."""
+    command = [str(SPARK), str(ROOT / "tests" / "readers.py"), "--copy", str(changed[1]), "duckdb", "spark"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert done.stdout.splitlines() == ["duckdb: 0 differences", "spark: 0 differences"], done.stderr[-2000:]
 
 
 @pytest.fixture(scope="module")
@@ -317,6 +328,184 @@ def test_faults_are_one_sentence(
         copy_release(first.settings, place)
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+ANSWERS = {  # status, code and header of an answer of S3, and what is said
+    "expired": (400, "ExpiredToken", "", "the credentials have expired: renew them"),
+    "full": (403, "QuotaExceeded", "", "the storage is full"),
+    "region by name": (400, "AuthorizationHeaderMalformed", "", "the bucket is in another region: set AWS_REGION"),
+    "region by redirect": (301, "PermanentRedirect", "", "the bucket is in another region: set AWS_REGION"),
+    "no bucket": (404, "NoSuchBucket", "", "the bucket does not exist"),
+    "key": (403, "InvalidAccessKeyId", "", "the credentials are not valid"),
+    "secret": (403, "SignatureDoesNotMatch", "", "the credentials are not valid"),
+    "right": (403, "AccessDenied", "", "access is denied: the role needs to list, read, write and delete"),
+}
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answer every write, and where `on` says so every request, with one error."""
+
+    status, code, on = 0, "", "all"
+
+    def answer(self) -> None:
+        """Answer with the error; to a read of an empty bucket with nothing."""
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, code = (self.status, self.code) if self.on in {"all", self.command} else (404, "NoSuchKey")
+        if "list-type" in self.path and self.on == "PUT":
+            status, code = 200, ""
+        body = b"<ListBucketResult></ListBucketResult>"
+        if code:
+            body = f"<Error><Code>{code}</Code><Message>Account 4711 has said no.</Message></Error>".encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PUT = do_POST = do_DELETE = answer  # noqa: N815 - as the library wants them
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("on", ["all", "PUT"])
+def test_answers_of_a_store_are_one_sentence(
+    changed: tuple[World, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    on: str,
+) -> None:
+    """Whether reads fail too or writes alone: cause and remedy, the place, and nothing of the store's own text."""
+    status, code, _, words = ANSWERS[name]
+    handler = type("Handler", (Answering,), {"status": status, "code": code, "on": on})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        use_server("here", {"here": f"http://127.0.0.1:{server.server_port}"}, monkeypatch)
+        with pytest.raises(CopyError, match=words) as raised:
+            copy_release(changed[0].settings, "s3://mart/prefix")
+        server.shutdown()
+    said = str(raised.value)
+    assert said.startswith("s3://mart/prefix has the release that it had: ")
+    assert [word for word in ("4711", "S3RVER", "\n", "127.0.0.1") if word in said + caplog.text] == []
+
+
+def test_unchanged_release_costs_one_request(
+    changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The second copy reads current.json, and sends no data."""
+    use_server("moto", servers, monkeypatch)
+    url = f"s3://mart/{tmp_path.name}"
+    settings = changed[0].settings
+    copy_release(settings, url)
+    log = Path(servers["log"])
+    before = len(log.read_text("utf-8").splitlines())
+    assert copy_release(settings, url).objects == 0
+    requests = log.read_text("utf-8").splitlines()[before:]
+    assert [f"GET /mart/{tmp_path.name}/current.json" in line for line in requests] == [True]
+
+
+def test_two_writers_at_once_leave_a_whole_release(
+    changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two processes copy two releases to one empty prefix: what is current is whole, and the loser says so."""
+    use_server("moto", servers, monkeypatch)
+    other = copied(changed[0], tmp_path / "other")
+    other.land("orders", [person(13, ANN)])
+    other.publish()
+    url = f"s3://mart/{tmp_path.name}"
+    for _ in range(2):
+        code = (
+            "import pathlib, sys\n"
+            "from pipelines.settings import load_settings\n"
+            "from pipelines.warehouse.release.copies import CopyError, copy_release\n"
+            "try: print(copy_release(load_settings(pathlib.Path(sys.argv[1])), sys.argv[2]).release_id)\n"
+            "except CopyError as error: print(error)\n"
+        )
+        writers = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, str(world.file), url],
+                env=os.environ | world.environ,
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for world in (changed[0], other)
+        ]
+        said = [writer.communicate(timeout=120)[0].strip() for writer in writers]
+        assert current(url)["id"] in said
+        assert [each for each in said if " " in each and "another copy finished first" not in each] == []
+        assert check_copy(url).faults == []
+
+
+def test_prefix_of_others_is_left_alone(first: World, tmp_path: Path) -> None:
+    """Files that no copy writes lie below data/: nothing is copied, and nothing removed."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "theirs.parquet").write_bytes(b"x")
+    with pytest.raises(CopyError, match="has other files below data/: choose another prefix"):
+        copy_release(first.settings, f"file://{tmp_path}")
+    assert keys(f"file://{tmp_path}") == {"data/theirs.parquet"}
+
+
+def test_objects_of_a_killed_first_copy_go_after_an_erasure(own: World, tmp_path: Path) -> None:
+    """Nothing was current yet: what was uploaded before the erasure does not stay for a day."""
+    url = f"file://{tmp_path}/copy"
+
+    class KilledError(Exception):
+        """Stand for a kill once all is uploaded."""
+
+    def die(_what: str, done: int, total: int) -> None:
+        if done == total:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        copy_release(own.settings, url, die)
+    done = erase(own.settings, Asked("phone", ANN))
+    assert url in copies_holding(own.data, done.entry.moment if done.entry else None)
+    copy_release(own.settings, url)
+    now = current(url)
+    assert keys(url, "data") == {each["key"] for each in (*now["files"], *now["database"])}
+    assert [file.name for file in (tmp_path / "copy").rglob("*") if NOTE.encode() in content_of(file)] == []
+
+
+def content_of(file: Path) -> bytes:
+    """Return what a file says: of Parquet the texts of its rows."""
+    if file.suffix != ".parquet":
+        return file.read_bytes() if file.is_file() else b""
+    return repr(duckdb.read_parquet(str(file)).fetchall()).encode()
+
+
+def test_receipt_names_bucket_and_prefix(own: World, tmp_path: Path) -> None:
+    """What still has an older release is named by its URL, and by no other name."""
+    done = erase(own.settings, Asked("phone", ANN))
+    lines = [line for line in erased(done, [], [f"s3://mart/{tmp_path.name}"]) if line.startswith("STILL HELD")]
+    assert [line.split(" has ")[0] for line in lines] == [f"STILL HELD  s3://mart/{tmp_path.name}"]
+    assert "Versioned buckets keep it" in lines[0]
+
+
+def test_failed_copy_stops_no_night_and_is_told(own: World, tmp_path: Path) -> None:
+    """One of two places fails: the other has the release; alarm, status and page name place and cause."""
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    bad, good = f"file://{tmp_path}/file/copy", f"file://{tmp_path}/copy"
+    settings = load_settings(
+        own.file, own.environ | {"ORDERMART_VERIFY__SECONDS": "0", "ORDERMART_RELEASE__COPIES": json.dumps([bad, good])}
+    )
+    run = recorded(utc_now(), is_new=False)
+    run.release = run.release_before = (own.data / "published" / "current").readlink().name
+    results = [task for task in run_maintenance(settings) if task.error]
+    assert [task.task for task in results] == [COPYING]
+    run.steps.append(Step("maintenance", utc_now(), utc_now(), shortfalls=[f"{COPYING}: {results[0].error}"]))
+    after_run(settings, run, utc_now())
+    state = status(settings)
+    (alarm,) = [each for each in state["alarms"] if each["cause"] == "copies"]
+    assert alarm["text"].startswith(f"The release was not copied everywhere: {bad} has the release that it had: ")
+    assert "ordermart copy --to URL" in alarm["text"]
+    assert any(alarm["text"] in line for line in status_lines(state))
+    assert write_morning_page(settings, run) == ""
+    assert "The release was not copied everywhere" in (own.data / "published" / "morning.html").read_text("utf-8")
+    assert check_copy(good).faults == []
+    after_run(settings, recorded(utc_now()), utc_now())
+    assert [each["cause"] for each in status(settings)["alarms"] if each["cause"] == "copies"] == []
 
 
 def test_statements_for_other_warehouses_name_every_column(own: World, tmp_path: Path) -> None:

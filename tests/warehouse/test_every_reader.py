@@ -61,7 +61,7 @@ def test_duckdb_1_4_and_spark_read_what_the_file_says(release: Path) -> None:
     command = [str(OTHERS), str(ROOT / "tests" / "readers.py"), str(release), "duckdb", "spark"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
-    assert [line.split(",")[-1].strip() for line in done.stdout.splitlines()] == ["0 differences"] * 2
+    assert [line.split(":")[-1].strip() for line in done.stdout.splitlines()] == ["0 differences"] * 2
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -49,6 +50,7 @@ CURRENT = "current.json"
 _PIECE = 1 << 20  # bytes of the database: what a changed order changes is scattered over it
 _LOST = f"another copy finished first, and {CURRENT} names its release: copy again"
 _AT_ONCE = 8  # uploads; with pieces and parts of 5 MiB this bounds memory to some 100 MiB
+_CONTENT = re.compile(r"data/.*[0-9a-f]{64}(\.\w+)?")
 _GRACE = dt.timedelta(days=1)  # in which a reader may still use a release, and another writer what it uploads
 
 
@@ -113,9 +115,11 @@ def copy_to_storage(settings: Settings, url: str, progress: Callable[[str, int, 
         if known and known.id == manifest.id:
             remember_copy(settings.data_dir, url, manifest.as_of)
             return Copied(manifest.id, url)
+        there = {key: size for key, size, _ in _listed(store, "data/")}
+        if known is None and not all(_CONTENT.fullmatch(key) for key in there):
+            raise CopyError(f"{url} has other files below data/: choose another prefix")
         remember_copy(settings.data_dir, url, "")  # a kill after the switch must not hide the copy
         objects, pieces = _objects_of(release, manifest), _pieces_of(release)
-        there = {key: size for key, size, _ in _listed(store, "data/")}
         wanted = {each.key: each for each in (*objects, *pieces)}
         missing = [each for each in wanted.values() if there.get(each.key) != each.bytes]
         _upload(store, release, manifest, pieces, missing, report)
@@ -133,7 +137,8 @@ def copy_to_storage(settings: Settings, url: str, progress: Callable[[str, int, 
             store.put(f"releases/{manifest.id}/{name}", text.encode())
         store.put(f"releases/{manifest.id}/manifest.json", content)
         keeps_versions = _switch(store, url, content, version)
-        _remove_stale(store, stored, at_once=known is not None and known.erasures != erasures)
+        # what a first copy finds is of killed ones, and may be of before an erasure
+        _remove_stale(store, stored, at_once=known is None or known.erasures != erasures)
     remember_copy(settings.data_dir, url, manifest.as_of)
     note = " The bucket keeps versions: what is removed stays in it as old versions." if keeps_versions else ""
     return Copied(manifest.id, url, objects=len(missing), bytes=sum(each.bytes for each in missing), note=note)
@@ -201,10 +206,9 @@ def _opened(url: str) -> Iterator[ObjectStore]:
     options: dict[str, Any] = {"mkdir": True, "automatic_cleanup": True} if parts.scheme == "file" else {}
     try:
         yield store.from_url(url, **options)
-    except exceptions.BaseError as error:
-        raise CopyError(f"{url} has the release that it had: {_why(error)}") from None
-    except OSError as error:
-        raise CopyError(f"{url} has the release that it had: {error.strerror or error}") from None
+    except (exceptions.BaseError, OSError) as error:
+        why = getattr(error, "strerror", None) or _why(error)
+        raise CopyError(f"{url} has the release that it had: {why}") from None
 
 
 _CAUSES = {  # what a store answers → what to do; the first that is found
