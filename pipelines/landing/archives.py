@@ -156,8 +156,7 @@ PART = 20_000  # documents a load
 class Backfilled(NamedTuple):
     """What became of an archive: all of it, what earlier runs of the same had landed included.
 
-    `verdicts` counts documents; `without_menu` the orders for whose time no menu of their store was observed, None for
-    other kinds; `refusals` are those of this run.
+    `verdicts` counts documents; `refusals` are those of this run.
     """
 
     kind: str
@@ -165,7 +164,6 @@ class Backfilled(NamedTuple):
     verdicts: Counter[str]
     loads: int
     loads_before: int
-    without_menu: int | None
     refusals: list[Refusal]
 
 
@@ -176,7 +174,6 @@ class _Part(msgspec.Struct, frozen=True):
     no: int
     documents: int
     load_id: str
-    without_menu: int
 
 
 def backfill(
@@ -198,7 +195,6 @@ def backfill(
     note_formats(settings.data_dir)
     journal, landed = settings.data_dir / "raw" / f"backfill-{kind}.jsonl", raw_files(settings.data_dir, kind).load_ids
     counting = {(part.file, part.no): part for part in _begun(journal) if part.load_id in set(landed)}
-    menus = ObservedMenus(settings.data_dir) if kind == "orders" else None
     done = earlier = 0
     loads: list[_Part] = []
     refusals: list[Refusal] = []
@@ -211,15 +207,14 @@ def backfill(
                 deque(bodies, maxlen=0)
             else:
                 with Load(settings, vault, kind, "archive", is_backfill=True) as load:
-                    without = Counter[bool]()
                     count = _take(
                         load,
-                        _watched(bodies, menus, without),
+                        bodies,
                         asked,
                         lambda count, before=done: tell(kind, before + count, 0),  # type: ignore[misc]
                         f" of {path.name}: of these nothing was landed",
                     )
-                    noted = _Part(name, no, count, load.load_id, without[True])
+                    noted = _Part(name, no, count, load.load_id)
                     make_folder(journal.parent)
                     append(journal, b"\n" + msgspec.json.encode(noted))  # a kill may have left half a line before it
                     refusals.extend(load.commit().quarantined)
@@ -234,7 +229,6 @@ def backfill(
         Counter(verdict for (verdict,) in verdicts),
         len(loads),
         earlier,
-        None if menus is None else sum(each.without_menu for each in loads),
         refusals,
     )
 
@@ -244,13 +238,6 @@ def _parts(path: Path, settings: Settings, kind: str, asked: Asked, size: int) -
     bodies = _read(path, settings, kind, asked, "read to its end: {}; the parts before it are landed")
     for first in bodies:
         yield chain((first,), islice(bodies, size - 1))
-
-
-def _watched(bodies: Iterable[bytes], menus: ObservedMenus | None, without: Counter[bool]) -> Iterator[bytes]:
-    """Yield bodies, and count those for whose time no menu was observed."""
-    for body in bodies:
-        without[menus is not None and not menus.had(body)] += 1
-        yield body
 
 
 def _identity(path: Path, asked: Asked) -> str:
@@ -270,43 +257,3 @@ def _begun(journal: Path) -> Iterator[_Part]:
     for line in journal.read_bytes().split(b"\n") if journal.exists() else ():
         with suppress(msgspec.DecodeError):  # empty, or cut by a kill: then its load was not committed
             yield msgspec.json.decode(line, type=_Part)
-
-
-class _Order(msgspec.Struct):
-    store_id: int | None = None
-    created_at: str | None = None
-
-
-class _Store(msgspec.Struct):
-    id: int
-    menu_ids: list[int] = []
-
-
-_ORDER = msgspec.json.Decoder(_Order)
-_STORE = msgspec.json.Decoder(_Store)
-
-
-class ObservedMenus:
-    """When each store's first menu was observed, by the landed documents."""
-
-    def __init__(self, data_dir: Path) -> None:
-        first: dict[int, dt.datetime] = {}
-        for id_, at, verdict in read_rows(data_dir, "menus", "observations", ("id", "observed_at", "verdict")):
-            if at is not None and verdict in ("accepted", "unchanged"):
-                first[id_] = min(at, first.get(id_, at))
-        self._since: dict[int, dt.datetime] = {}
-        for (text,) in read_rows(data_dir, "stores", "documents", ("document",)):
-            store = _STORE.decode(text)
-            times = [first[menu] for menu in store.menu_ids if menu in first]
-            if times:
-                self._since[store.id] = min([*times, *filter(None, [self._since.get(store.id)])])
-
-    def had(self, body: bytes) -> bool:
-        """Tell whether a menu of the order's store had been observed when the order was made."""
-        try:
-            order = _ORDER.decode(body)
-            created = dt.datetime.fromisoformat(order.created_at or "")
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            return False
-        since = None if order.store_id is None else self._since.get(order.store_id)
-        return since is not None and since <= (created if created.tzinfo else created.replace(tzinfo=dt.UTC))

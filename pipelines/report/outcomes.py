@@ -176,9 +176,6 @@ def backfilled(done: Backfilled) -> Iterator[str]:
     yield f"{done.kind}: {counts}, files: {done.files:,}, loads: {done.loads:,}"
     if done.loads_before:
         yield f"  already landed, skipped: {done.loads_before:,} of the loads"
-    if done.without_menu:
-        orders = f"{done.without_menu:,} orders; their menu prices are unknown"
-        yield f"  placed before any menu of their store was observed: {orders}"
     yield from _rejections(done.refusals)
     yield "  nothing was queued for fetching; run `ordermart build` to build the tables"
 

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.landing.archives import Asked, backfill
-from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
@@ -134,24 +133,6 @@ def test_killed_at_a_commit_it_goes_on(settings: Settings, tmp_path: Path, where
     assert (done.loads, done.loads_before) == (4, 1 if where == "before" else 2)
     assert done.verdicts == {"accepted": 10}
     assert sorted(row["id"] for row in observed(settings)) == list(range(1, 11))
-
-
-def test_orders_without_a_menu_of_their_time_are_said(settings: Settings, tmp_path: Path) -> None:
-    """An order made before the first menu of its store was observed is counted, on a second go too."""
-    with open_vault(settings) as vault:
-        with Load(settings, vault, "stores") as load:
-            load.validate(b'{"id":1,"menu_ids":[10]}', 1)
-            load.commit()
-        with Load(settings, vault, "menus", "archive") as load:
-            menu = b'{"menu":{"id":10,"name":"M","price_groups":[]},"products":{},"modifiers":{}}'
-            load.validate(menu, 10, dt.datetime(2025, 6, 1, tzinfo=dt.UTC))
-            load.commit()
-    file = tmp_path / "orders.ndjson"
-    times = ["2025-05-31T23:59:59Z", "2025-06-01T00:00:00Z", "2025-07-01T10:00:00+02:00", None]
-    lines = [order(id_, created_at=at) for id_, at in enumerate(times, 1)] + [order(9, store_id=2)]
-    file.write_text("\n".join(json.dumps(line) for line in lines))
-    for _ in range(2):
-        assert land(settings, Asked([file])).without_menu == 3
 
 
 def test_what_leads_nowhere_is_named(settings: Settings, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.inventory import accept
-from pipelines.landing.archives import ObservedMenus
 from pipelines.landing.merge import merge_days
 from pipelines.landing.raw_folder import LandingError, RawDamageError, check_raw, raw_files
 from pipelines.landing.reprocess import reprocess_quarantine
@@ -160,12 +159,10 @@ def test_merged_pair_or_its_manifest_lost_is_named(settings: Settings, loads: li
 
 
 def test_readers_of_raw_name_what_they_cannot_read(settings: Settings, vault: Vault, land: Land) -> None:
-    """Reprocessing and the look at menus end with the file's name, not with an error of Parquet."""
+    """Reprocessing ends with the file's name, not with an error of Parquet."""
     load_id = land("menus", b"{}").load_id
     path = settings.data_dir / "raw" / "observations" / "menus" / f"{load_id}.parquet"
     cut(path)
-    with pytest.raises(RawDamageError, match=load_id):
-        ObservedMenus(settings.data_dir)
     with pytest.raises(RawDamageError, match=load_id):
         reprocess_quarantine(settings, vault)
 
