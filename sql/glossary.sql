@@ -11,6 +11,7 @@
 -- amount
 -- archive_count BIGINT >= 0: Known orders last observed in a file and not requested since.
 -- assignee VARCHAR null: Who looks after it, if it was assigned.
+-- base ENUM('gross', 'items', 'items_and_promotions'): What it is a share of.
 -- business_date DATE null: The business day in the store's time zone: the date of [business_day] time_field, less [business_day] day_start. Null for orders without that time: they are counted under no day, not dropped.
 -- change_seen_at TIMESTAMPTZ null: When the menu was first observed with something else in this place, or with nothing: the change lies between observed_to and this. Null while it is current, and for an archive of unknown time.
 -- changed_fields VARCHAR[] null
@@ -53,11 +54,13 @@
 -- first_seen_at TIMESTAMPTZ null: When it was first observed so; null for an archive of unknown time. It may have been so before.
 -- fit_count BIGINT >= 0
 -- fits VARCHAR: Which forms fit: character form_no of audit.formula_forms is 1 where that form gives the price stated, else 0.
+-- fixed_amount DECIMAL(38,4): What is charged beside the rate, for each line: a multiple of 0.05.
 -- form VARCHAR: The form's name.
 -- form_description VARCHAR: The form in plain words.
 -- form_no BIGINT >= 1: The form: audit.formula_forms.
 -- formula_subtotal DECIMAL(38,4) null: The subtotal under that rule; null without a rule, without lines (also of an order whose items are []), or if a line has no amount.
 -- formula_total DECIMAL(38,4) null: The total under that rule; null if a field that it needs is missing.
+-- from_date DATE: The first day of orders with the rate.
 -- gross_amount DECIMAL(38,4): Items, delivery, tip, promotions and undivided gross of orders and totals.
 -- group_no BIGINT >= 1: The price group's position in the document, from 1.
 -- has_instructions BOOLEAN null: Whether there is an instruction text; false for an empty text, null if the source gave null or nothing.
@@ -97,6 +100,7 @@
 -- menu_entry_count BIGINT >= 1: How many entries of these menus offer it.
 -- menu_id BIGINT: The menu, as the service numbers it.
 -- menu_match ENUM('ambiguous', 'first_seen_later', 'menu_unknown', 'none', 'unique'): unique, ambiguous, none: one, several or no entries of the store's menus offered it. first_seen_later: no menu of the store had been observed by then, and it is compared with each as first observed later. menu_unknown: it is on none of those, no menu has been observed at all, or others of the store were not observed yet.
+-- min_amount DECIMAL(38,4) null: The least commission of a line; null if lines show none.
 -- min_length BIGINT null >= 0: The fewest characters of a text; null for other types and for encrypted fields.
 -- min_timestamp TIMESTAMPTZ null: The earliest time that it holds; null for other types.
 -- min_value DECIMAL(38,4) null: The lowest number; null for other types and for encrypted fields.
@@ -120,6 +124,7 @@
 -- order_count BIGINT >= 1: Number of orders.
 -- order_id BIGINT: The order, as the service numbers it.
 -- order_ref VARCHAR null: The order, as the statement names it.
+-- other_rates DECIMAL(18,4)[]: Rates beside it that at least three lines of the days show, and one in thirty.
 -- parent_count BIGINT >= 0: How many objects could have it: the elements of its array, or the documents.
 -- parent_id BIGINT: The product or modifier that holds the reference.
 -- parent_type ENUM('modifier', 'product'): Whether parent_id is a product or a modifier.
@@ -150,6 +155,7 @@
 -- quantity BIGINT null: Quantity of the product, as sent.
 -- quarantined_count BIGINT >= 0: Ids whose last document was quarantined.
 -- question VARCHAR: A short name of the question.
+-- rate DECIMAL(18,4) not additive: Commission as a share of the base: 0.15 is 15%.
 -- reason VARCHAR null
 -- refund_amount DECIMAL(38,4): Refunds and adjustments; below zero if they reduce what we get.
 -- requested_time TIMESTAMPTZ null: The time that the customer requested.
@@ -183,6 +189,7 @@
 -- subtotal_rule VARCHAR null: The rule of its subtotal: audit.formula_rules; null without one.
 -- timezone VARCHAR null: The store's time zone as sent, not validated; null if the record has none or timezone_pointer is empty.
 -- tip DECIMAL(18,4) null: The tip, as sent.
+-- to_date DATE: The last one before another rate.
 -- total_basis VARCHAR null
 -- total_population_no BIGINT: Its population: audit.formula_populations.
 -- total_price DECIMAL(18,4) null: The final total, as sent; never recomputed.

@@ -244,7 +244,7 @@ def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
 
 def _commissions(con: duckdb.DuckDBPyConnection, order_id: int, platform: str) -> Iterator[str]:
     """Yield an order's commission, as charged and as expected by the rate in force."""
-    for each in records(con, query("commissions_of_order"), [order_id, platform, order_id]):
+    for each in records(con, query("commissions_of_order"), [order_id, platform]):
         charged, expected = each["charged"], each["expected"]
         said = f"commission of row {each['settlement_no']}: {money(charged, each['currency'])} charged"
         if each["rate"] is None:

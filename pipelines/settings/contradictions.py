@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.settings.setting_tables import OrderScope, Settings, Webhooks
+    from pipelines.settings.setting_tables import FormulaComponent, OrderScope, Settings, Webhooks
 
 _AND = re.compile(r"\band\b(?=(?:[^']*'[^']*')*[^']*$)")  # outside of a text
 _CONDITION = re.compile(r"\s*([a-z_]+)\s*(?:(<=|>=|!=|<|>|=)\s*(-?[0-9]{1,14}(?:\.[0-9]{1,4})?)|(!=|=)\s*('[^']*'))\s*")
@@ -159,6 +159,12 @@ def _formula(settings: Settings) -> Iterator[str]:
             yield f"[[formula.component]] {name}: a price_factor must not be 0, and a step must be above 0"
         if bool(component.share) != bool(component.base):
             yield f"[[formula.component]] {name}: a share needs a base, and a constant has none"
+        yield from _rounding(component)
+
+
+def _rounding(component: FormulaComponent) -> Iterator[str]:
+    if component.round and (not component.share or (component.round == "line" and component.base != "subtotal")):
+        yield f'[[formula.component]] {component.name}: round needs a share; "line" needs the base "subtotal"'
 
 
 def _condition(key: str, setting: OrderScope) -> Iterator[str]:

@@ -197,6 +197,7 @@ class FormulaComponent(OrderScope, frozen=True, kw_only=True):
     base: Literal["", "subtotal", "subtotal_less_discount", "delivery", "tip", "discount", "loyalty"] = ""
     price_factor: str = ""
     step: str = ""
+    round: Literal["", "order", "line"] = ""
 
 
 class Formula(Table, frozen=True):

@@ -23,7 +23,7 @@
 -- open_parts: part_no of what the candidates that remain treat differently: audit.formula_parts.
 -- candidate_forms BIGINT[]: form_no of the candidates that remain.
 -- order_count >= 0: How many orders can be judged.
--- fit_count: How many of them the form fits.
+-- fit_count: How many of them the form fits; of totals with its rounding.
 -- min_fit_rate DOUBLE >= 0 <= 1: The lower bound, at 95%, of the share that fits.
 -- candidate_count BIGINT >= 0: How many forms are not refuted.
 -- needed_order_count BIGINT null >= 0: How many more orders, fitting at the same rate, would support it; null where that is not what is lacking.

@@ -1,7 +1,7 @@
 -- One row per order and component of the settings that is in its prices.
 --
--- Source: mart.orders and [[formula.component]]; of closed days the components that the close was made with.
--- Caveats: null where the base, or a field that its condition asks for, is not stated; the order's total is then indeterminate. Not rounded: the total is.
+-- Source: mart.orders, audit.order_line_sums and [[formula.component]]; of closed days the components that the close was made with.
+-- Caveats: null where the base, or a field that its condition asks for, is not stated; the order's total is then indeterminate. Unless the component says how it is rounded, the total alone is. A component by line is null where the lines do not add up to the subtotal, or do so in two ways that differ in it.
 --
 -- key: order_id, component_no
 -- scope: order
@@ -12,12 +12,48 @@
 -- price_factor DECIMAL(18,4) null: How many times the subtotal the lines' prices are: 1.08 where they include 8% that it leaves out, -1 where it states the negative.
 -- step DECIMAL(18,4) null: The total is rounded to multiples of it, half up.
 
--- A component is a constant, or a share of a base. All decimals of a share are kept: the
--- total is rounded, not its parts. A charge of a later release is one, too, from 1001 on.
+-- A component is a constant, or a share of a base. All decimals of a share are kept unless
+-- it is rounded half up, by order or by line. A charge of a later release is one, too, from
+-- 1001 on.
 with components as (
     select cast(null as bigint) as close_entry_no, * from raw.formula_components
     union all
     select * from raw.closed_components
+),
+
+-- an amount of each line, in each way to read it; those count that add up to the subtotal
+lines as (
+    select
+        order_id, line_no,
+        unnest(range(6)) as form_no,
+        unnest([
+            quantity * (price + add_own), quantity * (price + add_once), quantity * price + add_own,
+            price + add_own, quantity * price, price,
+        ]) as amount,
+    from audit.order_line_sums
+),
+
+read_lines as (
+    select
+        lines.order_id, components.component_no,
+        sum(rounded(
+            cast(components.share * cast(lines.amount as decimal(22, 4)) as decimal(38, 8)),
+            'half_up', smallest_unit(orders.currency, orders.total_price)
+        )) as amount,
+    from lines
+    inner join mart.orders as orders using (order_id)
+    left join audit.order_closes as closes using (order_id)
+    inner join components
+        on components.rounded_per = 'line'
+        and closes.close_entry_no is not distinct from components.close_entry_no
+    group by lines.order_id, components.component_no, lines.form_no
+    having sum(lines.amount) = any_value(orders.subtotal_price) and count(*) = count(lines.amount)
+),
+
+by_line as (
+    select order_id, component_no, if(min(amount) = max(amount), min(amount), null) as amount,
+    from read_lines
+    group by order_id, component_no
 )
 
 select
@@ -27,11 +63,19 @@ select
     components.name,
     -- money
     cast(
-        if(meets(components.conditions, orders), 1, null) * coalesce(
-            components.amount,
-            components.share * cast(base_of(orders, components.base) as decimal(22, 4)),
-            if(components.share is null, 0, null)
-        ) as decimal(38, 8)
+        if(meets(components.conditions, orders), 1, null) * case
+            when components.amount is not null then components.amount
+            when components.share is null then 0
+            when components.rounded_per = 'line' then by_line.amount
+            when components.rounded_per = 'order' then rounded(
+                cast(
+                    components.share * cast(base_of(orders, components.base) as decimal(22, 4))
+                    as decimal(38, 8)
+                ),
+                'half_up', smallest_unit(orders.currency, orders.total_price)
+            )
+            else components.share * cast(base_of(orders, components.base) as decimal(22, 4))
+        end as decimal(38, 8)
     ) as amount,
     -- what it does to the subtotal and the total, if it applies: amount says
     components.price_factor,
@@ -42,4 +86,7 @@ inner join components
     on closes.close_entry_no is not distinct from components.close_entry_no
     and is_in_scope(components, orders)
     and meets(components.conditions, orders) is distinct from false
+left join by_line
+    on orders.order_id = by_line.order_id
+    and components.component_no = by_line.component_no
 union all select order_id, $no, '$label', ${sign}cast($optional as decimal(38, 8)), null, null, from mart.orders where $optional <> 0

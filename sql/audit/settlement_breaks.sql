@@ -51,24 +51,20 @@ lines as (
 
 commissions as (
     select
-        'commission:' || rows_of.entry_no || '/' || rows_of.settlement_no as break_key,
+        'commission:' || charged.entry_no || '/' || charged.settlement_no as break_key,
         'wrong_commission' as break_kind,
-        platform, rows_of.order_id,
+        charged.platform, rows_of.order_id,
         rows_of.line_date as since_date,
-        currency,
-        rows_of.commission_bases[
-            list_position(['gross', 'items', 'items_and_promotions'], cast(rates.base as varchar))
-        ] * rates.rate as unrounded,
-        cast(rows_of.commission_amount - round(unrounded, 2) as decimal(38, 4)) as amount,
-    from audit.settlement_rows as rows_of
-    inner join mart.settlement_rates as rates using (platform, currency)
-    where
-        rates.is_in_force
-        and rows_of.store_id is not distinct from rates.store_id
-        and rows_of.sold_on between rates.from_date and rates.to_date
-        and rows_of.statement_kind in ('order', 'total')
-        and rows_of.gross_amount > 0
-        and abs(rows_of.commission_amount - unrounded) > 0.005
+        charged.currency,
+        charged.charged_amount - charged.expected_amount as amount,
+    from audit.settlement_commissions as charged
+    inner join audit.settlement_rows as rows_of using (entry_no, settlement_no)
+    inner join mart.settlement_rates as rates
+        on charged.platform = rates.platform
+        and charged.store_id is not distinct from rates.store_id
+        and charged.currency = rates.currency
+        and charged.from_date = rates.from_date
+    where rates.is_in_force and not charged.is_agreeing
 ),
 
 statements as (
@@ -111,7 +107,7 @@ breaks as (
         union all by name
         from lines
         union all by name
-        select * exclude (unrounded) from commissions
+        from commissions
         union all by name
         from statements where amount <> 0
         union all by name

@@ -25,7 +25,8 @@ amounts as (
         net_of(gross, any_value(factor)) as summed,
         if(any_value(per) = 'order',
             rounded(cast(summed as decimal(38, 8)), any_value(mode), any_value(kept)),
-            summed) = any_value(stated) as is_fitting
+            summed) = any_value(stated) as is_fitting,
+        abs(summed - any_value(stated)) <= any_value(unit) as is_near
     from lines
     inner join roundings
         on (per is distinct from 'unit' or is_by_unit)
@@ -37,8 +38,9 @@ answers as (
     select
         node, order_id,
         list(rounding_no order by rounding_no) filter (where is_fitting) as fitting,
+        bool_or(is_near and rounding_no = 1) as is_near,
     from amounts
     group by node, order_id
 )
 
-select node, coalesce(fitting, []), count(*) from answers group by all order by all
+select node, coalesce(fitting, []), count(*), count_if(is_near) from answers group by all order by all

@@ -55,6 +55,11 @@ if TYPE_CHECKING:
         ),
         ("formula", 'component = [{name = "net", price_factor = "0.0"}]', "[[formula.component]] net: a price_factor"),
         ("formula", 'component = [{name = "coin", step = "-0.05"}]', "[[formula.component]] coin: a price_factor must"),
+        (
+            "formula",
+            'component = [{name = "tax", share = "0.07", base = "tip", round = "line"}]',
+            '[[formula.component]] tax: round needs a share; "line" needs',
+        ),
         ("closing", 'tolerance = {EUR = "-1"}', "[closing.tolerance] EUR: '-1' is not an amount"),
         ("closing", 'tolerance = {euro = "1"}', "[closing.tolerance] euro: is not a currency"),
         ("formula", 'total_rule = "observed"', "[formula] total_rule: 'observed' is not a rule"),

@@ -31,6 +31,7 @@ TABLES = (
     "mart.settlement_statements",
     "mart.payouts",
     "mart.order_settlements",
+    "audit.settlement_commissions",
     "mart.settlement_rates",
     "audit.settlement_keys",
     "audit.settlement_breaks",

@@ -155,3 +155,22 @@ def test_a_factor_or_a_step_adds_nothing(run_table: Run, key: str) -> None:
         found.append([(row["amount"], row["price_factor"], row["step"]) for row in rows])
     given = tuple(Decimal("1.08") if name == key else None for name in ("price_factor", "step"))
     assert found == [[(0, *given)], [], [(None, *given)]]
+
+
+def test_a_share_is_rounded_by_order_or_by_line(run_table: Run) -> None:
+    """7% of two lines of 0.50 and 19.55: 0.035 and 1.3685 are 0.04 and 1.37; of the order 1.4035 is 1.40."""
+    share = {"component_no": 1, "name": "tax", "share": "0.07", "base": "subtotal"}
+    line = {"order_id": 1, "quantity": 1, "add_once": 0, "add_own": 0, "decimals": 2}
+    lines = [line | {"line_no": 1, "price": "0.5"}, line | {"line_no": 2, "price": "17", "add_own": "2.55"}]
+
+    def amount(per: str | None, *held: dict[str, Any]) -> Any:
+        given = {"raw.formula_components": [share | {"rounded_per": per}], "mart.orders": [ORDER | {"currency": "EUR"}]}
+        (row,) = run_table("audit.order_components", given | {"audit.order_line_sums": list(held)})
+        return row["amount"]
+
+    assert amount(None, *lines) == Decimal("1.4035")
+    assert amount("order", *lines) == Decimal("1.40")
+    assert amount("line", *lines) == Decimal("1.41")
+    assert amount("line", *lines[:1]) is None, "lines that miss the subtotal"
+    halves = [line | {"line_no": 1, "quantity": 2, "price": "10.025"}]
+    assert amount("line", *halves) == Decimal("1.40"), "the line, not the unit"

@@ -14,6 +14,9 @@ MATCH = {"platform": "p", "currency": "EUR", "line_date": "2026-10-01", "their_a
 MATCH |= {"statement_kind": "order"}
 PAYOUT = {"platform": "p", "currency": "EUR", "payout_state": "not_at_bank", "is_due": True, "stated_amount": 5}
 
+RATE = {"platform": "p", "store_id": 7, "currency": "EUR", "from_date": "2026-10-01"}
+CHARGED = RATE | {"entry_no": 1, "expected_amount": "1.35"}
+
 
 def test_breaks_have_kind_amount_and_state(run_table: Run) -> None:
     """An order or payout that is not due has none; one accepted with another amount has changed."""
@@ -35,17 +38,14 @@ def test_breaks_have_kind_amount_and_state(run_table: Run) -> None:
             PAYOUT | {"payout_ref": "C", "payout_state": "paid", "is_late": True, "difference": 0},
         ],
         "audit.settlement_rows": [
-            ROW | {"settlement_no": no, "commission_bases": [10, 9, 8], "commission_amount": amount}
-            for no, amount in ((7, "1.35"), (8, "1.36"))
-        ]
-        + [
-            ROW | {"settlement_no": 10 + no, "commission_amount": "1.5", "commission_bases": [10, 10, 10]}
-            for no in range(6)
+            *(ROW | {"settlement_no": no} for no in (7, 8)),
+            *(ROW | {"settlement_no": 10 + no} for no in range(6)),
         ],
-        "mart.settlement_rates": [
-            {"platform": "p", "store_id": 7, "currency": "EUR", "base": "items", "rate": "0.15", "is_in_force": True}
-            | {"from_date": "2026-10-01", "to_date": "2026-10-01"}
+        "audit.settlement_commissions": [
+            CHARGED | {"settlement_no": 7, "charged_amount": "1.35", "is_agreeing": True},
+            CHARGED | {"settlement_no": 8, "charged_amount": "1.36", "is_agreeing": False},
         ],
+        "mart.settlement_rates": [RATE | {"is_in_force": True}],
     }
     rows = run_table("audit.settlement_breaks", given)
     assert [(row["break_key"], row["break_kind"], float(row["amount"]), row["state"]) for row in rows] == [

@@ -98,6 +98,11 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.A
         leaves |= _likely_subtotals(con, nodes, asked)
     residuals.create_leaves(con, target, leaves)
     found.roundings = residuals.find_roundings(con, target, asked)
+    if target == "total":  # what rounding explains, a rule makes only if it rounds so: breaks are of the rule
+        for node, judged in _leaves(nodes):
+            if (rounding := found.roundings.get(node.no)) and rounding.fits < rounding.near <= judged.fits:
+                judged.fits -= rounding.near - rounding.fits
+                verdicts.decide(forms, judged, asked)
     for node in nodes:
         if node.setting_no is not None:
             held = found.roundings.get(node.no, residuals.Rounding(residuals.UNROUNDED, 0, 0, 0))

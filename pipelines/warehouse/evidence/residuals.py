@@ -52,6 +52,8 @@ class Rounding:
     orders: int
     fits: int
     rivals: int
+    near: int = 0
+    """How many orders a form fits but for rounding."""
 
 
 def find_roundings(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> dict[int, Rounding]:
@@ -61,9 +63,11 @@ def find_roundings(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) ->
         return {}
     rows = con.execute(filled("roundings", target=target, lines=filled(f"{target}_lines"))).fetchall()
     found: dict[int, dict[tuple[int, ...], int]] = defaultdict(dict)
-    for node, fitting, number in rows:
+    near: dict[int, int] = defaultdict(int)
+    for node, fitting, number, near_number in rows:
         found[node][tuple(fitting)] = number
-    return {node: judge_rounding(patterns, asked) for node, patterns in sorted(found.items())}
+        near[node] += near_number
+    return {node: replace(judge_rounding(each, asked), near=near[node]) for node, each in sorted(found.items())}
 
 
 def judge_rounding(patterns: dict[tuple[int, ...], int], asked: Asked) -> Rounding:

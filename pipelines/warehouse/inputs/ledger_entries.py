@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Of raw.closed_components, as settings call them.
 _COMPONENT = (
-    "name", "constant", "share", "base", "price_factor", "step",
+    "name", "constant", "share", "base", "price_factor", "step", "round",
     "platform", "dispatch_method", "store", "status", "from", "to",
 )  # fmt: skip
 _OBSERVED = "observed/unrounded"  # assumed where orders are too few to judge a rule

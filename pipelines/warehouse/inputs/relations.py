@@ -220,7 +220,7 @@ _SCOPE = "platform VARCHAR, dispatch_method VARCHAR, store_id BIGINT, status VAR
 _CONDITIONS = {"conditions": "STRUCT(field VARCHAR, operator VARCHAR, value VARCHAR)[]"}
 _COMPONENT = (
     "component_no BIGINT, name VARCHAR, amount DECIMAL(18,4), share DECIMAL(9,4), base VARCHAR, "
-    "price_factor DECIMAL(18,4), step DECIMAL(18,4)"
+    "price_factor DECIMAL(18,4), step DECIMAL(18,4), rounded_per VARCHAR"
 )
 _FORM = "rule_parameters BIGINT[], complexity BIGINT"
 # The candidate rules, for the tables of the same names in audit.

@@ -277,11 +277,11 @@ def _create_formula_settings(con: duckdb.DuckDBPyConnection, settings: Settings)
         con.execute("insert into raw.formula_settings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [number, *row])
     for number, each in enumerate(settings.formula.component, 1):
         con.execute(
-            f"insert into raw.formula_components values ({', '.join('?' * 14)})",
+            f"insert into raw.formula_components values ({', '.join('?' * 15)})",
             [
                 *(number, each.name),
                 *(value or None for value in (each.constant, each.share, each.base, each.price_factor, each.step)),
-                *each.scope,
+                *(each.round or None, *each.scope),
             ],
         )
 
