@@ -123,6 +123,7 @@ def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) 
         yield from drift_and_silence(db, release, is_new=run.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
+        yield from _own(db)
     failing = len(run.failing)
     yield f"Checks: {run.checks - failing} passed, {failing} with warnings ({warned:,} rows in audit.findings)"
     if is_verbose:
@@ -192,7 +193,22 @@ def built(result: BuildResult, release: Release) -> Iterator[str]:
     validated = counted(sum(result.validated.values()), "fresh row was", "fresh rows were")
     yield f"{validated} validated by {counted(len(result.validated), 'schema', 'schemas')}"
     yield from (f"  {check.table} {check.name}: {counted(check.violations, 'row', 'rows')}" for check in failing)
+    import duckdb  # noqa: PLC0415 -- slow: most commands need none
+
+    with duckdb.connect(str(release.path / "ordermart.duckdb"), read_only=True) as db:
+        yield from _own(db)
     yield f"Release: {release.path}"
+
+
+def _own(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Yield which own tables a release has anew, and what is wrong with others, by file; nothing without models."""
+    rows = db.execute("select model_name, problem, warnings from meta.models order by all").fetchall()
+    if rows:
+        wrong = sum(row[1] is not None for row in rows)
+        yield f"Own tables: {len(rows) - wrong:,} made, {wrong:,} with something wrong, not made"
+    for name, problem, warnings in rows:
+        for what in ([problem] if problem else []) + [f"warning: {each} rows" for each in warnings]:
+            yield f"  {name} ({name.removeprefix('own.')}.sql): {what}"
 
 
 def drift_and_silence(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: bool) -> Iterator[str]:

@@ -6,11 +6,14 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
 
+from pipelines.cli import app
 from pipelines.definitions import wiring
 from pipelines.notify import standing
 from pipelines.record import current_release
 from pipelines.report.night_alarms import after_run
+from pipelines.report.outcomes import summary
 from pipelines.report.page.morning import write_morning_page
 from tests.own.conftest import MODELS, write
 from tests.recorded import recorded
@@ -47,6 +50,19 @@ def test_a_table_that_could_not_be_made_is_an_alarm_and_on_the_page(own: World) 
     ]
     assert card.keys() == {"own.total", "own.weekly"}
     assert "no_price" in card["own.weekly"]
+    why = 'Binder Error: Referenced column "no_price" not found in FROM clause!'
+    wanted = [
+        "Own tables: 2 made, 2 with something wrong, not made",
+        "  own.total (total.sql): it reads own.weekly, which is wrong",
+        f'  own.weekly (weekly.sql): {why} Candidate bindings: "total_price"',
+    ]
+    said = [*summary(own.settings, recorded(NOW, is_new=True))]
+    built = CliRunner().invoke(app, ["build", "--config", str(own.settings.file)], env=own.environ).stdout.splitlines()
+    for lines in said, built:
+        at = lines.index(wanted[0])
+        assert lines[at : at + 2] == wanted[:2]
+        assert lines[at + 2].startswith(wanted[2])
+        assert lines[at + 2].endswith("(line 11)")
     write(own, "weekly", MODELS["weekly"])
     assert noticed(own) == ([], {})
 

@@ -288,6 +288,17 @@ def test_the_verdict_names_what_requests_again(waits: str | None, dead: int, sen
     assert shown.command == command
 
 
+def test_own_tables_come_last_in_the_verdict() -> None:
+    """A wrong model takes neither the place of breaks and settlements nor that of their command."""
+    alarms = [{"cause": "models", "text": "2 own tables or checks are not made: own.a, own.b. See meta.models."}]
+    state = {"alarms": alarms, "publication_due": None, "release": None, "work_list": {}}
+    run = recorded(NOW, seconds=1)
+    shown = headline(run, state, Books({"break": 3}, largest_break=7, settlements=2))
+    assert shown.sentence.endswith("2 settlements differ; 2 own tables or checks are not made.")
+    assert shown.command == "ordermart explain order 7"
+    assert headline(run, state, Books({})).command == "ordermart models check"
+
+
 def test_runs_are_remembered_within_bounds(tmp_path: Path) -> None:
     """Many small runs do not push out the nights."""
     for minute in range(70):

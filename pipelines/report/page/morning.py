@@ -163,7 +163,7 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
     if books is None:
         return Headline("bad", "The run ended, but there is no release.", "ordermart build")
     for cause, command in _COMMANDS.items():
-        if cause in causes:  # of a night, after a run for webhooks that was good itself
+        if cause in causes and cause != "models":  # of a night, after a run for webhooks that was good itself
             return Headline("bad" if cause in _FAILED else "warn", causes[cause], command)
     rejected = sum(row["count"] for row in (state["release"] or {}).get("quarantine", []))
     found = [
@@ -182,10 +182,15 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
         )
         if number
     ]
+    found += [causes["models"].partition(":")[0]] if "models" in causes else []
     if not found:
         return Headline("good", f"{_published(run, state)}; everything adds up.", "", "No command is needed.")
     dead = sum(counts.get("dead", 0) for counts in state["work_list"].values())
-    return Headline("warn", f"{_published(run, state)}. {'; '.join(found)}.", *_next(books, rejected, dead))
+    return Headline(
+        "warn",
+        f"{_published(run, state)}. {'; '.join(found)}.",
+        *_next(books, rejected, dead, _COMMANDS["models"] if "models" in causes else ""),
+    )
 
 
 def _what_failed(run: Run, causes: Mapping[str, str]) -> str:
@@ -209,7 +214,7 @@ def _published(run: Run, state: Mapping[str, Any]) -> str:
     return "Changes wait for the next release" if state["publication_due"] else "Nothing changed since the last release"
 
 
-def _next(books: Books, rejected: int, dead: int) -> Iterator[str]:
+def _next(books: Books, rejected: int, dead: int, own: str) -> Iterator[str]:
     """Yield the command and its reason."""
     if books.largest_break is not None:
         yield f"ordermart explain order {books.largest_break}"
@@ -229,6 +234,9 @@ def _next(books: Books, rejected: int, dead: int) -> Iterator[str]:
     elif rejected:
         yield "ordermart status"
         yield "to see what was rejected; it is requested again on later days"
-    else:
+    elif books.indeterminate or not own:
         yield "ordermart questions"
         yield "to see what would decide the indeterminate orders"
+    else:
+        yield own
+        yield "to see what is wrong with your own tables"

@@ -111,6 +111,7 @@ class NotAvailable(NamedTuple):
     reason: str
     closest: str
     join_from: str
+    unless: str  # a select: a release in which it has rows has what is asked for
 
 
 @functools.cache
@@ -168,7 +169,7 @@ MACROS = _meta(
 )
 MISSING = _meta(
     "meta.not_available",
-    "One row per subject that people ask for and the source does not state.",
+    "One row per subject that people ask for and neither documents nor statements of this release state.",
     "subject",
     ("subject", "VARCHAR", "What is asked for."),
     ("reason", "VARCHAR", "Why no table has it."),
@@ -219,7 +220,7 @@ MODELS = _meta(
     ("model_name", "VARCHAR", "The table, such as own.weekly, or the file, such as checks/weekly__adds_up."),
     ("made_at", "TIMESTAMP WITH TIME ZONE", "When its rows were made; null if there are none."),
     ("problem", "VARCHAR", "Why it could not be made for this release, which has its last rows; else null."),
-    ("warnings", "VARCHAR[]", "Its checks that warn and found rows, with how many."),
+    ("warnings", "VARCHAR[]", "Its checks that warn, or a doubt, with how many rows."),
 )
 SCHEMAS = _meta(
     "meta.schemas",
@@ -274,7 +275,7 @@ def rows_of(meta: Table, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:
         COLUMNS.name: lambda: (row for each in (*described, *META, *REFERENCE) for row in in_columns(each)),
         EXAMPLES.name: lambda: (in_examples(number, each) for number, each in enumerate(examples(), 1)),
         MACROS.name: lambda: (row_of(MACROS, macro.call, macro.about) for macro in macros()),
-        MISSING.name: lambda: (row_of(MISSING, *each) for each in not_available()),
+        MISSING.name: lambda: (row_of(MISSING, *each[:-1]) for each in not_available()),
     }
     return list(given[meta.name]()) if meta.name in given else []
 

@@ -154,7 +154,9 @@ def tree_of(sql: str) -> dict[str, Any]:
     row = _parser().cursor().execute(f"select json_serialize_sql({literal(sql)})").fetchone()
     tree: dict[str, Any] = json.loads(row[0]) if row else {"error": True}
     if tree["error"]:
-        raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
+        place = str(tree.get("position", ""))
+        line = f" (line {sql.count(chr(10), 0, int(place)) + 1})" if place.isdigit() else ""
+        raise CatalogueError(f"not one select: {tree.get('error_message', '')}{line}")
     return tree
 
 

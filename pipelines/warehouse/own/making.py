@@ -3,17 +3,17 @@
 They are kept in data/warehouse/own_tables.duckdb, each with a comment that says what it was made of: one whose text and
 inputs are the same is not made again, and one of scope day or order only for the days of months that changed.
 
-They are tried without a night on the last days of a release, or on the rows that `<name>.test.txt` gives beside a
+They are tried without a night on the current release, or on the rows that `<name>.test.txt` gives beside a
 model: blocks `given mart.orders` and `expected`, each of rows in columns set apart by bars, `null` for null.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import re
 import secrets
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +28,7 @@ from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, NO_MONTH, listed, month_of, partition_of
 from pipelines.warehouse.contracts import CatalogueError, Column, Said, glossary
 from pipelines.warehouse.limited import QueryError, limited
-from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped, models_folder, read_models, readable
+from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped, models_folder, orders, read_models, readable
 from pipelines.warehouse.storage import spill_folder
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ _DAY = "coalesce(t.business_date, date '0001-01-01')"  # in place of a day that 
 _DAYS = f"select distinct {_DAY} as key from release.mart.orders as t"
 _OF_DAY = f"{_DAY} in (select key from temp.touched)"
 _OF_ORDER = f"t.order_id in (select order_id from release.mart.orders as t where {_OF_DAY})"
-_LAST_DAYS = f"{_DAYS} order by key desc limit 3"
+_REVERSED = " order by rowid desc"
+_MANY = 10  # times the rows of its largest input
 _MIDDLE = f"select quantile_disc(key, 0.5) as key from ({_DAYS})"
 _NO_ORDER = "t.order_id not in (select order_id from release.core.orders)"
 
@@ -106,12 +107,11 @@ def make_own(
     erased: str = "",
     *,
     trial: Path | None = None,
-    whole: bool = True,
 ) -> Made:
     """Make every model that is not as its inputs; `release` is the file of a draft, `parts` lists its content.
 
     `erased` is the state of erasures: rows from before another one go, unless they lead to nobody.
-    `trial` is another file than the data folder's to keep rows in; unless `whole`, all are made of the last three days.
+    `trial` is another file than the data folder's to keep rows in.
     """
     parts = {name: {"": ""} for name in readable()} if parts is None else parts
     file = trial or state_file(settings.data_dir)
@@ -134,8 +134,10 @@ def make_own(
         known = records.get(model.name)
         try:
             if not known or (known.inputs, known.sha256) != (inputs, model.sha256):
+                is_new = known is None or known.sha256 != model.sha256
+                again = _of_reversed(settings, attached, model) if is_new and orders(model.sql) else ""
                 with _process(settings, *attached) as ask:
-                    records[model.name] = _make(ask, model, known, inputs, erased, whole=whole)
+                    records[model.name] = _make(ask, model, known, inputs, erased, again)
             parts[model.name] = {"": records[model.name].table.version}
         except (CatalogueError, QueryError) as error:
             wrong[model.name] = str(error) if isinstance(error, CatalogueError) else _short(str(error))
@@ -145,7 +147,7 @@ def make_own(
     return Made({name: replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records)}, wrong)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _process(settings: Settings, *first: str) -> Iterator[Ask]:
     """Give a process with the schemas that models read, empty, within the limits of [models]."""
     with (
@@ -164,10 +166,31 @@ def _process(settings: Settings, *first: str) -> Iterator[Ask]:
         yield ask
 
 
+def _of_reversed(settings: Settings, attached: Iterable[str], model: Model) -> str:
+    """Return the fingerprint of a model's rows of its inputs in another order; "" if it reaches a limit."""
+    with contextlib.suppress(QueryError), _process(settings, *attached) as ask:
+        _show(ask, model.reads.tables, order=_REVERSED)
+        ask(f"create temp table fresh as {model.sql}")
+        return _fingerprint(ask)
+    return ""
+
+
+def _fingerprint(ask: Ask) -> str:
+    """Return a text that tells rows apart, in whichever order; of approximate numbers the digits that do not wander."""
+    types = ask("describe fresh")["rows"]
+    rounded = ", ".join(f'"{row[0]}"::float as "{row[0]}"' for row in types if row[1] == "DOUBLE")
+    rows = f"(select *{rounded and f' replace ({rounded})'} from fresh)"
+    return str(ask(f"select count(*), sum(hash(t))::varchar from {rows} as t")["rows"])
+
+
 def _short(message: str) -> str:
-    """Return an error of DuckDB without the text that it quotes: values of rows may be in it."""
-    first = message.partition("\n")[0]
-    return first if first.startswith(("Binder", "Catalog", "Parser", "Permission")) else first.partition(":")[0]
+    """Return an error of DuckDB, its candidates and line, without other text: values of rows may be in it."""
+    first, *others = message.splitlines()
+    if not first.startswith(("Binder", "Catalog", "Parser", "Permission")):
+        return first.partition(":")[0]
+    hints = [each.strip() for each in others if each.startswith(("Candidate", "Did you mean"))]
+    lines = [each.partition(":")[0].lower() for each in others if each.startswith("LINE ")]
+    return " ".join([first, *hints, *(f"({line})" for line in lines)])
 
 
 def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, _Record], set[str]]:
@@ -206,13 +229,22 @@ def _comment(table: str, record: _Record) -> str:
     return f"comment on table {table} is {literal(msgspec.json.encode(record).decode())}"
 
 
-def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: str, *, whole: bool) -> _Record:
-    """Make a table, whole or for touched days; look at it, and put it in place, with its record, if it is right."""
-    scope, touched = (model.head.scope, _touched(model, known, inputs)) if whole else ("day", _LAST_DAYS)
+def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: str, again: str) -> _Record:
+    """Make a table, whole or for touched days; look at it, and put it in place, with its record, if it is right.
+
+    `again` is the fingerprint of its rows of the same inputs in another order, or "".
+    """
+    scope, touched = model.head.scope, _touched(model, known, inputs)
     touches, gone = (_OF_ORDER, f"{_OF_ORDER} or {_NO_ORDER}") if model.head.scope == "order" else (_OF_DAY, _OF_DAY)
     ask(f"create temp table touched as {touched or 'select null as key'}")
     _show(ask, model.reads.tables, scope if touched else "all")
     ask(f"create temp table fresh as {model.sql}")
+    if again and again != _fingerprint(ask):
+        raise CatalogueError(
+            "the same data in another order give other rows: order by columns that no two rows share, and within "
+            "first, any_value, list and the like"
+        )
+    warnings = _multiplied(ask, model)
     types = {row[0]: row[1] for row in ask("describe fresh")["rows"]}
     columns = tuple(_columns(model, types))
     is_same = known is not None and [(each.name, each.type) for each in known.table.columns] == [*types.items()]
@@ -226,7 +258,7 @@ def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: 
             raise CatalogueError("scope: rows made for one day alone differ from those made whole: leave it out")
     own = f"state.{model.name}"
     all_rows = f"from {own} as t where not ({gone}) union all from fresh" if adds else "from fresh"
-    warnings = _judge(ask, model, columns, all_rows, "all" if whole else scope)
+    warnings |= _judge(ask, model, columns, all_rows)
     before = f"(from {own} as t where {gone})" if adds else f"(from {own})"
     changes = not is_same or bool(_one(ask, differ(before, "(from fresh)")))
     version = secrets.token_hex(8) if changes or not known else known.table.version
@@ -263,18 +295,36 @@ def _columns(model: Model, types: dict[str, str]) -> Iterator[Column]:
         yield Column(name, kind, bool(each.nullable), meaning, *bounds, adds_up=each.adds_up is not False)
 
 
-def _judge(ask: Ask, model: Model, columns: Iterable[Column], rows: str, scope: str) -> dict[str, int]:
+def _multiplied(ask: Ask, model: Model) -> dict[str, int]:
+    """Return a warning if a select made far more rows than it read of any table."""
+    largest = max((_one(ask, f"select count(*) from memory.{name}") for name in model.reads.tables), default=0)
+    made = _one(ask, "select count(*) from fresh")
+    why = f"has over {_MANY} times the {largest:,} rows of its largest input, as of a join without a condition"
+    return {why: made} if made > _MANY * largest > 0 else {}
+
+
+def _endless(column: Column) -> str:
+    """Return a condition on rows whose value is infinite or not a number, "" if none can be."""
+    if re.fullmatch("DOUBLE|FLOAT|DATE|TIMESTAMP.*[^]]", column.type):
+        return f"not isfinite({column.name})"
+    nested = re.search("DOUBLE|FLOAT|DATE|TIMESTAMP", column.type) and "VARCHAR" not in column.type
+    return f"regexp_matches({column.name}::varchar, '\\b(inf|infinity|nan)\\b')" if nested else ""
+
+
+def _judge(ask: Ask, model: Model, columns: Iterable[Column], rows: str) -> dict[str, int]:
     """Raise CatalogueError unless rows are as the head says and no blocking check finds any; return the warnings."""
     for column in columns:
-        if (doubt := column.doubt()) and (count := _one(ask, f"select count(*) from ({rows}) as t where {doubt}")):
-            raise CatalogueError(f"{column.name} is null or out of its bounds in {count:,} rows")
+        endless = "is infinite or not a number, as of a division by 0: divide by nullif(…, 0),"
+        for doubt, what in (column.doubt(), "is null or out of its bounds"), (_endless(column), endless):
+            if doubt and (count := _one(ask, f"select count(*) from ({rows}) as t where {doubt}")):
+                raise CatalogueError(f"{column.name} {what} in {count:,} rows")
     key = ", ".join(model.head.key)
     if key and _one(ask, f"select count(*) from (select 1 from ({rows}) group by {key} having count(*) > 1)"):
         raise CatalogueError(f"its key ({key}) is not unique")
     found = {}
     ask(f"create or replace view memory.{model.name} as {rows}")
     for check in model.checks:
-        _show(ask, (name for name in check.reads.tables if name != model.name), scope)
+        _show(ask, (name for name in check.reads.tables if name != model.name))
         if count := _one(ask, f"select count(*) from ({check.sql}\n) as t"):
             if check.severity == "blocking":
                 raise CatalogueError(f"check {check.name} finds {count:,} rows")
@@ -282,13 +332,13 @@ def _judge(ask: Ask, model: Model, columns: Iterable[Column], rows: str, scope: 
     return found
 
 
-def _show(ask: Ask, tables: Iterable[str], scope: str) -> None:
+def _show(ask: Ask, tables: Iterable[str], scope: str = "all", order: str = "") -> None:
     """Show the tables that a select reads under their names, all of their rows or those of touched days."""
     for name in tables:
         rows = f"{'state' if name.startswith(f'{OWN}.') else 'release'}.{name} as t"
         if scope != "all" and is_scoped(name, scope):
             rows += f" where {_OF_DAY if partition_of(catalogue.table(name)) == BUSINESS else _OF_ORDER}"
-        ask(f"create or replace view memory.{name} as from {rows}")
+        ask(f"create or replace view memory.{name} as from {rows}{order}")
 
 
 def differ(left: str, right: str) -> str:
@@ -332,7 +382,7 @@ class Tried(NamedTuple):
 
 
 def check_models(settings: Settings) -> Iterator[Tried]:
-    """Make every model of the last days of the current release, in a file that is removed again."""
+    """Make every model of the current release as a build does, in a file that is removed again."""
     release = current_release(settings.data_dir / "published")
     models = read_models(settings)
     if models.missing:
@@ -340,13 +390,12 @@ def check_models(settings: Settings) -> Iterator[Tried]:
     if release is None:
         raise SettingsError("there is no release to try models on: run `ordermart run` first")
     with tempfile.TemporaryDirectory() as folder:
-        made = make_own(settings, models, release / "ordermart.duckdb", trial=Path(folder) / "own.duckdb", whole=False)
+        made = make_own(settings, models, release / "ordermart.duckdb", trial=Path(folder) / "own.duckdb")
     for name in sorted(made.tables.keys() | made.wrong.keys()):
         said = []
         if table := made.tables.get(name):
-            looked = sum(check.table == name for model in models.models for check in model.checks)
-            said.append(f"{table.rows:,} rows of the last days, {looked} of its checks looked at them")
-            said += [f"check {check} warns of {count:,} rows" for check, count in table.warnings.items()]
+            said.append(f"{table.rows:,} rows")
+            said += [f"warning: {check}: {count:,} rows" for check, count in table.warnings.items()]
             said.append(", ".join(f"{c.name} {c.type}" for c in table.columns))
         yield Tried(name, made.wrong.get(name, ""), tuple(said))
 

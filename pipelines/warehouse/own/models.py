@@ -106,8 +106,23 @@ def _name(node: dict[str, Any]) -> str:
     return str(node["column_names"][-1]).lower() if node.get("class") == "COLUMN_REF" else ""
 
 
+def orders(sql: str) -> bool:
+    """Tell whether the order of rows may matter to a select: it has a window, a limit, distinct on, or keeps some."""
+    kept = functions_of("function_type = 'aggregate'") - _BLIND
+    return any(
+        each.get("class") == "WINDOW"
+        or str(each.get("type")).startswith("LIMIT_")
+        or each.get("distinct_on_targets")
+        or str(each.get("function_name")).lower() in kept
+        for each in dicts(tree_of(sql))
+    )
+
+
 OWN = "own"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_WHEN = "rows would depend on when it runs; take as_of of meta.release"
+_BLIND = {"avg", "bool_and", "bool_or", "count", "count_star", "count_if", "max", "min", "sum"}  # to an order of rows
+_CLOCK = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
 _PERSONAL = {"order_id", "customer_key", "dispatch_note", "instructions", "confirmation_code", "tracking_url"}
 
 
@@ -239,8 +254,8 @@ def _allowed(sql: str) -> Reads:
                 raise CatalogueError(f"reads {name[1:]}: write its schema, such as mart.{name[1:]}")
         elif node.get("type") == "SHOW_REF":
             raise CatalogueError("shows what there is: a model reads rows of tables")
-        if (called := str(node.get("function_name") or "").lower()) in _of_the_moment():
-            raise CatalogueError(f"calls {called}: rows would depend on when it runs; take as_of of meta.release")
+        if why := _by_chance(node):
+            raise CatalogueError(why)
     if called := of_engine(tree, TABLES):
         raise CatalogueError(f"calls {called}, which is about the engine or files")
     return reads(sql)
@@ -249,6 +264,19 @@ def _allowed(sql: str) -> Reads:
 def _of_the_moment() -> frozenset[str]:
     """Return the functions that depend on when they run, whatever they are given; time zones are those of the file."""
     return functions_of("stability <> 'CONSISTENT'") - functions_of("stability = 'CONSISTENT'")
+
+
+def _by_chance(node: dict[str, Any]) -> str:
+    """Return why a part of a select may give other rows of the same data; "" if it does not."""
+    steps = [str(each["type"]) for each in node.get("modifiers") or ()]
+    if node.get("sample") or (any(each.startswith("LIMIT") for each in steps) and "ORDER_MODIFIER" not in steps):
+        return "takes a sample, or a limit without an order: which rows they are depends on chance"
+    if len(node.get("column_names", ())) == 1 and (name := str(node["column_names"][0]).lower()) in _CLOCK:
+        return f"reads {name}: {_WHEN}"
+    called = str(node.get("function_name") or "").lower()
+    if called == "ago" or (called == "age" and len(node.get("children") or node.get("arguments") or ()) == 1):
+        return f"calls {called}, which counts from now: {_WHEN}"
+    return f"calls {called}: {_WHEN}" if called in _of_the_moment() else ""
 
 
 @functools.cache

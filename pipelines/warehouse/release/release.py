@@ -18,6 +18,7 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.durable import copy_file, make_folder, naming_a_full_disk, open_to_readers, sync
 from pipelines.landing.data_folder import erasures_state
+from pipelines.literals import literal
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
@@ -143,7 +144,6 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         notes = _describe(draft, rows, about, reference, files)
     made = _add_own(settings, draft, models, parts, previous, about, files)
     rows |= {table.name: table.rows for table in made.tables.values()}
-    notes += [f"{name} is not made: {why}." for name, why in sorted(made.wrong.items())]
     (draft / DATABASE).chmod(0o444)
     is_same = known is not None and known.code == code_version() and CONTRACT not in damaged
     _write_odcs(draft, last if is_same and known and known.own == list(made.tables.values()) else None, made)
@@ -252,6 +252,9 @@ def _describe(
         released.execute("create schema meta")
         for meta in meta_tables.META:
             create_table(released, meta, meta_tables.rows_of(meta, rows))
+        for each in filter(lambda each: each.unless, meta_tables.not_available()):
+            known = f"where subject = {literal(each.subject)} and exists ({each.unless})"
+            released.execute(f"delete from {meta_tables.MISSING.name} {known}")
         released.execute("create view main.start_here as from meta.schemas")
         meanings = ((column.name, column.description) for column in meta_tables.SCHEMAS.columns)
         comment(released, "view main.start_here", meta_tables.SCHEMAS.description, meanings)
