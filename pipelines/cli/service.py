@@ -218,11 +218,16 @@ def init(
     """Find out how a service answers, prove it, and write a settings file, the vault's keys and the client secret.
 
     Requests a token, stores, menus and the orders named; sends the secret at most four times. On a file that exists it
-    fills in only what does not work. Each answer has its evidence as a comment; what cannot be proven is asked for.
+    fills in only what does not work. Each answer has its evidence as a comment; what cannot be proven is asked for;
+    without a terminal all open questions are listed at once.
 
-    Exit codes: 0 written, and proven; 2 an answer is missing or invalid; 3 written, with something still open.
+    Exit codes: 0 written, and proven; 2 an answer is invalid, or address or credentials are missing; 3 written, with
+    something still open.
     """
+    from shlex import quote
+
     from pipelines.examining.first import Given, make_settings
+    from pipelines.examining.login import OpenAnswerError
     from pipelines.ingest.plan import ids_of_file
 
     answers = dict(_pairs(sets or []))
@@ -239,11 +244,12 @@ def init(
             flag = _FLAGS.get(key, f"--set {key}=…")
             variable = "" if key.startswith("--") else f"ORDERMART_{key.upper().replace('.', '__')}"
             given = " or ".join(each for each in ("" if key == "partner.client_secret" else flag, variable) if each)
-            raise usage_error(f"{question}: there is no terminal to ask on; give {given}")
+            raise OpenAnswerError(f"{question}: there is no terminal to ask on; give {given}")
         is_secret = key == "partner.client_secret"
         return str(typer.prompt(question, default="", show_default=False, hide_input=is_secret))
 
-    lines, is_proven = make_settings(file, Given(answers, tuple(orders), stores), ask, dict(os.environ))
+    again = f"--order-ids {quote(str(order_ids))}" if order_ids else f"--order-id {order_id}" if order_id else ""
+    lines, is_proven = make_settings(file, Given(answers, tuple(orders), stores, again), ask, dict(os.environ))
     say(lines)
     leave(is_open=not is_proven)
 
@@ -380,9 +386,9 @@ def new(
     say([f"Wrote {new_model(settings, name)}: edit it, then `ordermart models check`."])
 
 
-@models.command("check", short_help="Make every model of the last days.")
+@models.command("check", short_help="Make every model as a build does.")
 def check(*, settings: Settings) -> None:
-    """Make every model of the last three days of the current release, and name problems and types of columns.
+    """Make every model of the current release as a build does, and name problems and types of columns.
 
     Nothing is published. Exit codes: 0 all are right; 2 invalid settings, or there is no release; 3 some are wrong.
     """

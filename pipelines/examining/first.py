@@ -26,12 +26,21 @@ import msgspec
 import tomlkit
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.examining.login import REQUESTS, Draft, Meter, UnprovenError, find_login, find_token, refused_lists
+from pipelines.examining.login import (
+    REQUESTS,
+    Draft,
+    Meter,
+    OpenAnswerError,
+    UnprovenError,
+    find_login,
+    find_token,
+    refused_lists,
+)
 from pipelines.examining.store_search import StoreSearch
 from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
-from pipelines.partner.answers import ListingBroken, PartnerMisconfigured, RunStopped, ServiceDown
+from pipelines.partner.answers import ListingBroken, PartnerMisconfigured, RunStopped, ServiceDown, TokenRefused
 from pipelines.partner.client import PartnerClient
 from pipelines.partner.network import through
 from pipelines.record import current_release
@@ -151,6 +160,8 @@ async def _list(settings: Settings, client: PartnerClient, found: Examined) -> l
         return []
     except RunStopped as error:
         found.add("token", "failure", f"{error}.", "`ordermart init` on the same file finds the login", "authenticate")
+        if isinstance(error, TokenRefused):  # the login works
+            found.works |= {f"authenticate.{key}" for key in ("path", "encoding", "body")}
         return None
     found.add("service", "ok", answers, "", "authenticate")
     whole = [id_ for id_ in ids if id_ is not None]
@@ -260,6 +271,7 @@ class Given:
     answers: dict[str, Any] = field(default_factory=dict)
     orders: tuple[int, ...] = ()
     stores: int = 0
+    again: str = ""  # the options of orders, as written
 
 
 @dataclass
@@ -285,16 +297,7 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     text = file.read_text(encoding="utf-8-sig") if file.exists() else _START.format(stem=file.stem)
     written, named = given_keys(file, {}), given_keys(None, environ)
     answers = {key: value for key, value in given.answers.items() if not key.startswith("partner.authenticate.body.")}
-    if not {"partner.base_url"} & {*answers, *written, *named}:
-        answers["partner.base_url"] = ask("partner.base_url", "Address of the service (https://…)")
-    client_id = answers.pop("partner.client_id", "")
-    if client_id or not {_ID, f"{_ID}_FILE"} & environ.keys():
-        environ[_ID] = str(client_id or ask("partner.client_id", "client_id"))
-    if not {_SECRET, f"{_SECRET}_FILE"} & environ.keys():
-        if secret_file.exists():
-            environ[f"{_SECRET}_FILE"] = str(secret_file)
-        else:
-            environ[_SECRET] = ask("partner.client_secret", "client_secret")
+    _ask_first(answers, {*written, *named}, environ, secret_file, ask)
     # Before anything is sent: can this file take an answer at all?
     with_answers(text, {f"partner.{table}.x": ("", "") for table in ("authenticate", "list_stores", "store")})
     start = {key: (value, "given") for key, value in answers.items()}
@@ -312,7 +315,32 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     if _SECRET in environ:
         write_whole(secret_file, environ.pop(_SECRET).encode() + b"\n", 0o600)
         environ[f"{_SECRET}_FILE"] = str(secret_file)
-    return list(_said(file, made, environ, is_changed=changed != text)), made.is_proven
+    return list(_said(file, made, environ, given.again, is_changed=changed != text)), made.is_proven
+
+
+def _ask_first(answers: dict[str, Any], known: set[str], environ: dict[str, str], secret_file: Path, ask: Ask) -> None:
+    """Add address and credentials that are not known; raise SettingsError that names all that are missing."""
+    missing: list[str] = []
+
+    def first(key: str, question: str) -> str:
+        try:
+            return ask(key, question)
+        except OpenAnswerError as error:
+            missing.append(str(error))
+            return ""
+
+    if not {"partner.base_url"} & {*answers, *known}:
+        answers["partner.base_url"] = first("partner.base_url", "Address of the service (https://…)")
+    client_id = answers.pop("partner.client_id", "")
+    if client_id or not {_ID, f"{_ID}_FILE"} & environ.keys():
+        environ[_ID] = str(client_id or first("partner.client_id", "client_id"))
+    if not {_SECRET, f"{_SECRET}_FILE"} & environ.keys():
+        if secret_file.exists():
+            environ[f"{_SECRET}_FILE"] = str(secret_file)
+        else:
+            environ[_SECRET] = first("partner.client_secret", "client_secret")
+    if missing:
+        raise SettingsError("; ".join(missing))
 
 
 def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
@@ -325,7 +353,7 @@ def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
         draft.unlink(missing_ok=True)
 
 
-def _said(file: Path, made: Made, environ: dict[str, str], *, is_changed: bool) -> Iterator[str]:
+def _said(file: Path, made: Made, environ: dict[str, str], orders: str, *, is_changed: bool) -> Iterator[str]:
     yield f"Wrote {file}, with the evidence of each answer:" if is_changed else "Nothing to correct."
     tables: dict[str, list[str]] = {}
     for key, (value, _) in made.found.items():
@@ -338,8 +366,10 @@ def _said(file: Path, made: Made, environ: dict[str, str], *, is_changed: bool) 
     yield "Keep a copy of the keys elsewhere: without them encrypted personal data cannot be recovered. Next:"
     names = (name for name in (_ID, f"{_ID}_FILE", f"{_SECRET}_FILE") if name in environ)
     yield f"  export {' '.join(f'{name}={quote(environ[name])}' for name in names)}"
-    again = f"ordermart --config {quote(str(file))} run --order-ids FILE"
-    yield f"  {again if made.is_proven else f'ordermart init {quote(str(file))}  # with the missing answer'}"
+    options = orders if orders.startswith("--order-ids") else "--order-ids FILE"
+    again = f"ordermart --config {quote(str(file))} run {options}"
+    init = " ".join(filter(None, ("ordermart init", quote(str(file)), orders)))
+    yield f"  {again if made.is_proven else f'{init}  # with what is open above'}"
 
 
 async def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
@@ -352,7 +382,7 @@ async def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str],
             meter.is_secret_accepted = settings.partner.authenticate.encoding == "none"
             made.examined = await examine(settings, meter, orders)
             if not made.examined.failed:
-                made.found |= _sales(settings, made.examined, ask)
+                made.found |= _sales(draft, made.examined)
                 return made
             keep |= {f"partner.{table}" for table in made.examined.works - made.examined.failed}
             keep |= {key for key in written if not key.startswith("partner.")}
@@ -361,6 +391,7 @@ async def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str],
         made.found = draft.found
         lists, hints = await refused_lists(draft, meter)  # asks at most for the path
         reply = await find_login(draft, meter)
+        unproven = [f"authenticate.{key}" for key in ("header", "scheme", "token_pointer", "expires_in_pointer")]
         headers = await find_token(draft, meter, reply, lists, hints)
         search = StoreSearch(draft, meter, headers, orders, given.stores)
         unproven = ["list_stores.pagination", "list_stores.cursor", "list_stores.first_page", "store.id_pointer"]
@@ -372,31 +403,32 @@ async def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str],
         room = REQUESTS - meter.requests - _OTHERS - (0 if listed else len(search.pages))
         made.examined = await examine(draft.settings, meter, orders[: max(room, 1)], listed)
         draft.drop(*(f"{table}." for table in made.examined.failed))
-        made.found |= _sales(draft.settings, made.examined, ask)
+        made.found |= _sales(draft, made.examined)
     except UnprovenError as error:
         made.open.append(str(error))
         draft.drop(*unproven)
     finally:
+        made.open += draft.open
         made.sent = meter.sentence()
         await meter.close()
     return made
 
 
-def _sales(settings: Settings, examined: Examined, ask: Ask) -> Found:
+def _sales(draft: Draft, examined: Examined) -> Found:
     """Propose which statuses are sales, for a person to confirm."""
-    sales = settings.sales
+    sales = draft.settings.sales
     if not examined.statuses or sales.counted_statuses or sales.excluded_statuses:
         return {}
     counts = Counter(examined.statuses)
     excluded = sorted(status for status in counts if _EXCLUDED.search(status))
     counted = sorted(status for status in counts if _COUNTED.search(status) and status not in excluded)
     seen = ", ".join(f"{status} ({count})" for status, count in counts.most_common())
-    answer = ask(
+    answer = draft.ask_by_the_way(
         "sales.counted_statuses",
         f"Statuses seen: {seen}. Count as sales {', '.join(counted) or 'none'}; not {', '.join(excluded) or 'none'}? "
         "(yes, no, or the counted ones with commas)",
-    ).strip()
-    if answer.lower() in {"", "n", "no"}:
+    )
+    if not answer or answer.lower() in {"n", "no"}:
         return {}
     if answer.lower() not in {"y", "yes"}:
         counted = [each.strip() for each in answer.split(",")]

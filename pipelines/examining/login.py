@@ -25,6 +25,7 @@ from pipelines.partner.network import open_client, transport_to
 from pipelines.partner.pointer import get
 from pipelines.partner.token import authenticate_request
 from pipelines.settings import SettingsError
+from pipelines.settings.contradictions import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,6 +63,10 @@ Way = tuple[str, dict[str, str]]
 
 class UnprovenError(Exception):
     """An answer could not be proven; the message says which one, and what to give instead."""
+
+
+class OpenAnswerError(UnprovenError):
+    """There is nobody to ask; the message is the question, and how to give its answer."""
 
 
 class LimitError(httpx.TransportError):
@@ -158,6 +163,7 @@ class Draft:
         self.found: dict[str, tuple[Any, str]] = {}
         self.ask: Ask = lambda key, question: ask(key, question).strip()  # raises where there is nobody to ask
         self._extras: dict[str, str] = {}
+        self.open: list[str] = []  # questions that stop nothing
 
     def url(self, path: str) -> str:
         """Return the address of a path."""
@@ -181,10 +187,19 @@ class Draft:
             if evidence != ANSWERED and key.removeprefix("partner.").startswith(tables):
                 del self.found[key]
 
+    def ask_by_the_way(self, key: str, question: str) -> str | None:
+        """Return an answer without which the examination goes on; None, and the question is noted, without one."""
+        try:
+            return self.ask(key, question)
+        except OpenAnswerError as error:
+            self.open.append(str(error))
+            return None
+
     def login_field(self, name: str) -> str:
         """Return the value of a further field of the login, asked for once."""
         if name not in self._extras:
-            self._extras[name] = self.ask(f"partner.authenticate.body.{name}", f"The login wants {name}; its value")
+            key, question = f"partner.authenticate.body.{name}", f"The login wants {name}; its value"
+            self._extras[name] = self.ask_by_the_way(key, question) or ""
         return self._extras[name]
 
     def has(self, name: str) -> bool:
@@ -330,7 +345,7 @@ async def find_token(draft: Draft, meter: Meter, reply: Reply | None, paths: lis
     if draft.has("authenticate.token_pointer") and reply is not None:
         tokens = [(how.token_pointer, get(reply.value, how.token_pointer))]
     for pointer, token in tokens:
-        for header, scheme in _places(draft, hints):
+        for header, scheme in _places(draft, hints, is_secret=reply is None):
             headers = {header: f"{scheme} {token}".strip()}
             status = (await send(meter, "GET", draft.url(paths[0]), headers=headers)).status
             if status in (423, 429):
@@ -399,6 +414,8 @@ def _ways(draft: Draft, hints: Hints) -> Iterator[Way]:
     elif "basic" in hints.challenge.lower():
         encodings = ["basic", "form"]
     more = {each: draft.login_field(each) for each in hints.others()} if hints.names else {}
+    if draft.open:  # of fields of the login
+        raise UnprovenError(draft.open.pop())
     more = {each: value for each, value in more.items() if value}
     pair = {name or "client_id": "{client_id}", secret or "client_secret": "{client_secret}"}
     for encoding in encodings:
@@ -406,18 +423,21 @@ def _ways(draft: Draft, hints: Hints) -> Iterator[Way]:
         yield encoding, body if encoding == "headers" else {**body, **more}
 
 
-def _places(draft: Draft, hints: Hints) -> Iterator[tuple[str, str]]:
-    """Yield headers and schemes by which a token may be sent, the likely ones first."""
+def _places(draft: Draft, hints: Hints, *, is_secret: bool) -> Iterator[tuple[str, str]]:
+    """Yield headers and schemes by which a token may be sent, the likely ones first; few, if it is the secret."""
     how = draft.settings.partner.authenticate
+    schemes = ["", "Bearer"] if is_secret else ["", "Bearer", "JWT", "Token"]
+    if draft.has("authenticate.scheme"):
+        schemes = [how.scheme]
     if draft.has("authenticate.header"):
-        schemes = [how.scheme] if draft.has("authenticate.scheme") else ["", "Bearer"]
         yield from ((how.header, scheme) for scheme in schemes)
         return
     yield from ((name, "") for name in hints.names if re.fullmatch(r"X-.*(Token|Key)", name))
-    yield from (("Authorization", "Bearer"), ("Authorization", ""))
+    yield from sorted((("Authorization", scheme) for scheme in schemes), key=lambda place: place[1] != "Bearer")
     header = draft.ask("partner.authenticate.header", "Header of the token (Authorization is refused)")
-    draft.set(ANSWERED, authenticate__header=header)
-    yield from ((header, ""), (header, "Bearer"))
+    if not re.fullmatch(HEADER, header):
+        raise UnprovenError("a header's name has no colon or space: give --set authenticate.header=… and .scheme=…")
+    yield from ((header, scheme) for scheme in schemes)
 
 
 def _tokens(value: Any) -> Iterator[tuple[str, str]]:

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
-_LIMITS = "limit page_size pageSize per_page perPage size count max_results maxResults".split()
-_PAGES, _OFFSETS = "page page_number pageNumber p".split(), "offset skip start startIndex".split()
-_CURSORS = "cursor after page_token pageToken start_key next token page".split()
+_LIMITS = "limit page_size pageSize per_page perPage size count max_results maxResults page[size]".split()
+_PAGES, _OFFSETS = (
+    "page page_number pageNumber p page[number]".split(),
+    "offset skip start startIndex page[offset]".split(),
+)
+_CURSORS = "cursor after page_token pageToken start_key next token page page[cursor] page[after]".split()
 _AFTER = "starting_after after after_id since_id last_id".split()
 _ROUND = {10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000}
 _LAST = re.compile("last.*(id|key|cursor)")
@@ -365,7 +368,10 @@ class StoreSearch:
                 self.draft.set("no record has one", **{f"store__{name}_pointer": ""})
                 self._ask_instead(name)
             elif not self.draft.has(key):
-                pointer = self.draft.ask(f"partner.{key}", f"The store's {name} is one of {', '.join(places)}; which")
+                question = f"The store's {name} is one of {', '.join(places)}; which"
+                pointer = self.draft.ask_by_the_way(f"partner.{key}", question)
+                if pointer is None:
+                    continue
                 if pointer and pointer not in places:
                     raise UnprovenError(f"no record has a {name} at {pointer}: give --set {key}=…")
                 self.draft.set(ANSWERED, **{f"store__{name}_pointer": pointer})
@@ -375,7 +381,9 @@ class StoreSearch:
         key = {"timezone": "business_day.timezone", "currency": "finance.currency"}.get(name)
         if key is None or key in self.draft.given:
             return
-        answer = self.draft.ask(key, f"No record states a {name}; the {name} of all stores (IANA or ISO 4217)")
+        question = f"No record states a {name}; the {name} of all stores (IANA or ISO 4217)"
+        if (answer := self.draft.ask_by_the_way(key, question)) is None:
+            return
         if answer not in (zoneinfo.available_timezones() if name == "timezone" else _CODES):
             raise UnprovenError(f"{answer!r} is not a {name}: give --set {key}=…")
         self.draft.note(key, answer, ANSWERED)
@@ -395,7 +403,9 @@ class StoreSearch:
             self.draft.set(evidence, store__menu_id_pointers=(next(iter(sets.values())),))
             return
         which = ", ".join(named) or "none opens a menu"
-        answer = self.draft.ask("partner.store.menu_id_pointers", f"Where records name menus: {which} (empty: nowhere)")
+        question = f"Where records name menus: {which} (empty: nowhere)"
+        if (answer := self.draft.ask_by_the_way("partner.store.menu_id_pointers", question)) is None:
+            return
         self.draft.set(ANSWERED, store__menu_id_pointers=tuple(each for each in re.split(r"[ ,]+", answer) if each))
 
     async def _are_menus(self, values: list[list[int]]) -> bool:

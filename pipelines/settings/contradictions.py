@@ -46,7 +46,7 @@ _AMOUNT = re.compile(r"-?[0-9]{1,13}(\.[0-9]{1,4})?")
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 _SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|(/([^~/]|~[01])*)+")
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BRACES = re.compile(r"\{[^}]*\}?")
 # The library checks staleness itself, with this fixed limit.
 _STANDARD_TOLERANCE = 300
@@ -220,8 +220,10 @@ def _pointers(settings: Settings) -> Iterator[str]:
 
 def _paths(settings: Settings) -> Iterator[str]:
     partner = settings.partner
+    if not HEADER.fullmatch(partner.authenticate.header):
+        yield "[partner.authenticate] header: must be a header's name, without colon; what precedes the token is scheme"
     for name in partner.authenticate.body if partner.authenticate.encoding == "headers" else ():
-        if not _HEADER.fullmatch(name):
+        if not HEADER.fullmatch(name):
             yield f"[partner.authenticate] body: {name!r} is not the name of a header"
     for name in ("authenticate", "list_stores", *ENTITIES.values()):
         path: str = getattr(partner, name).path
@@ -262,9 +264,9 @@ def _places(settings: Webhooks) -> Iterator[str]:
 
 
 def _hmac(settings: Webhooks) -> Iterator[str]:
-    if not _HEADER.fullmatch(settings.signature_header):
+    if not HEADER.fullmatch(settings.signature_header):
         yield "[webhooks] signature_header: must name a header"
-    if settings.timestamp_header and not _HEADER.fullmatch(settings.timestamp_header):
+    if settings.timestamp_header and not HEADER.fullmatch(settings.timestamp_header):
         yield "[webhooks] timestamp_header: must name a header, or be empty"
     if settings.signing_template.count("{body}") != 1:
         yield "[webhooks] signing_template: must contain {body} exactly once"

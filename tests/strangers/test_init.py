@@ -10,7 +10,7 @@ import stat
 import sys
 import time
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,7 +18,7 @@ from pipelines.examining.first import Given, make_settings, with_answers
 from pipelines.settings import SettingsError, load_settings
 from tests.forked import ROOT, ordermart
 from tests.service.process import StandIn
-from tests.strangers.service import CLIENT_ID, CLIENT_SECRET
+from tests.strangers.service import CLIENT_ID, CLIENT_SECRET, TOKEN, Reply, Request
 from tests.strangers.services import Square, Stripe, Toast
 from tests.strangers.test_first_release import SALES, init, written
 
@@ -152,19 +152,74 @@ def test_environment_counts_and_is_not_written(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_without_a_terminal_an_answer_that_is_missing_is_named(tmp_path: Path) -> None:
-    """Exit code 2, with flag and variable; nothing is written."""
+    """Exit code 3, with flag and variable; what was proven is written, and the next command repeats the orders' ids."""
     with Toast() as service:
         done = init(tmp_path, service)
-        assert done.returncode == 2
-        assert "--set partner.authenticate.body.userAccessType=" in done.stderr
+        assert done.returncode == 3, done.stderr
+        assert "--set partner.authenticate.body.userAccessType=" in done.stdout
+        assert f"ordermart init {tmp_path / 'shop.toml'} --order-ids {tmp_path / 'ids'}" in done.stdout
         done = init(tmp_path, service, "authenticate.body.userAccessType=TOAST_MACHINE_CLIENT", orders=False)
-        assert done.returncode == 2
-        assert "--set partner.store.id_pointer=" in done.stderr
-        assert "ORDERMART_PARTNER__STORE__ID_POINTER" in done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"ids"}
+        assert done.returncode == 3
+        assert "--set partner.store.id_pointer=" in done.stdout
+        assert "ORDERMART_PARTNER__STORE__ID_POINTER" in done.stdout
+        assert written(tmp_path)["authenticate"]["body"]["userAccessType"] == "TOAST_MACHINE_CLIENT"
     (tmp_path / "empty").mkdir()
     alone = ordermart(("init", str(tmp_path / "empty" / "x.toml")), dict(os.environ), timeout=60)
-    assert (alone.returncode, "--base-url" in alone.stderr) == (2, True)
+    assert alone.returncode == 2
+    assert all(each in alone.stderr for each in ("--base-url", "--client-id", "ORDERMART_PARTNER__CLIENT_SECRET"))
+
+
+class Django(Square):
+    """A token of another scheme, pages as JSON:API counts them, records without zone and currency, menus nowhere."""
+
+    scheme = "JWT"
+    list_path = "/v1/locations"
+
+    def is_known(self, request: Request) -> bool:
+        """Want the scheme."""
+        return request.headers.get("authorization", "") == f"{self.scheme} {TOKEN}"
+
+    def record(self, store: dict[str, Any]) -> dict[str, Any]:
+        """Have two fields alone."""
+        return {"id": store["id"], "name": store["name"]}
+
+    def page(self, records: list[dict[str, Any]], request: Request) -> Reply:
+        """Count pages from one on."""
+        first = (int(request.query.get("page[number]", "1")) - 1) * self.page_size
+        return Reply(200, {"data": self.slice(records, first)[0]})
+
+
+@pytest.mark.slow
+def test_all_that_is_open_is_listed_at_once(tmp_path: Path) -> None:
+    """Of zone, currency, menus and sales none stops the others; the scheme and the pages' parameter are found."""
+    with Django() as service:
+        done = init(tmp_path, service)
+    assert done.returncode == 3, done.stdout + done.stderr
+    wanted = ("business_day.timezone", "finance.currency", "partner.store.menu_id_pointers", "sales.counted_statuses")
+    assert [key for key in wanted if f"--set {key}=" not in done.stdout] == []
+    assert written(tmp_path)["authenticate"]["scheme"] == "JWT"
+    assert written(tmp_path)["list_stores"]["cursor_parameter"] == "page[number]"
+
+
+@pytest.mark.slow
+def test_login_that_worked_is_kept_after_a_refused_token(tmp_path: Path) -> None:
+    """Its path and body stay, in the next call, too; a header's name with a colon is refused before it is written."""
+
+    class Odd(Django):
+        login_path, scheme = "/access/give", "Seal"
+
+    with Odd() as service:
+        done = init(tmp_path, service, "authenticate.path=/access/give", "authenticate.header=Authorization")
+        assert done.returncode == 3, done.stdout + done.stderr
+        kept = written(tmp_path)["authenticate"]
+        assert (kept["path"], kept["encoding"]) == ("/access/give", "json")
+        assert kept["body"]["client_secret"] == "{client_secret}"
+        refused = init(tmp_path, service, "authenticate.header=Authorization: Seal")
+        assert refused.returncode == 2
+        assert "without colon" in refused.stderr
+        done = init(tmp_path, service, "authenticate.scheme=Seal")
+        assert "business_day.timezone" in done.stdout, done.stdout + done.stderr
+    assert written(tmp_path)["authenticate"] == {**kept, **written(tmp_path)["authenticate"]}
 
 
 @pytest.mark.slow
