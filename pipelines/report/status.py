@@ -73,6 +73,7 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
             "ended_at": _text(last.run.ended_at),
             "is_good": last.verdict == "good",
             "outcome": last.verdict,
+            "exit_code": last.run.exit_code(),
             "sentence": last.sentence,
         },
         "last_good_at": _text(last.good_at),
@@ -255,7 +256,9 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     if last is None:
         yield "Last run: none yet; start one with `ordermart run`."
     else:
-        yield f"Last run: {last['outcome']}, ended {last['ended_at']}. {last['sentence']}"
+        is_open = last["is_good"] and last["exit_code"]
+        outcome = "complete, with newly rejected or failed documents (exit code 3)" if is_open else last["outcome"]
+        yield f"Last run: {outcome}, ended {last['ended_at']}. {last['sentence']}"
         late = f", older than [notify] max_age_hours = {state['max_age_hours']:g}" if state["is_stale"] else ""
         yield f"Last good night: {good or 'none'}{late}"
     if ahead := state["runs_ahead"]:

@@ -121,6 +121,9 @@ def test_disk_outage_and_staleness(tmp_path: Path) -> None:
         state = status(settings, NOW + dt.timedelta(hours=2))
         assert (state["is_stale"], state["last_good_at"]) == (False, "2026-11-20T04:00:00Z")
         assert any(line.startswith(f"Last run: {how}, ") for line in status_lines(state))
+    save(tmp_path, recorded(later, newly_refused=2))  # as `ordermart run` ends with exit code 3
+    lines = [*status_lines(status(settings, NOW + dt.timedelta(hours=2)))]
+    assert any(line.startswith("Last run: complete, with newly rejected or failed documents") for line in lines)
 
 
 def test_a_release_of_a_clock_that_was_ahead_has_no_negative_age(tmp_path: Path) -> None:
