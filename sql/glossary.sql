@@ -78,7 +78,7 @@
 -- last_created_at TIMESTAMPTZ null: When the newest of them was created.
 -- last_line_date DATE
 -- last_seen_at TIMESTAMPTZ null: When it was last observed so; null for an archive of unknown time. It may have been so longer.
--- likely_cause ENUM('constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: see mart.order_reconciliation.
+-- likely_cause ENUM('absent_array', 'constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: see mart.order_reconciliation.
 -- line_amount DECIMAL(38,4) null: Sum of the line amounts; null if no line has one.
 -- line_count BIGINT >= 0: Number of order lines.
 -- line_date DATE: The day of the row, in the store's time zone where the statement has a time; of a period its last.

@@ -214,7 +214,7 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     (rules,) = records(db, "from audit.order_rules where order_id = ?", [order_id])
     rule = line_rule(db, rules["line_rule"], order["currency"])  # some have one although the subtotal is undecided
     yield from _head(order)
-    yield from _document(db, order)
+    yield from _document(db, order, checked.get("absent_fields"))
     yield from _lines(db, order, rule)
     yield from menu_prices(db, order)
     yield ""
@@ -251,12 +251,14 @@ def _head(order: Record) -> Iterator[str]:
     yield from wrapped(f"timezone from {origin}; amounts in {plain(order['currency'] or 'an unstated currency')}")
 
 
-def _document(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
+def _document(db: duckdb.DuckDBPyConnection, order: Record, absent: Sequence[str] | None) -> Iterator[str]:
     yield ""
     yield "Document (JSON pointers below refer to it)"
     yield f"  sha256 {order['_payload_sha256']}"
     yield from wrapped(f"first seen {moment(order['_fetched_at'])}, last checked {moment(order['last_checked_at'])}")
     yield from wrapped(f"load {order['_load_id']}")
+    if absent:
+        yield from wrapped(f"The document lacks {', '.join(f'/{each}' for each in absent)}.")
     if order["is_deleted"]:
         yield "  Deleted at source: this is the last version received."
     for rejection in records(

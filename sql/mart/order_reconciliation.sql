@@ -1,6 +1,6 @@
 -- One row per order: its total against its price fields, its subtotal against its lines, and the residuals.
 --
--- Source: mart.orders, audit.order_formula_amounts and audit.order_residual_causes. The interface states no formula:
+-- Source: mart.orders, audit.order_formula_amounts, audit.order_residual_causes and audit.order_field_issues. The interface states no formula:
 -- rules are supported by orders or set by [formula]; until then the total has that of the observed order. A residual
 -- is a question to the partner, not an error.
 -- Caveats: null means unknown, not zero. total_break and subtotal_break are about one identity; the other one may be
@@ -11,9 +11,10 @@
 -- join mart.orders (order_id): a residual has its order
 --
 -- unallocated_amount: subtotal_price less line_amount, null counted as zero: the part of the subtotal on no line.
--- subtotal_likely_cause ENUM('constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: the only candidate that explains subtotal_residual to the cent, in either direction. Candidates: the amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding (stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the sign of the whole or of one field. Null if there is no candidate, or more than one.
--- total_likely_cause ENUM('constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: the only candidate that explains total_residual to the cent, in either direction. Candidates: the amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding (stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the sign of the whole or of one field. Null if there is no candidate, or more than one.
+-- subtotal_likely_cause ENUM('absent_array', 'constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: the only candidate that explains subtotal_residual to the cent, in either direction. Candidates: the amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding (stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the sign of the whole or of one field. Without one, absent_array: the document lacks items, or modifiers of an item. Null if there is no candidate, or more than one.
+-- total_likely_cause ENUM('absent_array', 'constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: the only candidate that explains total_residual to the cent, in either direction. Candidates: the amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding (stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the sign of the whole or of one field. Null if there is no candidate, or more than one.
 -- missing_parts VARCHAR[]: The price fields that the order does not state; empty if none is missing.
+-- absent_fields VARCHAR[]: The documented fields that the document lacks, such as items/*/modifiers; one that is null is not among them.
 -- verdict ENUM('balanced', 'both_break', 'indeterminate', 'subtotal_break', 'total_break'): balanced: both residuals are zero. total_break, subtotal_break, both_break: the total residual, the subtotal residual or both are not zero. indeterminate: no known break, and at least one residual is unknown.
 -- reason: Why a residual is unknown; null if both are known.
 
@@ -27,6 +28,16 @@ with causes as (
             as total_likely_cause,
     from audit.order_residual_causes
     group by order_id
+),
+
+absent as (
+    select
+        order_id,
+        list_transform(
+            list_filter(missing_fields, lambda each: suffix(each, '=absent')),
+            lambda each: each[: -8]
+        ) as absent_fields,
+    from audit.order_field_issues
 )
 
 select
@@ -46,7 +57,15 @@ select
     amounts.subtotal_rule,
     amounts.formula_subtotal,
     amounts.subtotal_residual,
-    causes.subtotal_likely_cause,
+    coalesce(
+        causes.subtotal_likely_cause,
+        if(
+            amounts.subtotal_residual <> 0
+            and len(list_filter(absent.absent_fields, lambda each: regexp_matches(each, '(items|modifiers)$'))) > 0,
+            'absent_array',
+            null
+        )
+    ) as subtotal_likely_cause,
     -- the total
     amounts.total_rule,
     amounts.formula_total,
@@ -73,6 +92,7 @@ select
         ),
         []
     ) as missing_parts,
+    coalesce(absent.absent_fields, []) as absent_fields,
     case
         when total_residual <> 0 and subtotal_residual <> 0 then 'both_break'
         when total_residual <> 0 then 'total_break'
@@ -105,3 +125,4 @@ select
 from audit.order_formula_amounts as amounts
 inner join mart.orders as orders using (order_id)
 left join causes using (order_id)
+left join absent using (order_id)

@@ -178,12 +178,14 @@ def test_undecided_subtotal_keeps_known_line_amounts(world: World, tmp_path: Pat
     undecided.write_bytes(release.read_bytes())
     with duckdb.connect(str(undecided)) as db:
         db.execute("update audit.order_rules set subtotal_rule = null, subtotal_basis = null where order_id = 12")
-        db.execute("update mart.order_reconciliation set subtotal_rule = null where order_id = 12")
+        lacks = "absent_fields = ['items/*/modifiers']"
+        db.execute(f"update mart.order_reconciliation set subtotal_rule = null, {lacks} where order_id = 12")
         db.execute(
             "update mart.order_lines set line_amount = null, missing_amount_reason = 'undecided' "
             "where order_id = 12 and line_no = 1"
         )
         text = "\n".join(receipt(db, 12))
+    assert "  The document lacks /items/*/modifiers.\n" in text
     assert "no line amount: subtotal rules that remain give this line different amounts" in " ".join(text.split())
     assert "line amount = 1 × 2.00 = 2.00" in text
     assert "subtotal: undecided, as the rules that remain differ" in text

@@ -60,6 +60,7 @@ def reconciled_orders(
     total_rule: str | None = OBSERVED,
     subtotal_rule: str | None = USUAL,
     populations: Sequence[dict[str, Any]] = (),
+    absent: Sequence[str] = (),
     **modifiers: str,
 ) -> list[dict[str, Any]]:
     """Return the rows of orders with six amounts each, the total last, all with these amounts of lines."""
@@ -87,6 +88,7 @@ def reconciled_orders(
                 {"order_id": order_id, "line_no": 1, "quantity": 1, "is_whole": True} | modifiers for order_id in ids
             ],
             "audit.formula_rules": RULES,
+            "audit.order_field_issues": [{"order_id": order_id, "missing_fields": [*absent]} for order_id in ids],
         },
     )
 
@@ -98,6 +100,19 @@ def run_steps(run_table: Run, given: dict[str, list[dict[str, Any]]]) -> list[di
         rows = run_table(name, {read: known[read] for read in catalogue.table(name).depends_on if read in known})
         known[name] = rows
     return rows
+
+
+@pytest.mark.parametrize("array", ["items", "items/*/modifiers", "items/*/modifiers/*/modifiers"])
+def test_absent_array_is_the_cause_that_is_left(run_table: Run, array: str) -> None:
+    """Of a subtotal break alone, after what explains it to the cent; a field or an array that is null is none."""
+    notes = [f"{array}=absent", "tip=null"]
+    row = reconciled(run_table, "11.23", *STATED[1:5], "14.13", absent=notes)
+    assert (row["verdict"], row["subtotal_likely_cause"]) == ("subtotal_break", "absent_array")
+    assert row["absent_fields"] == [array]
+    assert reconciled(run_table, "11.3", *STATED[1:5], "14.2", absent=notes)["subtotal_likely_cause"] == "tip"
+    assert reconciled(run_table, *STATED, absent=notes)["subtotal_likely_cause"] is None
+    assert reconciled(run_table, *STATED[:5], "14.33", absent=notes)["total_likely_cause"] is None
+    assert reconciled(run_table, "11.23", *STATED[1:], absent=[f"{array}=null"])["subtotal_likely_cause"] is None
 
 
 @pytest.mark.duckdb2
