@@ -17,7 +17,8 @@ from pipelines.finance.reconciliation import describe_total
 from pipelines.finance.released import FinanceError, measured, money, money_of
 from pipelines.landing.charges import CHARGES, TOTAL
 from pipelines.literals import one_line as plain
-from pipelines.report.text import COLUMNS, counted, moment, wrapped
+from pipelines.report.identities import bridge
+from pipelines.report.text import COLUMNS, counted, fitted, moment, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -292,6 +293,8 @@ def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
     for key, own in days.items():
         yield ""
         yield from _line(lines.get(key, own[0]), own)  # without orders, its days are as empty as it is
+        if key in lines:
+            yield from _bridge(reconciled, lines[key])
     yield ""
     yield from _rules(reconciled)
     yield from _verdict(reconciled)
@@ -314,6 +317,22 @@ def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterato
         yield f"  … {hidden:,} earlier days: use --from and --to, or --xlsx for all"
     for day in days[-_DAYS:]:
         yield from _day(day)
+
+
+def _bridge(reconciled: Reconciliation, line: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the way from lines to the total, of which each step is a line."""
+    to_subtotal, to_total = bridge(reconciled, line)
+    yield "  from lines to totals"
+    for name, amount in {"lines": line["line_amount"], **to_subtotal}.items():
+        yield _step(line, name, amount, is_signed=name != "lines")
+    for name, amount in {"subtotal": line["subtotal_price"], **to_total}.items():
+        yield _step(line, name, amount, is_signed=name != "subtotal")
+    yield _step(line, "total", line["total_price"])
+
+
+def _step(line: Mapping[str, Any], name: str, amount: Decimal | None, *, is_signed: bool = False) -> str:
+    text = "none" if amount is None else money(amount, line["currency"], is_signed=is_signed)
+    return f"    {fitted(plain(name), 36)} {text:>24}"
 
 
 def _day(day: Mapping[str, Any]) -> Iterator[str]:

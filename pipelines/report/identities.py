@@ -7,6 +7,7 @@ rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.released import money, records
@@ -14,9 +15,11 @@ from pipelines.landing.charges import CHARGES, OPTIONAL
 from pipelines.report.text import counted, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import duckdb
+
+    from pipelines.finance.reconciliation import Reconciliation
 
 
 Term = tuple[int, str]  # its sign and its text
@@ -256,3 +259,75 @@ def _rule(rule: LineRule | TotalRule, source: str, indent: int) -> Iterator[str]
     yield from (line.replace("/ ", "/") for line in name)
     if source:
         yield from wrapped(source, indent + 2, 0)
+
+
+RESIDUAL = "residual"
+_PARTS = {charge.name: charge.label for charge in CHARGES if charge.part_of and charge.name != "subtotal_price"}
+# As most totals are made, until orders or settings show the rule.
+_SIGNS = {charge.name: charge.sign for charge in CHARGES}
+_RULE = """
+    select rule from audit.formula_populations where rule_target = 'total' and rule is not null
+    order by order_count desc, population_no limit 1
+"""
+# Of orders whose total is known by their own rule: how much more often that counts a part than the rule of most.
+_OTHERWISE = """
+    select {parts} from mart.order_reconciliation as rows
+    inner join audit.formula_rules as rules on rules.rule_target = 'total' and rules.rule = rows.total_rule
+    where rows.currency is not distinct from ? and rows.sale_class = ? and rows.total_residual is not null and {where}
+"""
+_COMPONENT_SUMS = """
+    select components.name, cast(sum(components.amount) as decimal(38, 4)) as amount
+    from audit.order_components as components inner join mart.order_reconciliation as rows using (order_id)
+    where rows.currency is not distinct from ? and rows.sale_class = ? and rows.total_residual is not null and {where}
+        and components.component_no < 1000 -- those of charges are parts
+        and components.price_factor is null and components.step is null -- which add nothing
+    group by components.name order by components.name
+"""
+
+
+def bridge(reconciled: Reconciliation, line: Mapping[str, Any]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
+    """Return what leads from the lines of orders to their subtotals, and from these to their totals, without zeros.
+
+    Both tie: a start and its steps are the end. `line` is one of the reconciliation's; a sum that is null adds nothing.
+    """
+    found = reconciled.db.execute(_RULE).fetchone()
+    rule = total_rule(reconciled.db, found[0]) if found else None
+    signs = {**_SIGNS, **(rule.signs if rule else {})}
+    parts = {name: signs[field] * (line[field] or Decimal(0)) for field, name in _PARTS.items() if signs[field]}
+    ways = {"on no line": line["unallocated_amount"] or Decimal(0)}, parts | _rest(reconciled, line, signs, parts)
+    to_subtotal, to_total = ({name: amount for name, amount in way.items() if amount} for way in ways)
+    return to_subtotal, to_total
+
+
+def _rest(
+    reconciled: Reconciliation, line: Mapping[str, Any], signs: Mapping[str, int], parts: Mapping[str, Decimal]
+) -> dict[str, Decimal]:
+    """Return what else leads to the total: parts that other rules count otherwise, components, rounding, residuals.
+
+    `no rule` is what remains: of orders without a rule, or without a price.
+    """
+    where, of_line = reconciled.selection.where(), [line["currency"], line["sale_class"]]
+    (row,) = records(reconciled.db, _OTHERWISE.format(where=where, parts=_part_sums(signs)), of_line)
+    found = {f"{name}, by other rules": row[field] for field, name in _PARTS.items()}
+    components = records(reconciled.db, _COMPONENT_SUMS.format(where=where), of_line)
+    found |= {_component(each["name"], {**parts, **found}): each["amount"] for each in components}
+    found[RESIDUAL] = line["total_residual"]
+    known = sum((each or Decimal(0) for each in (line["subtotal_price"], *parts.values(), *found.values())), Decimal(0))
+    found["no rule, or rounding"] = (line["total_price"] or Decimal(0)) - known
+    return found
+
+
+def _component(name: str, taken: Collection[str]) -> str:
+    """Return the name of a component of the settings, which a charge may have, too."""
+    return f"{name} (component)" if name in {*taken, RESIDUAL} else name
+
+
+def _part_sums(signs: Mapping[str, int]) -> str:
+    """Return the sums of how often the rules of orders count each part beyond the rule of most orders."""
+    places = {charge.name: place for place, charge in enumerate(CHARGES, 1) if charge not in OPTIONAL}
+    return ", ".join(
+        f"sum((rules.rule_parameters[{places[field]}] - {signs[field]}) * rows.{field}) as {field}"
+        if field in places
+        else f"cast(0 as decimal(38, 4)) as {field}"
+        for field in _PARTS
+    )

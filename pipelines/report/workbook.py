@@ -20,6 +20,7 @@ from pipelines.finance.reconciliation import AMOUNTS, COUNTS
 from pipelines.finance.released import FinanceError, digits, query
 from pipelines.literals import is_formula
 from pipelines.report.finance_views import draft_of, undated, verdict
+from pipelines.report.identities import bridge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -98,6 +99,8 @@ def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str
     for column in (*COUNTS, *AMOUNTS):
         _measure(sheet, lines, column, chosen["days"], keys)
     sheet.row += 1
+    _write_bridge(sheet, reconciled, lines, chosen["days"], keys)
+    sheet.row += 1
     sheet.lone("Checks: must be zero", "strong")
     listed = _with_listed(reconciled.db, lines, chosen["breaks"])
     for what, terms in _TIES:
@@ -116,6 +119,32 @@ def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str
     sheet.row += 1
     _unposted(sheet, reconciled, chosen["restatements"])
     sheet.widen((46, *(22 for _ in range(max(len(lines), 4)))))
+
+
+def _write_bridge(
+    sheet: Sheet, reconciled: Reconciliation, lines: Sequence[Record], days: Listing, keys: Sequence[str]
+) -> None:
+    """Write what leads from lines to totals, its sum, and that less the sum of the days' totals, which must be zero."""
+    sheet.lone("From lines to totals", "strong")
+    ways = [bridge(reconciled, line) for line in lines]
+    steps = [{"lines": line["line_amount"], **one, **two} for line, (one, two) in zip(lines, ways, strict=True)]
+    first = sheet.row + 1
+    for name in dict.fromkeys(name for each in steps for name in each):
+        sheet.text(0, name if name == "lines" else f"plus {name}", "label")
+        for number, (line, each) in enumerate(zip(lines, steps, strict=True), 1):
+            sheet.cell(number, each.get(name), amount_look(each.get(name), line["currency"]))
+        sheet.row += 1
+    for what in ("total", "total less that of the days"):
+        sheet.text(0, what, "label")
+        for number, line in enumerate(lines, 1):
+            column, decimals = xl_col_to_name(number), max(digits(line["currency"]), 2)
+            total = f"SUM({column}{first}:{column}{sheet.row})"
+            value = sum(filter(None, steps[number - 1].values()), Decimal(0))
+            if what != "total":
+                total = f"ROUND({column}{sheet.row}-{days.by_line('total_price', keys[number])},{decimals})"
+                value = round(value - (line["total_price"] or Decimal(0)), decimals)
+            sheet.formula(number, f"={total}", value, amount_look(value, line["currency"]))
+        sheet.row += 1
 
 
 def _measure(sheet: Sheet, lines: Sequence[Record], column: str, days: Listing, keys: Sequence[str]) -> None:

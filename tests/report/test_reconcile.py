@@ -14,6 +14,7 @@ from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
 from pipelines.report.explain import receipt
 from pipelines.report.finance_views import reconciliation_lines
+from pipelines.report.identities import bridge
 from pipelines.report.text import width
 from pipelines.report.workbook import write_workbook
 
@@ -36,6 +37,12 @@ Counted, EUR: 2 orders
   day         orders           total           lines unallocated breaks unposted
   2026-11-02       2           52.00           51.00        0.00      1        0
              residuals: total -3.00
+  from lines to totals
+    lines                                                   51.00
+    subtotal                                                51.00
+    delivery                                                +4.00
+    residual                                                -3.00
+    total                                                   52.00
 
 Rules, as all orders show them
   all orders: total = subtotal + delivery + tip - discount - loyalty discount:
@@ -62,6 +69,22 @@ def test_break_is_printed_with_its_residual(world: World) -> None:
     """Price fields, lines, unallocated amount, and the break with its residual; exit 3."""
     assert "\n".join(printed(world, Selection(store_id=4))) + "\n" == BERLIN
     assert world.command("reconcile", "--store", "4").returncode == 3
+
+
+def test_bridge_of_each_line_ties(world: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]) -> None:
+    """In the text and in the workbook: lines and steps are the total, of each currency and sale class."""
+    with released(world.settings) as release:
+        reconciled = reconciliation(release, Selection())
+        write_workbook(reconciled, tmp_path / "book.xlsx")
+        for line in reconciled.lines():
+            to_subtotal, to_total = bridge(reconciled, line)
+            assert (line["line_amount"] or 0) + sum(to_subtotal.values()) == (line["subtotal_price"] or 0)
+            assert (line["subtotal_price"] or 0) + sum(to_total.values()) == (line["total_price"] or 0)
+    summary = read_workbook(tmp_path / "book.xlsx").sheets["summary"]
+    (row,) = (place[1:] for place, cell in summary.items() if cell.value == "total less that of the days")
+    ties = [cell for place, cell in summary.items() if place[1:] == row and cell.formula]
+    assert ties
+    assert {float(cell.value) for cell in ties} == {0}
 
 
 def test_everything_fits_80_columns(world: World) -> None:

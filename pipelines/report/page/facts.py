@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.reconciliation import UNPOSTED, Record
 from pipelines.finance.released import NOT_STATED, money, records
-from pipelines.landing.charges import CHARGES, OPTIONAL
-from pipelines.report.identities import total_rule
+from pipelines.report.identities import RESIDUAL, bridge
 from pipelines.warehouse.catalogue import checks
 
 if TYPE_CHECKING:
@@ -101,27 +100,6 @@ _DRIFT = """
 _EXAMPLES = "select check_name, min(entity_id) from audit.findings group by check_name"
 _ORDERS = "select count(*) as orders, count(distinct store_id) as stores, min(business_date) as since from mart.orders"
 _CHARTS = 3  # currencies with a waterfall, of the first sale class
-_PARTS = {charge.name: charge.label for charge in CHARGES if charge.part_of and charge.name != "subtotal_price"}
-# As most totals are made, until orders or settings show the rule.
-_SIGNS = {charge.name: charge.sign for charge in CHARGES}
-_RULE = """
-    select rule from audit.formula_populations where rule_target = 'total' and rule is not null
-    order by order_count desc, population_no limit 1
-"""
-# Of orders whose total is known by their own rule: how much more often that counts a part than the rule of most.
-_OTHERWISE = """
-    select {parts} from mart.order_reconciliation as rows
-    inner join audit.formula_rules as rules on rules.rule_target = 'total' and rules.rule = rows.total_rule
-    where rows.currency is not distinct from ? and rows.sale_class = ? and rows.total_residual is not null and {where}
-"""
-_COMPONENTS = """
-    select components.name, cast(sum(components.amount) as decimal(38, 4)) as amount
-    from audit.order_components as components inner join mart.order_reconciliation as rows using (order_id)
-    where rows.currency is not distinct from ? and rows.sale_class = ? and rows.total_residual is not null and {where}
-        and components.component_no < 1000 -- those of charges are parts
-        and components.price_factor is null and components.step is null -- which add nothing
-    group by components.name order by components.name
-"""
 # The largest of each currency first, and of each measure: amounts of two currencies cannot be compared.
 _BREAKS = """
     select order_id, business_date, rows.store_id, stores.name as store_name, rows.currency, total_residual,
@@ -314,7 +292,6 @@ def _waterfalls(reconciled: Reconciliation) -> dict[str, Any]:
 
     Each of the two ways, from lines to the subtotal and from there to the total, has a scale of its own.
     """
-    signs = _signs(reconciled)
     lines = sorted(
         reconciled.lines(),
         key=lambda line: (line["sale_class"] != "counted", -line["break_count"], -line["order_count"]),
@@ -322,11 +299,10 @@ def _waterfalls(reconciled: Reconciliation) -> dict[str, Any]:
     charted = [line for line in lines if line["sale_class"] == lines[0]["sale_class"]][:_CHARTS]
     ways = []
     for line in charted:
-        to_subtotal = {"unallocated_amount": ("on no line", line["unallocated_amount"])}
-        parts = {field: (name, _signed(line[field], signs[field])) for field, name in _PARTS.items() if signs[field]}
+        to_subtotal, to_total = bridge(reconciled, line)
         for begin, begin_name, end, end_name, steps in (
             ("line_amount", "lines", "subtotal_price", "subtotal", to_subtotal),
-            ("subtotal_price", "subtotal", "total_price", "total", parts | _rest(reconciled, line, signs)),
+            ("subtotal_price", "subtotal", "total_price", "total", to_total),
         ):
             ends = {"start": line[begin], "start_name": begin_name, "end": line[end], "end_name": end_name}
             ways.append({**line, **ends, "steps": _steps(line, steps)})
@@ -336,54 +312,12 @@ def _waterfalls(reconciled: Reconciliation) -> dict[str, Any]:
     }
 
 
-def _signed(amount: Decimal | None, sign: int) -> Decimal | None:
-    return None if amount is None else sign * amount
-
-
-def _rest(reconciled: Reconciliation, line: Mapping[str, Any], signs: Mapping[str, int]) -> dict[str, tuple[str, Any]]:
-    """Return what else leads to the total: parts that other rules count otherwise, components, rounding, residuals.
-
-    `no rule` is what remains: of orders without a rule, or without a price.
-    """
-    where, of_line = reconciled.selection.where(), [line["currency"], line["sale_class"]]
-    (row,) = records(reconciled.db, _OTHERWISE.format(where=where, parts=_part_sums(signs)), of_line)
-    found = {f"otherwise {field}": (f"{name}, by other rules", row[field]) for field, name in _PARTS.items()}
-    components = records(reconciled.db, _COMPONENTS.format(where=where), of_line)
-    found |= {f"component {each['name']}": (each["name"], each["amount"]) for each in components}
-    found["residual"] = ("residual", line["total_residual"])
-    known = line["subtotal_price"] or Decimal(0)
-    known += sum(_signed(line[field], signs[field]) or Decimal(0) for field in _PARTS)
-    known += sum(amount or Decimal(0) for _, amount in found.values())
-    found["unknown"] = ("no rule, or rounding", (line["total_price"] or Decimal(0)) - known)
-    return found
-
-
-def _part_sums(signs: Mapping[str, int]) -> str:
-    """Return the sums of how often the rules of orders count each part beyond the rule of most orders."""
-    places = {charge.name: place for place, charge in enumerate(CHARGES, 1) if charge not in OPTIONAL}
-    return ", ".join(
-        f"sum((rules.rule_parameters[{places[field]}] - {signs[field]}) * rows.{field}) as {field}"
-        if field in places
-        else f"cast(0 as decimal(38, 4)) as {field}"
-        for field in _PARTS
-    )
-
-
-def _steps(line: Mapping[str, Any], parts: Mapping[str, tuple[str, Any]]) -> list[dict[str, Any]]:
+def _steps(line: Mapping[str, Any], parts: Mapping[str, Decimal]) -> list[dict[str, Any]]:
     """Return a step for each part that is not zero, from where the one before ended; the first begins at zero."""
     known, rows = Decimal(0), []
-    for field, (name, amount) in parts.items():
-        if not amount:
-            continue
-        colour = "red" if field == "residual" else "blue" if amount > 0 else "orange"
+    for name, amount in parts.items():
+        colour = "red" if name == RESIDUAL else "blue" if amount > 0 else "orange"
         label = f"{name}  {money(amount, line['currency'], is_signed=True)}"
         rows.append({"label": label, "start": known, "end": known + amount, "colour": colour})
         known += amount
     return rows
-
-
-def _signs(reconciled: Reconciliation) -> Mapping[str, int]:
-    """Return the sign of each part in the total of most orders."""
-    found = reconciled.db.execute(_RULE).fetchone()
-    rule = total_rule(reconciled.db, found[0]) if found else None
-    return {**_SIGNS, **(rule.signs if rule else {})}
