@@ -201,7 +201,7 @@ def built(result: BuildResult, release: Release) -> Iterator[str]:
 
 
 def _own(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
-    """Yield which own tables a release has anew, and what is wrong with others, by file; nothing without models."""
+    """Yield how many own tables a release has, and what is wrong with others, by file; nothing without models."""
     rows = db.execute("select model_name, problem, warnings from meta.models order by all").fetchall()
     if rows:
         wrong = sum(row[1] is not None for row in rows)

@@ -206,7 +206,7 @@ def test_login_that_worked_is_kept_after_a_refused_token(tmp_path: Path) -> None
     """Its path and body stay, in the next call, too; a header's name with a colon is refused before it is written."""
 
     class Odd(Django):
-        login_path, scheme = "/access/give", "Seal"
+        login_path, scheme = "/access/give", "Odd"
 
     with Odd() as service:
         done = init(tmp_path, service, "authenticate.path=/access/give", "authenticate.header=Authorization")
@@ -214,10 +214,10 @@ def test_login_that_worked_is_kept_after_a_refused_token(tmp_path: Path) -> None
         kept = written(tmp_path)["authenticate"]
         assert (kept["path"], kept["encoding"]) == ("/access/give", "json")
         assert kept["body"]["client_secret"] == "{client_secret}"
-        refused = init(tmp_path, service, "authenticate.header=Authorization: Seal")
+        refused = init(tmp_path, service, "authenticate.header=Authorization: Odd")
         assert refused.returncode == 2
         assert "without colon" in refused.stderr
-        done = init(tmp_path, service, "authenticate.scheme=Seal")
+        done = init(tmp_path, service, "authenticate.scheme=Odd")
         assert "business_day.timezone" in done.stdout, done.stdout + done.stderr
     assert written(tmp_path)["authenticate"] == {**kept, **written(tmp_path)["authenticate"]}
 
