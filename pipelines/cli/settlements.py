@@ -17,7 +17,7 @@ app = Commands()
 statements = group(app, "settlements", "Import and match statements, payouts and bank files.")
 
 
-@statements.command("keys", short_help="Count which columns of a file have ids of our orders.")
+@statements.command("keys", short_help="Find the ids of our orders in a file, and propose a mapping.")
 def settlements_keys(
     file: Annotated[Path, typer.Argument(help="A platform's file, CSV.")],
     *,
@@ -26,6 +26,8 @@ def settlements_keys(
     """Say of each column how many values are ids of orders, and how many of their rows have store, day and amount.
 
     The right one for `[line] order` is the one whose rows have them; of imported rows audit.settlement_keys says so.
+    Then propose a mapping from the first rows, with what it could not tell.
+
     Exit codes: 0 printed; 1 the file cannot be read, or there is no release; 2 invalid settings or usage.
     """
     from pipelines.report.settlement_views import keys

@@ -11,6 +11,7 @@ from pipelines.report.finance_views import decided_lines
 from pipelines.report.text import counted, wrapped
 from pipelines.settlements.lines import records_of
 from pipelines.settlements.mapping import Csv
+from pipelines.settlements.proposing import proposed_mapping
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -297,7 +298,7 @@ def keys(settings: Settings, file: Path) -> Iterator[str]:
     """Yield for each column of a file how many values are ids of our orders, and what of these orders their rows have.
 
     A row has an order's store, day or amount if another cell is its id or name, its business date, or the digits of its
-    total or subtotal. Values are not shown.
+    total or subtotal. Values are not shown, but of a column of types. A mapping follows.
     """
     try:
         content = file.read_bytes()
@@ -308,6 +309,7 @@ def keys(settings: Settings, file: Path) -> Iterator[str]:
     rows = records_of(content, file.name, Csv(delimiter=delimiter))
     digits = {number: [re.sub("[^0-9]", "", cell) for cell in cells] for number, cells in rows.rows}
     cells_of = {number: [*map(str.strip, cells)] for number, cells in rows.rows}
+    order = (0, 0, 0, "")
     with released(settings) as release:
         for place, column in enumerate(rows.header):
             ids = {number: int(cells[place]) for number, cells in rows.rows if _ID.fullmatch(cells[place])}
@@ -325,6 +327,9 @@ def keys(settings: Settings, file: Path) -> Iterator[str]:
                 f"{column}: {len(known):,} of {len(rows.rows):,} values are ids of orders; of these rows have {shared}",
                 0,
             )
+            order = max(order, (same["amount"], same["day"], same["store"], column))
+    yield "\nA mapping to correct, from the first rows; docs/BOOKS.md has its keys:"
+    yield from proposed_mapping(rows, delimiter, order[3], file.name)
 
 
 _ID = re.compile("[0-9]{1,18}", re.ASCII)
