@@ -42,6 +42,7 @@ _CHANGED = 8  # tables that a build names
 _SHOWN = 20  # rejected documents in a terminal; audit.quarantine has all
 _LISTED = 10  # of each in a terminal
 _TOTALS = 4
+_ENOUGH = 20  # orders, of which some should be testable
 _NEW = """
     select kind, path, change_type, value, example_ids from audit.schema_drift
     where load_id > ? order by kind desc, path, change_type, value
@@ -123,12 +124,21 @@ def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) 
         yield from drift_and_silence(db, release, is_new=run.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
+        yield from untestable(db)
         yield from _own(db)
     failing = len(run.failing)
     yield f"Checks: {run.checks - failing} passed, {failing} with warnings ({warned:,} rows in audit.findings)"
     if is_verbose:
         yield f"Validated by Pandera: {run.validations}"
         yield f"Example queries: `duckdb -readonly {file} 'from meta.examples'`"
+
+
+def untestable(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Yield how few orders of a release can be tested, if most cannot."""
+    verdicts = "select count(*) filter (verdict <> 'indeterminate'), count(*) from mart.order_reconciliation"
+    testable, orders = db.execute(verdicts).fetchone() or (0, 0)
+    if orders >= _ENOUGH and 2 * testable < orders:
+        yield f"{testable:,} of {orders:,} orders can be tested: see `ordermart questions`, and docs/FINANCE.md"
 
 
 def _unnamed(db: duckdb.DuckDBPyConnection, sales: Sales) -> Iterator[str]:

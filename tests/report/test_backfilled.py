@@ -1,12 +1,15 @@
-"""The summary of a backfill."""
+"""The summary of a backfill, and a sentence of that of a run."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import duckdb
+import pytest
+
 from pipelines.landing.archives import Backfilled
 from pipelines.landing.raw_rows import Refusal
-from pipelines.report.outcomes import backfilled
+from pipelines.report.outcomes import backfilled, untestable
 
 
 def test_backfill_summary_lists_counts_and_rejections() -> None:
@@ -17,3 +20,16 @@ def test_backfill_summary_lists_counts_and_rejections() -> None:
     assert lines[1] == "  already landed, skipped: 1 of the loads"
     assert lines[2] == "  rejected 7: no_id /id"
     assert "nothing was queued" in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("testable", "orders", "is_said"), [(0, 500, True), (9, 20, True), (10, 20, False), (0, 19, False)]
+)
+def test_run_says_how_few_orders_can_be_tested(testable: int, orders: int, is_said: bool) -> None:
+    """Once there are some, and most of them are indeterminate; breaks count as tested."""
+    with duckdb.connect() as db:
+        db.execute("create schema mart")
+        verdict = f"if(n < {testable}, 'total_break', 'indeterminate') as verdict"
+        db.execute(f"create table mart.order_reconciliation as select {verdict} from range({orders}) as t (n)")
+        said = [*untestable(db)]
+    assert [each.partition(":")[0] for each in said] == [f"{testable} of {orders} orders can be tested"] * is_said
