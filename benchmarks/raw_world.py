@@ -45,6 +45,8 @@ class Shape:
     dispatch_method: str = "'store_delivery'"
     status: str = "case when pick(id, 7, 20) = 0 then 'cancelled' else 'delivered' end"
     versions: int = 1
+    customer: str = "id % 100000"
+    step: int = 0  # seconds between orders; 0: as many as spread them over the days
 
 
 RANDOM_PRICE = "cents(id, 200 + line_no, 2000)"
@@ -73,6 +75,17 @@ SHAPES = {
     ),
     "ten_versions": Shape(versions=10),
     "huge_menus": Shape(stores=20, store="pick(id, 6, 20)", products=10_000),
+}
+# One key has everything: what pairs rows of a key with one another takes four times as long for twice as many.
+SKEWED = {
+    "one_customer": Shape(stores=1, store="0", customer="1", step=120),
+    "one_store": Shape(stores=1, store="0"),
+    "one_product": Shape(product="1"),
+    "one_minute": Shape(stores=1, store="0", days=1, step=1),
+    "one_price": Shape(price="money(500)", product="1", lines="1", most_modifiers=1),
+    "one_menu_with_all": Shape(stores=1, store="0", products=5_000),
+    "one_order_seen_often": Shape(versions=5, customer="1", stores=1, store="0"),
+    "one_long_order": Shape(most_lines=900, lines="if(id = 0, 900, 1)"),
 }
 
 # One order as canonical JSON; hash() of (id, salt) is the only chance there is.
@@ -160,7 +173,7 @@ copy (
     select
         'orders' as kind, id, row_number() over () - 1 as seq, {observed_at} as observed_at, 'live' as source,
         'accepted' as verdict, sha256, 200::integer as http_status, load_id, null::varchar as reason,
-        null::varchar as pointer, substr(md5((id % 100000)::varchar), 1, 32) as customer_key,
+        null::varchar as pointer, substr(md5(({customer})::varchar), 1, 32) as customer_key,
         []::varchar[] as changed_personal, null::varchar as refused_ref
     from read_parquet('{documents}')
 ) to '{observations}' (format parquet, compression zstd);
@@ -243,7 +256,8 @@ def make_orders(
             line_ids=10 if shape.most_lines < 10 else 1000,
             most_modifiers=shape.most_modifiers,
             modifier_price=MODIFIER_PRICE,
-            step=seconds_apart(orders, shape.days),
+            step=shape.step or seconds_apart(orders, shape.days),
+            customer=shape.customer,
             documents=documents,
             observations=observations,
             observed_at=f"timestamptz '2026-06-01T00:00:00Z' + to_hours({seed + version})",

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipelines.inventory import read_inventory
 from pipelines.landing.data_folder import guard_source
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import LandingError, Lock, raw_files
@@ -256,3 +257,17 @@ def test_document_seen_earlier_stays_where_it_was(settings: Settings, vault: Vau
                 load.validate(_order(1, status), observed_at=NOON + dt.timedelta(hours=hour))
             counts.update(load.commit().counts)
     assert (counts["accepted"], counts["unchanged"]) == (3, 1)
+
+
+def test_a_load_writes_the_inventory_once(settings: Settings, vault: Vault) -> None:
+    """However many documents it has; one that is abandoned writes nothing."""
+    guard_source(settings)
+    before = read_inventory(settings.data_dir).no
+    with Load(settings, vault, "orders") as load:
+        for number in range(36):
+            load.validate(_order(number))
+        load.commit()
+    assert read_inventory(settings.data_dir).no == before + 1
+    with Load(settings, vault, "orders") as load:
+        load.validate(_order(99))
+    assert read_inventory(settings.data_dir).no == before + 1
