@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import polars as pl
 import pytest
 
 obstore = pytest.importorskip("obstore", reason="obstore is not installed: pip install 'ordermart[storage]'")
@@ -159,6 +160,26 @@ def test_readers_find_every_table_by_the_list_of_its_files(changed: tuple[World,
     """Rows, exact sums and types of each table are those of the copy's DuckDB file, by current.json alone."""
     assert len(json.loads((changed[1] / "current.json").read_text("utf-8"))["tables"]) > 60
     assert list(differences_of_copy(changed[1], reader)) == []
+
+
+def test_recipes_of_the_document_read_a_bucket(
+    changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What docs/BI.md says of DuckDB, pandas and Polars reads the orders from a server, to the last digit."""
+    use_server("moto", servers, monkeypatch)
+    world = changed[0]
+    copy_release(world.settings, f"s3://mart/{tmp_path.name}")
+    text = (ROOT / "docs" / "BI.md").read_text("utf-8").partition("## Object storage")[2]
+    recipe = text.partition("```python\n")[2].partition("```")[0]
+    shown: dict[str, Any] = {}
+    exec(recipe.replace("BUCKET/PREFIX", f"mart/{tmp_path.name}"), shown)  # noqa: S102 -- our own document
+    priced = world.rows("select total_price from mart.orders where total_price is not null order by order_id")
+    assert shown["of_duckdb"].order("order_id").project("total_price").fetchall() == priced != []
+    stated = [(price,) for price in shown["of_pandas"].sort_values("order_id")["total_price"].dropna()]
+    assert stated == priced
+    assert shown["of_polars"].sort("order_id").select("total_price").drop_nulls().rows() == priced
+    mine = pl.scan_parquet([f"s3://{file}" for file in shown["files"]], hive_partitioning=True)
+    assert mine.collect().sort("order_id").select("total_price").drop_nulls().rows() == priced
 
 
 @pytest.mark.readers
