@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _INSTALL = "-m pip install -q --disable-pip-version-check --require-hashes --no-deps -r"
 INSTALL_READERS = f"python-readers {_INSTALL} requirements-readers.lock"
 INSTALL_DBT = f"python-dbt {_INSTALL} requirements-dbt.lock"
-DUCKDB2 = "python bootstrap.py test-duckdb2 --maxfail 20"  # stops nothing: DuckDB 2 is not supported yet
 STORAGE = [
     f"python-storage {_INSTALL} requirements-storage.lock",
     "npm install --silent --no-fund --no-audit --no-package-lock --prefix .venv-storage s3rver@3.7.1",
@@ -41,7 +40,7 @@ STEPS = [
     INSTALL_READERS,
     *READERS,
     "python bootstrap.py setup .venv-duckdb2",
-    "python bootstrap.py test-duckdb2 --maxfail 20",
+    "python bootstrap.py test-duckdb2",
     "python -m venv --clear .venv-dbt",
     INSTALL_DBT,
     ON_DBT,
@@ -127,7 +126,7 @@ def test_every_step_runs_in_order(clone: Path) -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        *(step for step in STEPS if step not in (*STORAGE, DUCKDB2, INSTALL_READERS, INSTALL_DBT, INSTALL_BEANCOUNT)),
+        *(step for step in STEPS if step not in (*STORAGE, INSTALL_READERS, INSTALL_DBT, INSTALL_BEANCOUNT)),
         ON_RAY,
     ],
 )
