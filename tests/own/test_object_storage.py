@@ -174,7 +174,10 @@ def test_recipes_of_the_document_read_a_bucket(
     shown: dict[str, Any] = {}
     exec(recipe.replace("BUCKET/PREFIX", f"mart/{tmp_path.name}"), shown)  # noqa: S102 -- our own document
     priced = world.rows("select total_price from mart.orders where total_price is not null order by order_id")
-    assert shown["of_duckdb"].order("order_id").project("total_price").fetchall() == priced != []
+    assert (
+        shown["of_duckdb"].filter("total_price is not null").order("order_id").project("total_price").fetchall()
+        == priced
+    )
     stated = [(price,) for price in shown["of_pandas"].sort_values("order_id")["total_price"].dropna()]
     assert stated == priced
     assert shown["of_polars"].sort("order_id").select("total_price").drop_nulls().rows() == priced
