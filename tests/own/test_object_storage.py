@@ -186,6 +186,7 @@ def test_recipes_of_the_document_read_a_bucket(
 
 
 @pytest.mark.readers
+@pytest.mark.timeout(900)  # Spark plans each table
 @pytest.mark.skipif(not SPARK.exists(), reason="DuckDB 1.4 and Spark are not installed: requirements-readers.lock")
 def test_spark_and_duckdb_1_4_find_every_table_too(changed: tuple[World, Path]) -> None:
     """So do Spark and an older DuckDB, in an environment of their own."""

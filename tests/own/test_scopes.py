@@ -28,7 +28,7 @@ REFUSED = (
     ("day", f"select count(*) as n {ORDERS}", "does not give business_date by name"),
     ("day", f"select business_date + 1 as business_date {ORDERS}", "does not give business_date by name"),
     ("day", f"select business_date, sum(total_price) over () as n {ORDERS}", "a window is not partitioned"),
-    ("day", f"select business_date, 1 as n {ORDERS} limit 5", "has a limit"),
+    ("day", f"select business_date, 1 as n {ORDERS} order by business_date limit 5", "has a limit"),
     ("day", f"select distinct on (store_id) business_date {ORDERS}", "distinct on"),
     ("day", f"{BY_DAY} union {BY_DAY}", "only union all"),
     ("day", f"select business_date, (select count(*) {ORDERS}) as n {ORDERS}", "a subquery in an expression"),
