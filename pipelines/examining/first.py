@@ -27,6 +27,7 @@ import tomlkit
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.examining.login import (
+    ANSWERED,
     REQUESTS,
     Draft,
     Meter,
@@ -391,7 +392,9 @@ async def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str],
         made.found = draft.found
         lists, hints = await refused_lists(draft, meter)  # asks at most for the path
         reply = await find_login(draft, meter)
-        unproven = [f"authenticate.{key}" for key in ("header", "scheme", "token_pointer", "expires_in_pointer")]
+        path = made.found.get("partner.authenticate.path", ("", ANSWERED))
+        if path[1] == ANSWERED:  # a person's path that issued a token; a guessed one may be a trap
+            unproven = [f"authenticate.{key}" for key in ("header", "scheme", "token_pointer", "expires_in_pointer")]
         headers = await find_token(draft, meter, reply, lists, hints)
         search = StoreSearch(draft, meter, headers, orders, given.stores)
         unproven = ["list_stores.pagination", "list_stores.cursor", "list_stores.first_page", "store.id_pointer"]

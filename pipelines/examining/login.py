@@ -435,9 +435,9 @@ def _places(draft: Draft, hints: Hints, *, is_secret: bool) -> Iterator[tuple[st
     yield from ((name, "") for name in hints.names if re.fullmatch(r"X-.*(Token|Key)", name))
     yield from sorted((("Authorization", scheme) for scheme in schemes), key=lambda place: place[1] != "Bearer")
     header = draft.ask("partner.authenticate.header", "Header of the token (Authorization is refused)")
-    if not re.fullmatch(HEADER, header):
+    if header and not re.fullmatch(HEADER, header):
         raise UnprovenError("a header's name has no colon or space: give --set authenticate.header=… and .scheme=…")
-    yield from ((header, scheme) for scheme in schemes)
+    yield from ((header, scheme) for scheme in schemes if header)
 
 
 def _tokens(value: Any) -> Iterator[tuple[str, str]]:
