@@ -26,12 +26,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from pipelines.finance import closing  # noqa: E402 - found through the path above
-from pipelines.finance.periods import Period, one_day  # noqa: E402 - the same
+from pipelines.finance.periods import BookPeriod, one_day  # noqa: E402 - the same
 from pipelines.ledger import chain, ledger_of  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - the same
 from pipelines.warehouse import catalogue  # noqa: E402 - the same
 from pipelines.warehouse.inputs.sources import create_sources  # noqa: E402 - the same
-from pipelines.warehouse.release.manifest import Manifest, code_version, write_manifest  # noqa: E402 - the same
+from pipelines.warehouse.release.manifest import ReleaseManifest, code_version, write_manifest  # noqa: E402 - the same
 from pipelines.warehouse.rows.session import fingerprint_of  # noqa: E402 - the same
 from pipelines.warehouse.storage import memory_limit  # noqa: E402 - the same
 
@@ -95,7 +95,7 @@ def write_current(settings: Any, release: Path) -> None:
     with duckdb.connect(str(release / "ordermart.duckdb")) as con:
         con.execute("create schema ref")
         con.execute("create table ref.stores (store_id bigint, region varchar, opened_on date, closed_on date)")
-    manifest = Manifest(
+    manifest = ReleaseManifest(
         id="made",
         published_at="",
         commit="",
@@ -147,7 +147,7 @@ def measure(settings: Any, orders: int, acts: int) -> None:
     print(f"          closed after {acts:,} entries: {closed:.3f} s: {closed / floor:.1f} times")
     for first in range(0, len(days), 25):
         part = days[first : first + 25]
-        closing.close(settings, Period(part[0], part[-1]), exceptions="a benchmark")
+        closing.close(settings, BookPeriod(part[0], part[-1]), exceptions="a benchmark")
     _compare(settings, file)
 
 

@@ -19,7 +19,7 @@ import duckdb
 from pipelines.settings import load_settings
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.release.copies import copy_release
-from pipelines.warehouse.release.manifest import File, Manifest, described, write_manifest
+from pipelines.warehouse.release.manifest import ReleaseFile, ReleaseManifest, described, write_manifest
 
 MONTHS = 12
 
@@ -49,7 +49,7 @@ def main() -> None:
     settings = load_settings(place / "ordermart.toml", environ={})
     release = settings.data_dir / "published" / "releases" / "r"
     table = catalogue.table("core.orders")
-    files: list[File] = []
+    files: list[ReleaseFile] = []
     with duckdb.connect() as con:
         for month in range(MONTHS):
             path = release / f"parquet/core/orders/created_month=2026-{month + 1:02d}/rows.parquet"
@@ -59,7 +59,7 @@ def main() -> None:
             files.append(described(release, path, table=table.name, month=f"2026-{month + 1:02d}"))
         csv = place / "orders.csv"
         con.execute(f"copy (from '{release}/parquet/core/orders/*/*.parquet') to '{csv}' (header false, nullstr '\\N')")
-    write_manifest(release, Manifest("r", "", "", {}, "", {}, {}, files, as_of="2026-11-24T00:00:00+00:00"))
+    write_manifest(release, ReleaseManifest("r", "", "", {}, "", {}, {}, files, as_of="2026-11-24T00:00:00+00:00"))
     (settings.data_dir / "published" / "current").symlink_to("releases/r")
     for _ in range(2):
         began = time.monotonic()

@@ -20,15 +20,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import Committer, Delivery, Inbox, reason_bit
+from pipelines.inbox.store import Committer, Inbox, WebhookDelivery, reason_bit
 from pipelines.tracked import STORES, WORK_LIST
 
 
-def groups(commits: int, size: int) -> list[list[Delivery]]:
+def groups(commits: int, size: int) -> list[list[WebhookDelivery]]:
     """Return groups of deliveries; ids come again."""
     named = [Notification("orders.update", "orders", id_, str(id_), None) for id_ in range(20_000)]
     return [
-        [Delivery(None, at, named[(at * 7_919 + n) % len(named)], 80, None) for n in range(size)]
+        [WebhookDelivery(None, at, named[(at * 7_919 + n) % len(named)], 80, None) for n in range(size)]
         for at in range(1, commits + 1)
     ]
 

@@ -9,7 +9,7 @@ import dagster as dg
 from pipelines.assets.dev import fail_dead_runs
 from pipelines.assets.flow import UNDER_WAY, flow, sensors, table_checks
 from pipelines.record import KINDS_OF_RUNS, NIGHT
-from pipelines.run.under_way import Asked, NotBegunError, begun
+from pipelines.run.under_way import NotBegunError, RunRequest, begun
 from pipelines.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _under_way(settings: Settings) -> dg.ResourceDefinition:
             with begun(
                 settings,
                 kind or NIGHT,
-                Asked(**context.resource_config),
+                RunRequest(**context.resource_config),
                 holder=f"Dagster run {run_id}",
                 dagster_run_id=run_id,
                 keeps=kind is not None,

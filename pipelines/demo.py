@@ -37,7 +37,7 @@ from pipelines.record import NIGHT
 from pipelines.report.outcomes import summary
 from pipelines.report.page.morning import PAGE
 from pipelines.report.text import terminal_progress
-from pipelines.run.under_way import Asked, perform
+from pipelines.run.under_way import RunRequest, perform
 from pipelines.sandbox.orders import FEE
 from pipelines.sandbox.process import Sandbox, serving
 from pipelines.sandbox.world import MAPPING, NIGHTS, SETTLED, Config, World, night, statements
@@ -272,12 +272,12 @@ def _play(settings: Settings, sandbox: Sandbox, world: World, state: State, now:
     """
     number = state.night + (now.isoformat() != state.now)
     ahead = shift_clock(now)
-    asked = Asked()
+    asked = RunRequest()
     if number < _WEBHOOKS:
         sandbox.set_clock(now)
         file = folder(settings) / "order_ids.txt"
         file.write_text("".join(f"{order_id}\n" for order_id in _changed(world, state, now)), encoding="ascii")
-        asked = Asked(str(file))
+        asked = RunRequest(str(file))
     else:
         write_state(settings, replace(state, ahead_seconds=ahead))  # the receiver reads the time from there
         advance_with_webhooks(settings, sandbox, now)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pipelines.durable import file_hash, fresh, make_folder, put_in_place, sync, unfinished, write_whole
-from pipelines.tracked import STORES, Store, recorded
+from pipelines.tracked import STORES, TrackedStore, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +45,7 @@ class InventoryError(Exception):
     """The inventory cannot be read; the message says where it can be taken from."""
 
 
-class Head(msgspec.Struct, frozen=True):
+class LedgerHead(msgspec.Struct, frozen=True):
     """The ledger's length and last hash; `signature` is of both by the vault's key, in base64, "" without the key."""
 
     entries: int
@@ -59,8 +59,8 @@ class Inventory(msgspec.Struct):
 
     no: int = 0
     files: dict[str, tuple[int, str]] = {}
-    stores: dict[str, Store] = {}
-    ledger: Head | None = None
+    stores: dict[str, TrackedStore] = {}
+    ledger: LedgerHead | None = None
     read_until: str = ""
     round_began_at: dt.datetime | None = None
     round_ended_at: dt.datetime | None = None

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from pipelines.ledger import Entry
+    from pipelines.ledger import LedgerEntry
     from pipelines.ledger.decisions import FoundBy, User
     from pipelines.settings import Settings
     from pipelines.vault import Vault
@@ -74,14 +74,14 @@ class PrivacyError(Exception):
     """A request about personal data cannot be met; the message says why, and never a value."""
 
 
-class Asked(NamedTuple):
+class PersonRequest(NamedTuple):
     """By what a person is found, and the value: an order id, a phone number or an e-mail address."""
 
     found_by: FoundBy
     value: str
 
     def __repr__(self) -> str:
-        return f"Asked({self.found_by}, …)"
+        return f"PersonRequest({self.found_by}, …)"
 
 
 class Facts(NamedTuple):
@@ -113,7 +113,7 @@ class Facts(NamedTuple):
             raise PrivacyError(f"--orders {orders}: the number of orders is {count}; nothing was done")
 
 
-def find(vault: Vault, asked: Asked) -> Person:
+def find(vault: Vault, asked: PersonRequest) -> Person:
     """Return all data held of a person; raise PrivacyError if it is nothing."""
     erasing, what = vault.erasing, {"phone": "phone number", "email": "e-mail address"}.get(asked.found_by)
     if what is None:
@@ -181,7 +181,7 @@ def undocumented(settings: Settings, reason: str, user: User | None = None) -> l
 
 def export(
     settings: Settings,
-    asked: Asked,
+    asked: PersonRequest,
     user: User | None = None,
     *,
     confirm: Callable[[Facts], None] = lambda _: None,
@@ -273,7 +273,7 @@ def required_log(settings: Settings, *, has_backups: bool) -> Path | None:
     return log
 
 
-def add_to_log(path: Path, entries: Iterable[Entry], backups: Iterable[str] = ()) -> None:
+def add_to_log(path: Path, entries: Iterable[LedgerEntry], backups: Iterable[str] = ()) -> None:
     """Add the erasures and names of backups that the log does not have yet, durably; create it if it is missing."""
     make_folder(path.parent)
     with path.with_name(path.name + ".lock").open("a") as lock:  # a backup may go on while somebody is erased
@@ -310,7 +310,7 @@ _NOTHING = Destroyed(0, 0, 0)
 class Erasure:
     """What erasures did: the last one's entry, what was destroyed, and where copies were removed or remain."""
 
-    entry: Entry | None = None
+    entry: LedgerEntry | None = None
     destroyed: Destroyed = _NOTHING
     rewritten: int = 0
     removed_releases: list[Path] = field(default_factory=list)
@@ -321,7 +321,7 @@ class Erasure:
 
 def erase(
     settings: Settings,
-    asked: Asked,
+    asked: PersonRequest,
     user: User | None = None,
     *,
     has_backups: bool = False,
@@ -466,7 +466,7 @@ def remove_old_releases(settings: Settings, done: Erasure | None = None) -> Eras
     return done
 
 
-def _erased_since(release: Path, entries: Iterable[Entry]) -> list[int]:
+def _erased_since(release: Path, entries: Iterable[LedgerEntry]) -> list[int]:
     """Return the orders that were erased after a release was made."""
     manifest = read_manifest(release)
     made = dt.datetime.fromisoformat(manifest.as_of or manifest.published_at) if manifest else None
@@ -513,7 +513,7 @@ def known_erasures(
     return known
 
 
-def _readable_erasures(ledger: Path) -> list[Entry]:
+def _readable_erasures(ledger: Path) -> list[LedgerEntry]:
     """Return the erasures of a backup's ledger; none if it is damaged, which a restore of that backup names."""
     try:
         return erasures(Ledger(ledger))

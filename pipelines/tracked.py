@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # SQLite may quote the bytes that it cannot read
 
 
-class Store(msgspec.Struct):
+class TrackedStore(msgspec.Struct):
     """How far an SQLite store had come: its last mark, and the rows of each part as count and digest.
 
     Parts that are `damaged` are not recorded again until somebody accepts them. `schema` is SQLite's count of changes
@@ -92,7 +92,7 @@ def track(db: sqlite3.Connection, store: str) -> None:
             )
 
 
-def recorded(path: Path, name: str, before: Store | None) -> Store | None:
+def recorded(path: Path, name: str, before: TrackedStore | None) -> TrackedStore | None:
     """Set a mark in a store, and return its record; `before` if nothing changed, or it is not the one recorded."""
     try:
         with closing(_opened(path)) as db:
@@ -116,12 +116,12 @@ def recorded(path: Path, name: str, before: Store | None) -> Store | None:
                 parts[part] = digest(db, name, part)
                 if not parts[part][0]:
                     del parts[part]
-            return Store(no, mark, columns, parts, damaged, _schema(db), _last_of(db, name))
+            return TrackedStore(no, mark, columns, parts, damaged, _schema(db), _last_of(db, name))
     except _UNREADABLE:
         return before  # a comparison names it
 
 
-def _why_not(db: sqlite3.Connection, store: Store) -> str:
+def _why_not(db: sqlite3.Connection, store: TrackedStore) -> str:
     query = "select 1 from inventory_marks where no = ? and mark = ?"
     if not _is_tracked(db) or db.execute(query, (store.no, store.mark)).fetchone() is None:
         return "an older version, or another file: it lacks what was last recorded of it"
@@ -142,7 +142,7 @@ def _last_of(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(query).fetchone()[0]) if name == WORK_LIST else 0
 
 
-def changed_parts(db: sqlite3.Connection, name: str, store: Store) -> set[str]:
+def changed_parts(db: sqlite3.Connection, name: str, store: TrackedStore) -> set[str]:
     """Return the parts that changed after the mark of a record."""
     found = {part for (part,) in db.execute("select part from inventory_changed where no >= ?", (store.no,))}
     by = {table.name: table.by for table in STORES[name]}
@@ -155,7 +155,7 @@ def changed_parts(db: sqlite3.Connection, name: str, store: Store) -> set[str]:
     return found
 
 
-def damaged_parts(path: Path, name: str, store: Store, parts: Iterable[str]) -> Iterator[tuple[str, str]]:
+def damaged_parts(path: Path, name: str, store: TrackedStore, parts: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield those of these parts whose rows are not what was recorded, each with what differs."""
     with closing(_opened(path)) as db:
         db.execute("begin")
@@ -175,7 +175,7 @@ def damaged_parts(path: Path, name: str, store: Store, parts: Iterable[str]) -> 
                 yield part, "other rows than were recorded"
 
 
-def why_not_continued(path: Path, store: Store) -> str:
+def why_not_continued(path: Path, store: TrackedStore) -> str:
     """Return why a store does not continue its record; "" where it does."""
     try:
         with closing(_opened(path)) as db:

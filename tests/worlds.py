@@ -25,7 +25,7 @@ import pyarrow as pa
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_target
-from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, Asked
+from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, EvidenceThresholds
 from pipelines.warehouse.rows.fresh_rows import typed
 from pipelines.warehouse.rows.session import create_functions
 
@@ -322,7 +322,7 @@ def rule_of(target: str, parameters: list[int | None]) -> Rule:
     )
 
 
-def judged(world: World, con: Any, target: str, asked: Asked) -> list[tuple[str, bool, str]]:
+def judged(world: World, con: Any, target: str, asked: EvidenceThresholds) -> list[tuple[str, bool, str]]:
     """Return verdict, whether it is wrong and a description for each population of a rule target."""
     found: Gathered = gather_target(con, target, asked)
     parameters = dict(
@@ -375,7 +375,7 @@ def main() -> None:
             world = draw_world(np.random.default_rng([seed, number]))
             with load(world) as con:
                 for target in ("subtotal", "total"):
-                    for verdict, wrong, about in judged(world, con, target, Asked(20, 0.05)):
+                    for verdict, wrong, about in judged(world, con, target, EvidenceThresholds(20, 0.05)):
                         counts[verdict] += 1
                         counts["wrong"] += wrong
                         if wrong or not options.quiet:

@@ -21,8 +21,8 @@ from pipelines.backup.backup_manifest import (
     MANIFEST,
     UNFINISHED,
     BackupError,
-    File,
-    Manifest,
+    BackupFile,
+    BackupManifest,
     backups,
     copy_database,
     copy_file,
@@ -113,7 +113,7 @@ class _Backup:
     data_dir: Path
     folder: Path
     progress: Progress
-    files: dict[str, File] = field(default_factory=dict)
+    files: dict[str, BackupFile] = field(default_factory=dict)
     copied: int = 0
     bytes: int = 0
 
@@ -151,7 +151,7 @@ class _Backup:
             if (self.data_dir / path).exists():
                 self._file(path)
         self._inventory()
-        content = Manifest(
+        content = BackupManifest(
             name,
             started.isoformat(),
             self._base_url(),
@@ -219,7 +219,7 @@ class _Backup:
             self._file(str(path.relative_to(self.data_dir)), is_final=True)
         if before is not None:
             size, digest = write_content(BytesIO(before[0]), self.draft / "raw" / manifest.name, before[1])
-            self._add(File(f"raw/{manifest.name}", size, digest, before[1]))
+            self._add(BackupFile(f"raw/{manifest.name}", size, digest, before[1]))
         return set(files.load_ids)
 
     def _file(self, path: str, *, is_final: bool = False) -> None:
@@ -255,7 +255,7 @@ class _Backup:
             self.files[path] = known
         else:
             stat = target.stat()
-            self._add(File(path, stat.st_size, digest, stat.st_mtime_ns))
+            self._add(BackupFile(path, stat.st_size, digest, stat.st_mtime_ns))
 
     def _link(self, path: str, target: Path) -> bool:
         if self.last is None or file_hash(self.last / path) != self.known[path].sha256:
@@ -274,7 +274,7 @@ class _Backup:
         write_copy(path, Inventory(0, files, self.inventory.stores, self.inventory.ledger))
         self._keep(INVENTORY, file_hash(path))
 
-    def _add(self, file: File) -> None:
+    def _add(self, file: BackupFile) -> None:
         self.files[file.path] = file
         self.copied += 1
         self.bytes += file.bytes

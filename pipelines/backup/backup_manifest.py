@@ -22,7 +22,7 @@ from pipelines.notify import last_backup
 from pipelines.vault import key_sha256
 
 if TYPE_CHECKING:
-    from pipelines.ledger import Entry
+    from pipelines.ledger import LedgerEntry
 
 
 _BLOCK = 1 << 20
@@ -83,7 +83,7 @@ UNFINISHED = ".unfinished-"
 FORMAT = 1
 
 
-class File(msgspec.Struct, frozen=True):
+class BackupFile(msgspec.Struct, frozen=True):
     """A file by its path, the same in the backup and in the data folder. `modified_ns` is the original's."""
 
     path: str
@@ -109,13 +109,13 @@ class ReleaseRows(msgspec.Struct, frozen=True):
     tables: dict[str, Rows]
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class BackupManifest(msgspec.Struct, frozen=True):
     """What a backup holds. `base_url` is the service that the data came from, "" if nothing was fetched yet."""
 
     id: str
     taken_at: str
     base_url: str
-    files: list[File]
+    files: list[BackupFile]
     release: ReleaseRows | None
     format: int = FORMAT
 
@@ -138,7 +138,7 @@ def name_after(last: Path | None) -> dt.datetime:
     return taken + dt.timedelta(microseconds=1)
 
 
-def read_manifest(backup: Path) -> Manifest:
+def read_manifest(backup: Path) -> BackupManifest:
     """Return the manifest of a backup; raise BackupError if it cannot be read, or a later version wrote it."""
     path = backup / MANIFEST
     try:
@@ -148,14 +148,14 @@ def read_manifest(backup: Path) -> Manifest:
             raise BackupError(
                 f"{path} has format {written}, this version reads up to {FORMAT}: install a later version"
             )
-        return msgspec.json.decode(content, type=Manifest)
+        return msgspec.json.decode(content, type=BackupManifest)
     except OSError as error:
         raise BackupError(f"{path} cannot be read: {error.strerror}; use another backup of that folder") from None
     except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
         raise BackupError(f"{path} is damaged: use another backup of that folder") from None
 
 
-def backups_holding(data_dir: Path, entry: Entry | None) -> list[Path]:
+def backups_holding(data_dir: Path, entry: LedgerEntry | None) -> list[Path]:
     """Return the backups, in the folder of the last one, whose vault has a key of a customer of an erasure."""
     last = last_backup(data_dir)
     if last is None or entry is None:

@@ -40,7 +40,7 @@ from pipelines.inventory import (
     write_noted,
 )
 from pipelines.landing.data_folder import FORMATS, notes_of
-from pipelines.landing.raw_folder import Manifest, Merged, is_merged, loads_of, names, pair, write_manifest
+from pipelines.landing.raw_folder import Merged, MergedLoads, is_merged, loads_of, names, pair, write_manifest
 from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.notify import last_backup
@@ -395,7 +395,7 @@ def _with_manifest(data_dir: Path, damage: Damage) -> Damage:
                 merged.append(Merged(name, tuple(sorted(loads_of(path)))))
     except (OSError, pa.ArrowException):
         return damage
-    write_manifest(data_dir, kind, Manifest(tuple(merged)))
+    write_manifest(data_dir, kind, MergedLoads(tuple(merged)))
     return _done(damage, "It was made again from the files that it names")
 
 

@@ -18,7 +18,7 @@ import msgspec
 from pipelines.backup.backup_manifest import (
     MANIFEST,
     BackupError,
-    Manifest,
+    BackupManifest,
     ReleaseRows,
     Rows,
     backups,
@@ -193,7 +193,7 @@ class Restored:
     """
 
     backup: Path
-    manifest: Manifest
+    manifest: BackupManifest
     release: Release
     comparison: Comparison
     notes: tuple[str, ...]
@@ -206,7 +206,7 @@ class Restored:
         return Verdict(checked, self.comparison.different, [*unchecked, *self.unopened])
 
 
-def check_backup(folder: Path) -> tuple[Path, Manifest]:
+def check_backup(folder: Path) -> tuple[Path, BackupManifest]:
     """Read every file of a backup, or of the last one in a folder; raise BackupError naming the damaged file."""
     backup = _chosen(folder)
     manifest = read_manifest(backup)
@@ -259,7 +259,7 @@ def restore(
 def _put_in_place(
     settings: Settings,
     backup: Path,
-    manifest: Manifest,
+    manifest: BackupManifest,
     erasures: dict[str, Any],
     word: NoErasures | None,
     show: Progress,
@@ -315,7 +315,7 @@ def _set_aside(data_dir: Path, held: Iterable[str]) -> Iterator[str]:
         yield f"What was in {data_dir} is now in {aside}; it may hold personal data, so remove it soon."
 
 
-def _built(settings: Settings, manifest: Manifest, show: Progress) -> tuple[Release, Comparison]:
+def _built(settings: Settings, manifest: BackupManifest, show: Progress) -> tuple[Release, Comparison]:
     """Build and publish what was restored; return the release, and how it compares with that of the backup."""
     comparison = compare_without_later_loads(settings, manifest.release, show) if manifest.release else None
     before = states(settings)
@@ -336,7 +336,7 @@ def _chosen(folder: Path) -> Path:
     return found[-1]
 
 
-def _copy(backup: Path, manifest: Manifest, draft: Path, show: Progress) -> None:
+def _copy(backup: Path, manifest: BackupManifest, draft: Path, show: Progress) -> None:
     """Copy every file of a backup; raise BackupError naming the damaged file."""
     wrong = {}
     for number, file in enumerate(manifest.files, 1):

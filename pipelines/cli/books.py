@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from pipelines.cli.options import Commands, Locked, Since, Until, given, group, leave, say, usage_error
 
 if TYPE_CHECKING:
-    from pipelines.finance.periods import Period
+    from pipelines.finance.periods import BookPeriod
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
@@ -61,7 +61,7 @@ def _keys(keys: list[str]) -> list[int | str]:
     return [int(key) if key.isdecimal() else key for key in keys]
 
 
-def _days(settings: Settings, day: str, period: str) -> Period:
+def _days(settings: Settings, day: str, period: str) -> BookPeriod:
     """Return the days that a command is about; exactly one of both is given."""
     from pipelines.finance.periods import one_day, period_of
 

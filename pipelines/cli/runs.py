@@ -53,12 +53,12 @@ def run(
     from pipelines.ingest.ingest_session import stoppable
     from pipelines.report.outcomes import summary
     from pipelines.report.text import json_progress, line, terminal_progress
-    from pipelines.run.under_way import Asked, NotBegunError, perform
+    from pipelines.run.under_way import NotBegunError, RunRequest, perform
 
     def note(text: str) -> None:
         say([line("note", text=text) if as_json else text])
 
-    asked = Asked(_path(order_ids), order_id_range, _path(menu_ids))
+    asked = RunRequest(_path(order_ids), order_id_range, _path(menu_ids))
     with stoppable() as stop:
         try:
             with _service(settings), json_progress(typer.echo) if as_json else terminal_progress() as progress:

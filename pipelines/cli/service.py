@@ -73,13 +73,13 @@ def _add_command(kind: str, documents: str) -> None:
         settings: Settings,
         locked: Locked,
     ) -> None:
-        from pipelines.landing.archives import Asked, land_files
+        from pipelines.landing.archives import LandingRequest, land_files
         from pipelines.landing.archives import backfill as land_in_parts
         from pipelines.landing.customers import settle_customers
         from pipelines.report.outcomes import backfilled, landed
         from pipelines.vault import open_vault
 
-        asked = Asked(files, observed_at, observed_at_pointer, documents_pointer)
+        asked = LandingRequest(files, observed_at, observed_at_pointer, documents_pointer)
         if observed_at and observed_at_pointer:
             raise usage_error("--observed-at and --observed-at-pointer exclude each other: give one of them")
         with locked(f"ordermart land {kind}") as progress, open_vault(settings) as vault:

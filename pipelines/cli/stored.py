@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipelines.ledger.decisions import User
-    from pipelines.privacy import Asked, Facts
+    from pipelines.privacy import Facts, PersonRequest
     from pipelines.settings import Settings
 
 app = Commands()
@@ -240,19 +240,19 @@ Orders = Annotated[
 Email = Annotated[bool, typer.Option("--email", help="Ask for an e-mail address, or read it from standard input.")]
 
 
-def _asked(order_id: int | None, *, phone: bool, email: bool) -> Asked:
+def _asked(order_id: int | None, *, phone: bool, email: bool) -> PersonRequest:
     """Return what a person is found by; a phone number or an e-mail address is never an argument."""
-    from pipelines.privacy import Asked
+    from pipelines.privacy import PersonRequest
 
     if (order_id is not None) + phone + email != 1:
         raise usage_error("give one of --order-id N, --phone and --email")
     if order_id is not None:
-        return Asked("order_id", str(order_id))
+        return PersonRequest("order_id", str(order_id))
     what = "Phone number" if phone else "E-mail address"
     value = typer.prompt(what, hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     if not value.strip():
         raise usage_error(f"no {what.lower()} was given on standard input")
-    return Asked("phone" if phone else "email", value.strip())
+    return PersonRequest("phone" if phone else "email", value.strip())
 
 
 def _confirmed(orders: int | None, question: str) -> Callable[[Facts], None]:

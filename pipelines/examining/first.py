@@ -276,7 +276,7 @@ class Given:
 
 
 @dataclass
-class Made:
+class ProvenAnswers:
     """What a search gave: answers with their evidence, open questions, and how much was sent."""
 
     found: dict[str, tuple[Any, str]] = field(default_factory=dict)
@@ -354,7 +354,7 @@ def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
         draft.unlink(missing_ok=True)
 
 
-def _said(file: Path, made: Made, environ: dict[str, str], orders: str, *, is_changed: bool) -> Iterator[str]:
+def _said(file: Path, made: ProvenAnswers, environ: dict[str, str], orders: str, *, is_changed: bool) -> Iterator[str]:
     yield f"Wrote {file}, with the evidence of each answer:" if is_changed else "Nothing to correct."
     tables: dict[str, list[str]] = {}
     for key, (value, _) in made.found.items():
@@ -373,9 +373,11 @@ def _said(file: Path, made: Made, environ: dict[str, str], orders: str, *, is_ch
     yield f"  {again if made.is_proven else f'{init}  # with what is open above'}"
 
 
-async def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
+async def find(
+    settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]
+) -> ProvenAnswers:
     """Find the answers that settings lack, and prove them; `keep` stays, `written` stays as far as it works."""
-    meter, made, draft = Meter(settings), Made(), Draft(settings, ask, keep)
+    meter, made, draft = Meter(settings), ProvenAnswers(), Draft(settings, ask, keep)
     orders, unproven = list(given.orders), ["authenticate"]
     try:
         tables = {key.split(".")[1] for key in written if key.count(".") > 1 and key.startswith("partner.")}

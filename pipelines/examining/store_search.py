@@ -17,7 +17,17 @@ import msgspec
 from pipelines.examining.login import ANSWERED, REQUESTS, Draft, Meter, Reply, UnprovenError, leaves, members, send
 from pipelines.partner.answers import ListingBroken
 from pipelines.partner.exchange import ASK_FOR_JSON, exchange
-from pipelines.partner.listing import MORE, NEXT, OF_THE_LIST, TOTALS, LinkError, Listing, scalars, targets, word_of
+from pipelines.partner.listing import (
+    MORE,
+    NEXT,
+    OF_THE_LIST,
+    TOTALS,
+    LinkError,
+    StoreListing,
+    scalars,
+    targets,
+    word_of,
+)
 from pipelines.partner.pacing import Clock
 from pipelines.partner.pointer import PointerError, get, get_all, parse
 
@@ -249,7 +259,7 @@ class StoreSearch:
                 self.draft.set("the last page has no such member", list_stores__cursor_is_optional=True)
                 partner = self.draft.settings.partner
             try:
-                pages = [page async for page in Listing(partner, ask, Clock()).pages()]
+                pages = [page async for page in StoreListing(partner, ask, Clock()).pages()]
             except ListingBroken as error:
                 broken = str(error)
                 if self.meter.requests >= REQUESTS:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from pipelines.finance.journal import Entry
+    from pipelines.finance.journal import JournalEntry
 
 TAX_IN_SALES, TAX_PAYABLE, TAX_BY_PLATFORM = "tax_in_sales", "tax_payable", "tax_by_platform"
 
@@ -137,9 +137,9 @@ class Export(NamedTuple):
     form: str
     number: int
     without: tuple[str, ...]
-    entries: list[Entry]
+    entries: list[JournalEntry]
 
-    def memo(self, entry: Entry) -> str:
+    def memo(self, entry: JournalEntry) -> str:
         """Return the memo of an entry's lines: whether it is a draft, and which store-days are left out."""
         lacks = f" (without {', '.join(self.without)})" if self.without else ""
         return ("DRAFT: " if self.number == 0 else "") + entry.memo + lacks
@@ -203,11 +203,11 @@ def _xero(export: Export, accounts: Accounts) -> Iterator[Row]:
             ]
 
 
-def _xero_files(export: Export) -> Iterator[list[Entry]]:
+def _xero_files(export: Export) -> Iterator[list[JournalEntry]]:
     """Yield the entries of each file: whole ones, of the one currency in which Xero takes journals."""
     if len({each.currency for each in export.entries}) > 1:
         raise FinanceError("xero: the period has more than one currency, and a manual journal has none: use csv")
-    held: list[Entry] = []
+    held: list[JournalEntry] = []
     for each in export.entries:
         if held and sum(len(one.lines) for one in [*held, each]) > _XERO_LINES:
             yield held
@@ -234,15 +234,15 @@ def _described(line: Any) -> str:
     return f"{line.account_class}, {line.platform or 'platform unknown'}"
 
 
-def _amount(entry: Entry, amount: Decimal) -> str:
+def _amount(entry: JournalEntry, amount: Decimal) -> str:
     return f"{amount:.{digits(entry.currency)}f}"
 
 
-def _sides(entry: Entry, amount: Decimal) -> tuple[str, str]:
+def _sides(entry: JournalEntry, amount: Decimal) -> tuple[str, str]:
     return (_amount(entry, amount), "") if amount > 0 else ("", _amount(entry, -amount))
 
 
-def _check_decimals(entry: Entry, form: str) -> None:
+def _check_decimals(entry: JournalEntry, form: str) -> None:
     if digits(entry.currency) > _USUAL_DECIMALS or any(abs(line.amount) >= _TOO_MUCH for line in entry.lines):
         raise FinanceError(f"{form}: {entry.number} has more than ten digits before or two after the point: use csv")
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipelines.finance.periods import Period
+    from pipelines.finance.periods import BookPeriod
     from pipelines.finance.released import Released
-    from pipelines.ledger import Entry
+    from pipelines.ledger import LedgerEntry
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
@@ -70,7 +70,7 @@ StoreDay = tuple[dt.date, int]
 
 
 def find_blockers(
-    settings: Settings, released: Released, period: Period, store_id: int | None, now: dt.datetime
+    settings: Settings, released: Released, period: BookPeriod, store_id: int | None, now: dt.datetime
 ) -> Verdict:
     """Decide whether the open ones of these days can be closed, of all stores or of one; a blocker is a sentence."""
     con, closes = released.con, Closes(released.ledger.entries())
@@ -264,7 +264,7 @@ def _listed(found: Sequence[object], count: int | None = None, between: str = ",
 
 
 def find_book_blockers(
-    settings: Settings, released: Released, closes: Closes, period: Period, store_id: int | None
+    settings: Settings, released: Released, closes: Closes, period: BookPeriod, store_id: int | None
 ) -> Iterator[str]:
     """Yield one sentence for each blocker on open days."""
     selection = Selection(period.first_day, period.last_day, store_id)
@@ -287,7 +287,7 @@ def find_book_blockers(
             yield f"gap between fiscal periods: {days} neither in {before.name} nor in {after.name}; correct the file"
 
 
-def days_without_orders(released: Released, period: Period, store_id: int | None) -> list[StoreDay]:
+def days_without_orders(released: Released, period: BookPeriod, store_id: int | None) -> list[StoreDay]:
     """Return the store-days without orders that usually have some, less those that were accepted."""
     values = {"first_day": period.first_day, "last_day": period.last_day, "store_id": store_id}
     found = released.con.execute(query("days_without_orders"), values).fetchall()
@@ -354,7 +354,9 @@ def _store_days(found: Sequence[StoreDay]) -> str:
     return _listed([f"{day} store {store}" for day, store in found])
 
 
-def accept_no_orders(settings: Settings, period: Period, store_id: int | None, reason: str, user: User) -> Entry:
+def accept_no_orders(
+    settings: Settings, period: BookPeriod, store_id: int | None, reason: str, user: User
+) -> LedgerEntry:
     """Record that store-days which usually have orders have none, of one store or of every such store.
 
     Raise FinanceError if there is none to accept.

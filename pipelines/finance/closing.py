@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from pipelines.finance.periods import Period
-    from pipelines.ledger import Entry
+    from pipelines.finance.periods import BookPeriod
+    from pipelines.ledger import LedgerEntry
     from pipelines.settings import Settings
     from pipelines.verdict import Verdict
 
@@ -57,7 +57,7 @@ class Closed:
     `period_totals` are those of all closed days of its period, empty if it closed all of them itself.
     """
 
-    entry: Entry | None
+    entry: LedgerEntry | None
     blockers: list[str]
     order_count: int = 0
     totals: Totals = ()
@@ -77,7 +77,7 @@ class _Draft:
     fingerprint: str
 
 
-def check(settings: Settings, period: Period, store_id: int | None, now: dt.datetime | None = None) -> Verdict:
+def check(settings: Settings, period: BookPeriod, store_id: int | None, now: dt.datetime | None = None) -> Verdict:
     """Decide whether these days can be closed, with what stands against it; raise FinanceError for an unknown store.
 
     Raise LedgerError if the ledger is not the one whose head is kept: closes may be missing.
@@ -89,7 +89,7 @@ def check(settings: Settings, period: Period, store_id: int | None, now: dt.date
         return find_blockers(settings, release, period, store_id, now or utc_now())
 
 
-def is_period_closed(settings: Settings, period: Period, store_id: int | None) -> bool:
+def is_period_closed(settings: Settings, period: BookPeriod, store_id: int | None) -> bool:
     """Return whether these days are closed, of one store or of all: at once or store by store.
 
     Raise FinanceError for an unknown store.
@@ -104,7 +104,7 @@ def is_period_closed(settings: Settings, period: Period, store_id: int | None) -
 
 def close(
     settings: Settings,
-    period: Period,
+    period: BookPeriod,
     store_id: int | None = None,
     *,
     exceptions: str = "",
@@ -134,7 +134,7 @@ def close(
 
 def approve(
     settings: Settings,
-    period: Period,
+    period: BookPeriod,
     store_id: int | None = None,
     *,
     now: dt.datetime | None = None,
@@ -172,7 +172,7 @@ def approve(
 
 
 def _draft(
-    settings: Settings, release: Released, period: Period, store_id: int | None, now: dt.datetime | None
+    settings: Settings, release: Released, period: BookPeriod, store_id: int | None, now: dt.datetime | None
 ) -> _Draft:
     _check_store_exists(release, store_id)
     closes = Closes(ledger_of(settings.data_dir).entries())
@@ -200,13 +200,13 @@ def _draft(
     return _Draft(body, rows, blockers, already_closed, fingerprint(release.con, rows))
 
 
-def _write(release: Released, period: Period, store_id: int | None, draft: _Draft, body: dict[str, Any]) -> Closed:
+def _write(release: Released, period: BookPeriod, store_id: int | None, draft: _Draft, body: dict[str, Any]) -> Closed:
     entry = release.ledger.append(CLOSED, body, draft.rows)
     whole, own = period_totals(release, period, store_id), totals(draft.rows)
     return Closed(entry, draft.blockers, draft.rows.num_rows, own, draft.already_closed, () if whole == own else whole)
 
 
-def _prepared(entries: Iterable[Entry], body: dict[str, Any]) -> Entry | None:
+def _prepared(entries: Iterable[LedgerEntry], body: dict[str, Any]) -> LedgerEntry | None:
     """Return the last entry that prepared the same days and stores, if none of these was closed or reopened since."""
     days = {each["day"] for each in body["days"]}
     found = None
@@ -230,7 +230,7 @@ def _check_store_exists(release: Released, store_id: int | None) -> None:
         raise FinanceError(f"--store: the release has no store {store_id}")
 
 
-def _name(period: Period, store_id: int | None) -> str:
+def _name(period: BookPeriod, store_id: int | None) -> str:
     days = f"{period.first_day}" if period.first_day == period.last_day else f"{period.first_day} to {period.last_day}"
     return days if store_id is None else f"{days} of store {store_id}"
 
@@ -269,7 +269,7 @@ def totals(rows: pa.Table) -> Totals:
     )
 
 
-def period_totals(release: Released, period: Period, store_id: int | None) -> Totals:
+def period_totals(release: Released, period: BookPeriod, store_id: int | None) -> Totals:
     """Return the totals of every active close of a period, whichever entries made them."""
     ledger = release.ledger
     files = [
@@ -307,7 +307,7 @@ class Reversal:
 class Reopened:
     """A reopened day: its entry, and what was reversed."""
 
-    entry: Entry
+    entry: LedgerEntry
     reversals: tuple[Reversal, ...] = ()
 
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.accounts import Export, files_of, read_accounts
-from pipelines.finance.journal import ACT, AS_MATCHED, NO_STORE, Entry, Journal, Line, Stop, journal
+from pipelines.finance.journal import ACT, AS_MATCHED, NO_STORE, Journal, JournalEntry, JournalLine, StoppedDay, journal
 from pipelines.finance.periods import one_day, period_holding, period_of
 from pipelines.finance.released import FinanceError, query
 from pipelines.finance.restating import recorded
@@ -43,10 +43,9 @@ if TYPE_CHECKING:
 
     from pipelines.finance.accounts import Accounts
     from pipelines.finance.journal import Place
-    from pipelines.finance.periods import Period
+    from pipelines.finance.periods import BookPeriod
     from pipelines.finance.released import Released
-    from pipelines.ledger import Entry as LedgerEntry
-    from pipelines.ledger import Ledger
+    from pipelines.ledger import Ledger, LedgerEntry
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
@@ -95,7 +94,7 @@ _Key = tuple[Any, ...]  # what an entry is about: its place, kind, currency, and
 
 def export(
     settings: Settings,
-    period: Period,
+    period: BookPeriod,
     map_file: Path,
     form: str,
     out: Path,
@@ -154,14 +153,14 @@ class _Plan:
         self._numbers = {each.number for one in exported for each in one.export.entries}
         self._now = {self._key(each): each for each in found.settled.values()}
         self._now |= {self._key(each): each for each in found.entries if each.kind not in AS_MATCHED}
-        self._before = defaultdict[_Key, dict[str, Entry]](dict)
+        self._before = defaultdict[_Key, dict[str, JournalEntry]](dict)
         for one in exported:
             for each in one.export.entries:
                 if each.kind in AS_MATCHED or one.export.period == self._period.name:
                     self._before[self._key(each)].setdefault(each.number, each)
         self._keys = [key for key in {**self._now, **self._before} if key[0] not in left_out]
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Return the new entries; raise FinanceError if accounts differ, or if the exports would miss the tables."""
         made = {key: each for key in self._keys if (each := self._new(key, [*self._before[key].values()]))}
         own = [key for key in self._keys if self._period.first_day <= key[0][0] <= self._period.last_day]
@@ -171,15 +170,15 @@ class _Plan:
         for (place, *_), each in made.items():
             if of_class := next((line.account_class for line in each.lines if not line.account), None):
                 reason = f"class {of_class!r} has no account, and {each.memo} needs it"
-                self._found.stops.setdefault(place, Stop(place[0], place[1], None, reason))
+                self._found.stops.setdefault(place, StoppedDay(place[0], place[1], None, reason))
         return sorted(made.values(), key=lambda each: (each.day, each.number))
 
-    def _key(self, entry: Entry) -> _Key:
+    def _key(self, entry: JournalEntry) -> _Key:
         restatement = _RESTATEMENT.search(entry.number)
         about = restatement[1] if restatement else self._platforms.get(entry.source or 0)
         return entry.place, entry.kind, entry.currency, about if entry.kind != "sales" else None
 
-    def _new(self, key: _Key, before: list[Entry]) -> Entry | None:
+    def _new(self, key: _Key, before: list[JournalEntry]) -> JournalEntry | None:
         """Return what an entry adds to those before it in this period; None for nothing."""
         now = self._now.get(key)
         if now and not before and not self._is_late(now):
@@ -192,7 +191,7 @@ class _Plan:
         for sign, each in [(1, now)] * bool(now) + [(-1, each) for each in before]:
             for line in each.lines if each else ():
                 changes[line[:4]] += sign * line.amount
-        lines = tuple(Line._make((*part, changes[part])) for part in sorted(changes, key=str) if changes[part])
+        lines = tuple(JournalLine._make((*part, changes[part])) for part in sorted(changes, key=str) if changes[part])
         like = now or before[-1]
         memo = now.memo if now else f"Reversal of {before[0].number}: its day was reopened, or it was superseded"
         if now and any(was.values()):
@@ -200,7 +199,7 @@ class _Plan:
         number = self._number(key, like, before, is_gone=not now)
         return replace(like, number=number, day=day, memo=memo, lines=lines)
 
-    def _is_late(self, entry: Entry) -> bool:
+    def _is_late(self, entry: JournalEntry) -> bool:
         """Whether an export of its own day, made since its import, could not have it: it was matched otherwise."""
         day, left_out = entry.place[0], f"{entry.place[0]} S{entry.store}"
         return entry.kind in AS_MATCHED and any(
@@ -210,7 +209,7 @@ class _Plan:
             for one in self._exported
         )
 
-    def _day(self, key: _Key, entry: Entry) -> dt.date:
+    def _day(self, key: _Key, entry: JournalEntry) -> dt.date:
         """Return on which day a change posts: sales on their own, others on the first from theirs on that is open."""
         if key[1] not in AS_MATCHED:
             return entry.day
@@ -220,7 +219,7 @@ class _Plan:
             day += dt.timedelta(days=1)
         return max(day, self._period.first_day)
 
-    def _number(self, key: _Key, like: Entry, before: list[Entry], *, is_gone: bool) -> str:
+    def _number(self, key: _Key, like: JournalEntry, before: list[JournalEntry], *, is_gone: bool) -> str:
         """Return a number that no export has."""
         found = like.number
         if key[1] in AS_MATCHED:
@@ -245,7 +244,7 @@ class _Plan:
                 on = f"{line.amount:.4f} on account {line.account}, was on {account}"
                 yield f"{now.number if now else ''}: {line.account_class} is now {on}"
 
-    def _check_sums(self, made: dict[_Key, Entry]) -> None:
+    def _check_sums(self, made: dict[_Key, JournalEntry]) -> None:
         """Raise FinanceError unless all exports together are, by account, what the tables say."""
         exported, stated = _Sums(Decimal), _Sums(Decimal)
         for key, each in made.items():
@@ -327,7 +326,7 @@ def _made_again(exported: Sequence[_Exported], accounts: Accounts) -> dict[str, 
     return contents
 
 
-def _rows(entries: Iterable[Entry]) -> pa.Table:
+def _rows(entries: Iterable[JournalEntry]) -> pa.Table:
     return pa.Table.from_pylist(
         [
             {"number": each.number, "day": each.day, "business_date": each.place[0], "store_id": each.place[1]}
@@ -340,15 +339,15 @@ def _rows(entries: Iterable[Entry]) -> pa.Table:
     )
 
 
-def _entries(rows: pa.Table) -> Iterable[Entry]:
+def _entries(rows: pa.Table) -> Iterable[JournalEntry]:
     for number, of_entry in itertools.groupby(rows.to_pylist(), key=lambda row: row["number"]):
         first, *_ = rows_of = list(of_entry)
         place = first["business_date"], first["store_id"]
-        lines = tuple(Line(*(row[name] for name in Line._fields)) for row in rows_of)
-        yield Entry(number, first["day"], place, first["currency"], first["memo"], first["source"], lines)
+        lines = tuple(JournalLine(*(row[name] for name in JournalLine._fields)) for row in rows_of)
+        yield JournalEntry(number, first["day"], place, first["currency"], first["memo"], first["source"], lines)
 
 
-def _sums(entries: Iterable[Entry]) -> _Sums:
+def _sums(entries: Iterable[JournalEntry]) -> _Sums:
     """Return the amount of each class, platform and tax code."""
     found = _Sums(Decimal)
     for each in entries:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pipelines.finance.accounts import Accounts, Tax
-    from pipelines.finance.periods import Period
+    from pipelines.finance.periods import BookPeriod
     from pipelines.finance.released import Released
     from pipelines.settings import Settings
 
@@ -54,7 +54,7 @@ _Sums = defaultdict[tuple[Place, str | None, str], Decimal]  # by place, currenc
 _MEASURES = {RECEIVABLE: (TOTAL, 1)} | {each.name: (each.name, -each.sign) for each in CHARGES}
 
 
-class Line(NamedTuple):
+class JournalLine(NamedTuple):
     """One line of an entry; `amount` is a debit, below zero a credit."""
 
     account: str
@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """One entry, which balances, on a day of its period: of the orders of a store's day, `place`.
 
     `source` is the number of the ledger entry that it books; None: an open day.
@@ -77,7 +77,7 @@ class Entry:
     currency: str
     memo: str
     source: int | None
-    lines: tuple[Line, ...]
+    lines: tuple[JournalLine, ...]
 
     @property
     def store(self) -> str:
@@ -90,7 +90,7 @@ class Entry:
         return self.number.rpartition(f"-S{self.store}-")[2].partition("-")[0]
 
 
-class Stop(NamedTuple):
+class StoppedDay(NamedTuple):
     """Why a store's day cannot be booked, by its first such order; None: a statement or a bank's file."""
 
     day: dt.date
@@ -107,13 +107,13 @@ class Journal:
     entries of statements and bank files of all periods, whichever ledger entries have them.
     """
 
-    period: Period
-    entries: list[Entry] = field(default_factory=list)
-    stops: dict[Place, Stop] = field(default_factory=dict)
+    period: BookPeriod
+    entries: list[JournalEntry] = field(default_factory=list)
+    stops: dict[Place, StoppedDay] = field(default_factory=dict)
     differences: list[str] = field(default_factory=list)
     open_days: set[Place] = field(default_factory=set)
     outside: dict[tuple[str | None, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
-    settled: dict[tuple[Any, ...], Entry] = field(default_factory=dict)
+    settled: dict[tuple[Any, ...], JournalEntry] = field(default_factory=dict)
 
 
 class _Unbookable(Exception):
@@ -130,7 +130,9 @@ class _State(NamedTuple):
     content: str | None
 
 
-def journal(settings: Settings, period: Period, accounts: Accounts | None = None, *, draft: bool = False) -> Journal:
+def journal(
+    settings: Settings, period: BookPeriod, accounts: Accounts | None = None, *, draft: bool = False
+) -> Journal:
     """Return the journal of a period; without accounts each class is its own. A draft has the open days, too."""
     with released(settings) as release, sources(settings) as con:
         create_sources(con, settings, "raw.bank_payouts", "raw.break_decisions")
@@ -142,7 +144,7 @@ def journal(settings: Settings, period: Period, accounts: Accounts | None = None
 class _Book:
     """Books the orders, restatements, statements and credits of one period."""
 
-    def __init__(self, settings: Settings, release: Released, period: Period, accounts: Accounts | None) -> None:
+    def __init__(self, settings: Settings, release: Released, period: BookPeriod, accounts: Accounts | None) -> None:
         entries = self._entries = list(release.ledger.entries())
         self._settings = settings
         self._release, self._con, self._period, self._accounts = release, release.con, period, accounts
@@ -271,7 +273,7 @@ class _Book:
                 try:
                     self._check_accounts(amounts, store_id)
                 except _Unbookable as reason:
-                    self._done.stops.setdefault(place, Stop(*place, None, f"{reason} (ledger entry {no})"))
+                    self._done.stops.setdefault(place, StoppedDay(*place, None, f"{reason} (ledger entry {no})"))
                 self._done.entries.append(made)
 
     def _posting_day(self, no: int, day: dt.date, store_id: int | None) -> dt.date:
@@ -303,7 +305,7 @@ class _Book:
                 raise _Unbookable("a part of its total is not the amount that it states")
             return self._lines(state, row["platform"], row["currency"], place)
         except _Unbookable as reason:
-            self._done.stops.setdefault(place, Stop(*place, state.order_id, str(reason)))
+            self._done.stops.setdefault(place, StoppedDay(*place, state.order_id, str(reason)))
             return defaultdict(Decimal)
 
     def _lines(self, state: _State, platform: str | None, currency: str | None, place: Place) -> _Amounts:
@@ -367,16 +369,16 @@ class _Book:
         source: int | None,
         amounts: _Amounts,
         day: dt.date,
-        period: Period,
-    ) -> Entry:
+        period: BookPeriod,
+    ) -> JournalEntry:
         lines = tuple(
-            Line(self._account(key, place[1]) or "", *key, amount)
+            JournalLine(self._account(key, place[1]) or "", *key, amount)
             for key, amount in sorted(amounts.items(), key=lambda each: tuple(map(str, each[0])))
             if amount
         )
         inside = min(max(day, period.first_day), period.last_day)
         number = f"OM-{period.name}-{place[0]:%Y%m%d}-S{_name(place[1])}-{kind}"
-        return Entry(number, inside, place, currency, memo, source, lines)
+        return JournalEntry(number, inside, place, currency, memo, source, lines)
 
     def _unlike_the_books(self) -> Iterator[str]:
         """Yield a sentence for each amount by store, currency and class that differs from mart.period_books."""
@@ -406,7 +408,7 @@ class _Book:
                 )
 
 
-def unbalanced(entries: Iterable[Entry]) -> Iterator[str]:
+def unbalanced(entries: Iterable[JournalEntry]) -> Iterator[str]:
     """Yield a sentence for each entry whose debits are not its credits."""
     for each in entries:
         if off := sum((line.amount for line in each.lines), Decimal(0)):

@@ -26,7 +26,7 @@ _COLUMNS = ("period", "first_day", "last_day")
 
 
 @dataclass(frozen=True)
-class Period:
+class BookPeriod:
     """A span of business days, both ends included; `name` is None for a single day."""
 
     first_day: dt.date
@@ -39,20 +39,20 @@ class Period:
         return [self.first_day + dt.timedelta(days=n) for n in range((self.last_day - self.first_day).days + 1)]
 
 
-def one_day(text: str) -> Period:
+def one_day(text: str) -> BookPeriod:
     """Return the period of one day written as 2026-10-31; raise SettingsError if it is not a date."""
     day = _day(text, f"{text!r} is not a valid day: use 2026-10-31")
-    return Period(day, day)
+    return BookPeriod(day, day)
 
 
-def period_or_day(settings: Settings, name: str) -> Period:
+def period_or_day(settings: Settings, name: str) -> BookPeriod:
     """Return the period of that name, or the day if it is written as one and the file does not list it."""
     if _WRITTEN_DAY.fullmatch(name) and name not in fiscal_periods(settings):
         return one_day(name)
     return period_of(settings, name)
 
 
-def period_of(settings: Settings, name: str) -> Period:
+def period_of(settings: Settings, name: str) -> BookPeriod:
     """Return the period of that name: from the file if listed there, else a calendar month.
 
     Raise SettingsError if it is neither, or if the file cannot be read.
@@ -66,13 +66,13 @@ def period_of(settings: Settings, name: str) -> Period:
     return _month_of(dt.date.fromisoformat(f"{name}-01"))
 
 
-def period_holding(settings: Settings, day: dt.date) -> Period:
+def period_holding(settings: Settings, day: dt.date) -> BookPeriod:
     """Return the period of a day: the listed one that has it, else its calendar month."""
     listed = fiscal_periods(settings).values()
     return next((period for period in listed if period.first_day <= day <= period.last_day), _month_of(day))
 
 
-def is_closed(closes: Closes, period: Period, stores: StoresByDay) -> bool:
+def is_closed(closes: Closes, period: BookPeriod, stores: StoresByDay) -> bool:
     """Return whether a period is closed, at once or store by store.
 
     Every day of it is closed for every store, or else for each store that has an order on any day of it; an order
@@ -85,14 +85,14 @@ def is_closed(closes: Closes, period: Period, stores: StoresByDay) -> bool:
     )
 
 
-def earliest_open(settings: Settings, closes: Closes, day: dt.date, stores: StoresByDay) -> Period | None:
+def earliest_open(settings: Settings, closes: Closes, day: dt.date, stores: StoresByDay) -> BookPeriod | None:
     """Return the first period from that of a day on that is not closed; None if every one of periods_file is."""
     listed = sorted(fiscal_periods(settings).values(), key=lambda period: period.first_day)
     following = [period for period in listed if period.last_day >= day] if listed else _months_from(day)
     return next((period for period in following if not is_closed(closes, period, stores)), None)
 
 
-def gaps(settings: Settings) -> list[tuple[Period, Period]]:
+def gaps(settings: Settings) -> list[tuple[BookPeriod, BookPeriod]]:
     """Return the pairs of consecutive periods of periods_file with days between them."""
     listed = sorted(fiscal_periods(settings).values(), key=lambda period: period.first_day)
     return [
@@ -102,7 +102,7 @@ def gaps(settings: Settings) -> list[tuple[Period, Period]]:
     ]
 
 
-def _months_from(day: dt.date) -> Iterator[Period]:
+def _months_from(day: dt.date) -> Iterator[BookPeriod]:
     """Yield the month of a day and those after it."""
     month = _month_of(day)
     while True:
@@ -110,13 +110,13 @@ def _months_from(day: dt.date) -> Iterator[Period]:
         month = _month_of(month.last_day + dt.timedelta(days=1))
 
 
-def _month_of(day: dt.date) -> Period:
+def _month_of(day: dt.date) -> BookPeriod:
     first = day.replace(day=1)
     following = (first + dt.timedelta(days=31)).replace(day=1)
-    return Period(first, following - dt.timedelta(days=1), f"{first:%Y-%m}")
+    return BookPeriod(first, following - dt.timedelta(days=1), f"{first:%Y-%m}")
 
 
-def fiscal_periods(settings: Settings) -> dict[str, Period]:
+def fiscal_periods(settings: Settings) -> dict[str, BookPeriod]:
     """Return the periods of [closing] periods_file by name; empty if it is not set."""
     if not settings.closing.periods_file:
         return {}
@@ -131,17 +131,17 @@ def fiscal_periods(settings: Settings) -> dict[str, Period]:
         raise SettingsError(f"[closing] periods_file: {path} cannot be read: {error}") from None
 
 
-def _period(path: Path, line: int, row: dict[str, str | None]) -> Period:
+def _period(path: Path, line: int, row: dict[str, str | None]) -> BookPeriod:
     where = f"[closing] periods_file: {path.name}, line {line}"
     name = (row["period"] or "").strip()
     first = _day(row["first_day"] or "", f"{where}: first_day must be a date such as 2026-10-01")
     last = _day(row["last_day"] or "", f"{where}: last_day must be a date such as 2026-10-31")
     if not name or last < first:
         raise SettingsError(f"{where}: period must have a name, and last_day must not be before first_day")
-    return Period(first, last, name)
+    return BookPeriod(first, last, name)
 
 
-def _without_overlap(path: Path, periods: list[Period]) -> dict[str, Period]:
+def _without_overlap(path: Path, periods: list[BookPeriod]) -> dict[str, BookPeriod]:
     by_day = sorted(periods, key=lambda period: period.first_day)
     for before, after in itertools.pairwise(by_day):
         if after.first_day <= before.last_day:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.finance.released import Released
-    from pipelines.ledger import Entry
+    from pipelines.ledger import LedgerEntry
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
-    from pipelines.warehouse.release.manifest import Manifest
+    from pipelines.warehouse.release.manifest import ReleaseManifest
 
 
 Record = dict[str, Any]
@@ -57,7 +57,7 @@ class Reconciliation:
     """A reconciliation of an open release; its connection must stay open."""
 
     db: duckdb.DuckDBPyConnection
-    manifest: Manifest
+    manifest: ReleaseManifest
     selection: Selection
 
     def lines(self) -> list[Record]:
@@ -213,7 +213,7 @@ def list_breaks(settings: Settings, selection: Selection) -> list[Record]:
 
 def accept_breaks(
     settings: Settings, keys: Sequence[int | str], reason: str, user: User, account_class: str = ""
-) -> Entry:
+) -> LedgerEntry:
     """Record that breaks are accepted as they are; raise FinanceError if one is not open.
 
     A key is an order's id, or names a break as audit.settlement_breaks does. A journal writes the residual of the total
@@ -231,17 +231,17 @@ def accept_breaks(
         return release.ledger.append(ACCEPTED, body)
 
 
-def assign_breaks(settings: Settings, keys: Sequence[int | str], assignee: str, user: User) -> Entry:
+def assign_breaks(settings: Settings, keys: Sequence[int | str], assignee: str, user: User) -> LedgerEntry:
     """Record who looks after breaks; raise FinanceError where there is none."""
     return _record(settings, ASSIGNED, keys, {"assignee": assignee}, user)
 
 
-def comment_on_breaks(settings: Settings, keys: Sequence[int | str], text: str, user: User) -> Entry:
+def comment_on_breaks(settings: Settings, keys: Sequence[int | str], text: str, user: User) -> LedgerEntry:
     """Record a comment on breaks; raise FinanceError where there is none."""
     return _record(settings, COMMENTED, keys, {"comment": text}, user)
 
 
-def _record(settings: Settings, act: str, keys: Sequence[int | str], said: dict[str, str], user: User) -> Entry:
+def _record(settings: Settings, act: str, keys: Sequence[int | str], said: dict[str, str], user: User) -> LedgerEntry:
     with released(settings) as release:
         found = _found(release, keys)
         return release.ledger.append(act, {"keys": [row["break_key"] for row in found], **said, **user.body})

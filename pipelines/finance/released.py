@@ -22,7 +22,7 @@ from pipelines.literals import one_line
 from pipelines.record import current_release
 from pipelines.verdict import Exit
 from pipelines.warehouse.catalogue.tables import SQL
-from pipelines.warehouse.release.manifest import DATABASE, Manifest, read_manifest
+from pipelines.warehouse.release.manifest import DATABASE, ReleaseManifest, read_manifest
 from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Released:
     """An open release: its folder, its manifest and a connection in UTC, beside the ledger of its data folder."""
 
     path: Path
-    manifest: Manifest
+    manifest: ReleaseManifest
     con: duckdb.DuckDBPyConnection
     ledger: Ledger
 
@@ -131,7 +131,7 @@ def query(name: str) -> str:
     return read_sql(SQL / "finance" / f"{name}.sql")
 
 
-def check_release_settings(settings: Settings, manifest: Manifest) -> None:
+def check_release_settings(settings: Settings, manifest: ReleaseManifest) -> None:
     """Raise FinanceError if the release was built with other settings than the current ones."""
     if manifest.fingerprint.get("the settings") != fingerprint_of(settings)["the settings"]:
         raise FinanceError(
@@ -140,7 +140,7 @@ def check_release_settings(settings: Settings, manifest: Manifest) -> None:
 
 
 def circumstances(
-    settings: Settings, con: duckdb.DuckDBPyConnection, manifest: Manifest | None, code: dict[str, str]
+    settings: Settings, con: duckdb.DuckDBPyConnection, manifest: ReleaseManifest | None, code: dict[str, str]
 ) -> dict[str, Any]:
     """Return what an entry keeps of the release it was made in (None: none), the settings, the rules and the code."""
     return {

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from pipelines.ledger import Entry
+    from pipelines.ledger import LedgerEntry
     from pipelines.settings import Settings
     from pipelines.warehouse.rows.fresh_rows import BuildResult
 
@@ -186,7 +186,7 @@ def _hashes(body: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _known_to(entry: Entry) -> dt.datetime:
+def _known_to(entry: LedgerEntry) -> dt.datetime:
     """Return the latest time at which a load could be seen: of a close, when its release was published."""
     as_of = entry.body.get("release_as_of")
     return dt.datetime.fromisoformat(as_of) if as_of else entry.moment

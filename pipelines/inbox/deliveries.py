@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from pipelines.settings import Webhooks
+    from pipelines.settings import WebhookSettings
     from pipelines.settings.kinds import Kind
 
     Verify = Callable[[Mapping[bytes, bytes], bytes, float], bool]
@@ -61,7 +61,7 @@ class Notification:
 class Decoder:
     """Decodes deliveries as [webhooks] describes them; create one and reuse it."""
 
-    def __init__(self, settings: Webhooks) -> None:
+    def __init__(self, settings: WebhookSettings) -> None:
         is_signed = settings.signature != "none"  # then anybody may have written the headers
         own_topic = is_signed and not settings.allow_unsigned_topic
         self._topic = [_location(text) for text in settings.topic_locations if not (own_topic and _is_header(text))]
@@ -144,7 +144,7 @@ _SHORTEST = 16  # bytes of a secret; shorter ones can be guessed from one signed
 _VARIABLE = "ORDERMART_WEBHOOKS__SECRET"
 
 
-def verifier(settings: Webhooks) -> Verify:
+def verifier(settings: WebhookSettings) -> Verify:
     """Return the function that verifies a delivery by its headers (names in lower case), body and time of receipt.
 
     Raise SettingsError if a signature is configured and its secret is missing or unusable.
@@ -158,7 +158,7 @@ def verifier(settings: Webhooks) -> Verify:
     return _hmac_sha256(settings)
 
 
-def _standard(settings: Webhooks) -> Verify:
+def _standard(settings: WebhookSettings) -> Verify:
     try:
         webhook = Webhook(settings.secret.reveal())
         key = base64.b64decode(settings.secret.reveal().removeprefix("whsec_"))
@@ -182,7 +182,7 @@ def _standard(settings: Webhooks) -> Verify:
     return verify
 
 
-def _hmac_sha256(settings: Webhooks) -> Verify:
+def _hmac_sha256(settings: WebhookSettings) -> Verify:
     key = settings.secret.reveal().encode()
     _check_length(key)
     header, clock = settings.signature_header.lower().encode(), settings.timestamp_header.lower().encode()
@@ -291,7 +291,9 @@ def deserialized(content: bytes) -> tuple[dict[bytes, bytes], bytes]:
     return dict(line.split(b": ", 1) for line in head.split(_END)), body
 
 
-def reprocess_deliveries(settings: Webhooks, path: Path, decrypt: Callable[[str], bytes | None]) -> tuple[int, int]:
+def reprocess_deliveries(
+    settings: WebhookSettings, path: Path, decrypt: Callable[[str], bytes | None]
+) -> tuple[int, int]:
     """Decode the undecodable deliveries again; return how many now name an id and how many still do not.
 
     `decrypt` returns the content of a reference, None if it is no longer kept.

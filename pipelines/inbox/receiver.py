@@ -25,7 +25,7 @@ from starlette.routing import Route
 from pipelines.clock import utc_now
 from pipelines.durable import keep_private
 from pipelines.inbox.deliveries import Decoder, serialized, verifier
-from pipelines.inbox.store import Committer, Delivery, inbox_path
+from pipelines.inbox.store import Committer, WebhookDelivery, inbox_path
 from pipelines.listening import claimed, serve_until_stopped
 from pipelines.settings import SettingsError
 from pipelines.settings.contradictions import unsigned
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from pipelines.inbox.deliveries import Verify
-    from pipelines.settings import Settings, Webhooks
+    from pipelines.settings import Settings, WebhookSettings
     from pipelines.vault import Vault
 
 _BURST_SECONDS = 20  # a quiet sender may send so many seconds' worth at once
@@ -117,10 +117,10 @@ class Receiver:
 
     def __init__(
         self,
-        settings: Webhooks,
+        settings: WebhookSettings,
         decoder: Decoder,
         verify: Verify,
-        put: Callable[[Delivery], None],
+        put: Callable[[WebhookDelivery], None],
         *,
         keeps_bodies: bool,
     ) -> None:
@@ -177,11 +177,11 @@ class Receiver:
                 self._held -= size
                 body = b""
             stored_at = int(utc_now().timestamp() * _MICROSECONDS)
-            return await self._commit(Delivery(None, stored_at, notification, size, kept))
+            return await self._commit(WebhookDelivery(None, stored_at, notification, size, kept))
         finally:
             self._held -= len(body)
 
-    async def _commit(self, delivery: Delivery) -> int:
+    async def _commit(self, delivery: WebhookDelivery) -> int:
         undecodable = len(delivery.body or b"")
         if (
             self._waiting >= self._settings.queue_size

@@ -186,7 +186,7 @@ def upsert(ids: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WorkListEntry:
     """One id of the work list: why it is to be fetched, when it is due, and what was attempted."""
 
     kind: str
@@ -247,7 +247,7 @@ where undecodable is not null and vault_ref in (select value from json_each(?))
 """
 
 
-class Delivery(NamedTuple):
+class WebhookDelivery(NamedTuple):
     """One delivery that waits to be committed; `body` is set only if it is undecodable and kept."""
 
     ticket: object
@@ -270,7 +270,7 @@ class Committer:
         self._path, self._encrypt = path, encrypt
         self._settled: Settled = lambda _: None
         self._failed = failed or (lambda _: None)
-        self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()
+        self._waiting: SimpleQueue[WebhookDelivery | None] = SimpleQueue()
         self._connection: Inbox | None = None
         self._inode = 0
         self._thread = threading.Thread(target=self._run, name="committer")
@@ -284,7 +284,7 @@ class Committer:
         self._open()
         self._thread.start()
 
-    def put(self, delivery: Delivery) -> None:
+    def put(self, delivery: WebhookDelivery) -> None:
         """Queue a delivery; `settled` gets its result."""
         self._waiting.put(delivery)
 
@@ -296,7 +296,7 @@ class Committer:
     def _run(self) -> None:
         going = True
         while going:
-            group: list[Delivery] = []
+            group: list[WebhookDelivery] = []
             next_one = self._waiting.get()
             time.sleep(_GATHER_SECONDS)
             while next_one is not None:
@@ -313,7 +313,7 @@ class Committer:
                 self._settled([(delivery.ticket, committed) for delivery in group])
         self._close()
 
-    def _commit(self, group: list[Delivery]) -> bool:
+    def _commit(self, group: list[WebhookDelivery]) -> bool:
         """Commit a group; return False, with nothing stored, if the disk, the lock or the vault fails."""
         try:
             refs, removed = self._encrypted(group)
@@ -329,7 +329,7 @@ class Committer:
             return False
         return True
 
-    def _encrypted(self, group: list[Delivery]) -> tuple[dict[int, str], Sequence[str]]:
+    def _encrypted(self, group: list[WebhookDelivery]) -> tuple[dict[int, str], Sequence[str]]:
         """Return the references by delivery, and those of bodies that are no longer kept."""
         undecodable = [n for n, delivery in enumerate(group) if delivery.body is not None]
         if self._encrypt is None or not undecodable:
@@ -337,7 +337,9 @@ class Committer:
         refs, removed = self._encrypt([group[n].body or b"" for n in undecodable])
         return dict(zip(undecodable, refs, strict=True)), removed
 
-    def _write(self, connection: Inbox, group: list[Delivery], refs: dict[int, str], removed: Sequence[str]) -> None:
+    def _write(
+        self, connection: Inbox, group: list[WebhookDelivery], refs: dict[int, str], removed: Sequence[str]
+    ) -> None:
         rows = [
             (at, named.topic, named.kind, named.id, named.delivery_id, size, named.undecodable, refs.get(n))
             for n, (_, at, named, size, _) in enumerate(group)

@@ -21,7 +21,7 @@ from pipelines.inbox.store import (
     FROM_RANGE,
     INT64,
     INTERVAL,
-    Entry,
+    WorkListEntry,
     connect,
     micros,
     moment,
@@ -171,14 +171,14 @@ class WorkList:
         )
         return [(number, reason.removeprefix(BAD_TOGETHER)) for number, reason in rows]
 
-    def forget(self, kind: Kind | None = None) -> list[Entry]:
+    def forget(self, kind: Kind | None = None) -> list[WorkListEntry]:
         """Remove the dead-letter queue from the list, and return it: nobody asks for these ids any more."""
         letters = self.dead_letters(kind)
         with self._lock, transaction(self._connection) as connection:
             connection.execute("delete from entries where state = 'dead' and (? is null or kind = ?)", (kind, kind))
         return letters
 
-    def retry(self, kind: Kind | None = None) -> list[Entry]:
+    def retry(self, kind: Kind | None = None) -> list[WorkListEntry]:
         """Make due now the dead-letter queue and the ids that failed; return their entries as they were."""
         letters = self._entries(
             "(state = 'dead' or failing_since + due_at > 0) and (:kind is null or kind = :kind)",
@@ -205,11 +205,11 @@ class WorkList:
         )
         return [row[0] for row in rows]
 
-    def dead_letters(self, kind: Kind | None = None) -> list[Entry]:
+    def dead_letters(self, kind: Kind | None = None) -> list[WorkListEntry]:
         """Return the dead-letter queue by kind and id."""
         return self._entries("state = 'dead' and (:kind is null or kind = :kind)", {"kind": kind})
 
-    def entry(self, kind: Kind, id: int) -> Entry | None:  # noqa: A002
+    def entry(self, kind: Kind, id: int) -> WorkListEntry | None:  # noqa: A002
         """Return the entry of an id, or None if it was never added."""
         found = self._entries("kind = :kind and id = :id", {"kind": known_kind(kind), "id": id})
         return found[0] if found else None
@@ -280,7 +280,7 @@ class WorkList:
         )
         return {row[0] for row in rows}
 
-    def _entries(self, where: str, values: dict[str, Any]) -> list[Entry]:
+    def _entries(self, where: str, values: dict[str, Any]) -> list[WorkListEntry]:
         names = dict(self._read("select no, name from reasons"))
         rows = self._read(
             "select kind, id, state, why, added_at, due_at, last_attempt_at, finished_at, attempts, "
@@ -288,7 +288,7 @@ class WorkList:
             values,
         )
         return [
-            Entry(
+            WorkListEntry(
                 row[0], row[1], row[2],
                 frozenset(name for no, name in names.items() if row[3] >> no & 1),
                 *(moment(at) for at in row[4:8]),  # type: ignore[arg-type]

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     Handler = Callable[[int, Any], None]
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_current: Stop | None = None
+_current: StopSignal | None = None
 
 
-class Stop:
+class StopSignal:
     """Which signal came to this run, if any."""
 
     def __init__(self, pipe: int | None = None) -> None:
@@ -76,13 +76,13 @@ class Stop:
 
 
 @contextmanager
-def stoppable() -> Iterator[Stop]:
+def stoppable() -> Iterator[StopSignal]:
     """Raise KeyboardInterrupt in the block at SIGTERM and SIGINT, unless the code under way ends itself in order."""
     global _current  # noqa: PLW0603 -- signals are the whole process's
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
-    _current = stop = Stop(reading)
+    _current = stop = StopSignal(reading)
     try:
         with _handled_by(signal.default_int_handler):
             before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -97,9 +97,9 @@ def stoppable() -> Iterator[Stop]:
         os.close(writing)
 
 
-def current_stop() -> Stop:
+def current_stop() -> StopSignal:
     """Return the stop of this process's run; outside of `stoppable` nothing does."""
-    return _current or Stop()
+    return _current or StopSignal()
 
 
 @contextmanager

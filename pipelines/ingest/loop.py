@@ -32,7 +32,7 @@ from pipelines.ingest.outcome import (
 from pipelines.landing.data_folder import guard_source, keep_behaviour
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import raw_files
-from pipelines.landing.raw_rows import Cost
+from pipelines.landing.raw_rows import FetchCost
 from pipelines.partner.answers import ListingBroken, RunStopped
 from pipelines.partner.client import fetch_all
 from pipelines.partner.pointer import raw_at
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pipelines.partner.client import PartnerClient
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
-    from pipelines.vault import Answer, Spool, Vault
+    from pipelines.vault import FetchedBody, Spool, Vault
 
     Progress = Callable[[str, int, int], None]
 
@@ -262,19 +262,19 @@ class _Ingestion:
                         load.validate(record)
                     self._count(load.commit())
 
-    def _validate(self, load: Load, answer: Answer, outcome: Outcome) -> None:
+    def _validate(self, load: Load, answer: FetchedBody, outcome: Outcome) -> None:
         self._note(answer, outcome)
         at, status = load.in_order(answer.fetched_at), answer.status
         if answer.age:  # it says what was so before a cache kept it, and replaces nothing that is newer
             at = answer.fetched_at - dt.timedelta(seconds=answer.age)
             self.result.aged += 1
-        cost = Cost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
+        cost = FetchCost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
         if answer.code or status == 404:
             load.no_document(answer.id, answer.code or None, at, status, cost)
         else:
             load.validate(answer.body, answer.id, at, status, cost=cost)
 
-    def _note(self, answer: Answer, outcome: Outcome) -> None:
+    def _note(self, answer: FetchedBody, outcome: Outcome) -> None:
         outcome.add(answer)
         if answer.status != 200:
             return

@@ -15,7 +15,7 @@ from pipelines.landing.raw_folder import read_rows
 from pipelines.landing.raw_rows import Refusal
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.settings.contradictions import is_zone
-from pipelines.vault import Answer
+from pipelines.vault import FetchedBody
 from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ class Outcome:
 
     fetched: list[int] = field(default_factory=list)
     not_found: list[int] = field(default_factory=list)
-    failed: list[Answer] = field(default_factory=list)
+    failed: list[FetchedBody] = field(default_factory=list)
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: FetchedBody) -> None:
         """Record the result for an id."""
         if answer.code:
             self.failed.append(answer)
@@ -184,7 +184,7 @@ class AnswerCheck:
             "are not found": Counter(),
         }
 
-    def count(self, answer: Answer) -> None:
+    def count(self, answer: FetchedBody) -> None:
         """Count a response; raise SuspectBaseUrlError before answers of a wrong address or account are believed."""
         if answer.id in self.judged:
             self._answered += 1
@@ -237,10 +237,10 @@ class AnswerCheck:
         return said
 
 
-def answer_of(end: Fetched) -> Answer:
+def answer_of(end: Fetched) -> FetchedBody:
     """Return the end of requests for an id as the spool keeps it."""
     cost = (round(end.ms), end.bytes, end.attempts, end.earlier)
-    return Answer(end.id, end.fetched_at, end.status, end.body, end.code, end.reason, *cost, end.age)
+    return FetchedBody(end.id, end.fetched_at, end.status, end.body, end.code, end.reason, *cost, end.age)
 
 
 def listed_id(record: bytes, settings: Settings) -> int | None:

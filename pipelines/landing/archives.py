@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _TELL_EVERY = 1_000
 
 
-class Asked(NamedTuple):
+class LandingRequest(NamedTuple):
     """Which files to land, and how to read them.
 
     Orders and stores stand one a line or in an array, menus one a file; `documents_pointer` leads to them inside a
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
     documents_pointer: str = ""
 
 
-def checked(asked: Asked) -> Asked:
+def checked(asked: LandingRequest) -> LandingRequest:
     """Return the same with globs expanded, sorted, and the time in UTC; raise LandingError for what cannot be."""
     for option, pointer in (
         ("--observed-at-pointer", asked.observed_at_pointer),
@@ -69,7 +69,7 @@ def checked(asked: Asked) -> Asked:
 
 
 def land_files(
-    settings: Settings, vault: Vault, kind: str, asked: Asked, progress: Progress | None = None
+    settings: Settings, vault: Vault, kind: str, asked: LandingRequest, progress: Progress | None = None
 ) -> LoadSummary:
     """Land files as one load of an archive; `progress` gets (kind, documents, 0).
 
@@ -105,7 +105,7 @@ def _placed(refusal: Refusal, starts: list[tuple[int, str]]) -> Refusal:
     return refusal._replace(file=f"{name}, document {(refusal.seq or 0) - before + 1:,}")
 
 
-def _read(path: Path, settings: Settings, kind: str, asked: Asked, failed: str) -> Iterator[bytes]:
+def _read(path: Path, settings: Settings, kind: str, asked: LandingRequest, failed: str) -> Iterator[bytes]:
     try:
         yield from documents(path, whole=kind == "menus", limits=settings.landing, pointer=asked.documents_pointer)
     except UNREADABLE as error:
@@ -113,7 +113,7 @@ def _read(path: Path, settings: Settings, kind: str, asked: Asked, failed: str) 
         raise LandingError(f"{path} cannot be {why}") from None
 
 
-def _take(load: Load, bodies: Iterable[bytes], asked: Asked, tell: Callable[[int], None], rest: str) -> int:
+def _take(load: Load, bodies: Iterable[bytes], asked: LandingRequest, tell: Callable[[int], None], rest: str) -> int:
     """Give bodies to a load and return how many they are; LandingError if none has a time where one should be."""
     count = timed = 0
     pointer = asked.observed_at_pointer
@@ -167,7 +167,7 @@ class Backfilled(NamedTuple):
     refusals: list[Refusal]
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _ArchivePart(msgspec.Struct, frozen=True):
     """A line of the journal: which documents of which file, and the load that has them once it counts."""
 
     file: str
@@ -180,7 +180,7 @@ def backfill(
     settings: Settings,
     vault: Vault,
     kind: str,
-    asked: Asked,
+    asked: LandingRequest,
     *,
     progress: Progress | None = None,
     part: int = PART,
@@ -196,7 +196,7 @@ def backfill(
     journal, landed = settings.data_dir / "raw" / f"backfill-{kind}.jsonl", raw_files(settings.data_dir, kind).load_ids
     counting = {(part.file, part.no): part for part in _begun(journal) if part.load_id in set(landed)}
     done = earlier = 0
-    loads: list[_Part] = []
+    loads: list[_ArchivePart] = []
     refusals: list[Refusal] = []
     for path in asked.paths:
         name = _identity(path, asked)
@@ -214,7 +214,7 @@ def backfill(
                         lambda count, before=done: tell(kind, before + count, 0),  # type: ignore[misc]
                         f" of {path.name}: of these nothing was landed",
                     )
-                    noted = _Part(name, no, count, load.load_id)
+                    noted = _ArchivePart(name, no, count, load.load_id)
                     make_folder(journal.parent)
                     append(journal, b"\n" + msgspec.json.encode(noted))  # a kill may have left half a line before it
                     refusals.extend(load.commit().quarantined)
@@ -233,14 +233,14 @@ def backfill(
     )
 
 
-def _parts(path: Path, settings: Settings, kind: str, asked: Asked, size: int) -> Iterator[Iterator[bytes]]:
+def _parts(path: Path, settings: Settings, kind: str, asked: LandingRequest, size: int) -> Iterator[Iterator[bytes]]:
     """Yield the documents of a file, part by part; each part is to be read to its end before the next."""
     bodies = _read(path, settings, kind, asked, "read to its end: {}; the parts before it are landed")
     for first in bodies:
         yield chain((first,), islice(bodies, size - 1))
 
 
-def _identity(path: Path, asked: Asked) -> str:
+def _identity(path: Path, asked: LandingRequest) -> str:
     """Return what tells a file, landed in a certain way, from every other: its content, and how it is read."""
     digest = hashlib.sha256(repr((asked.documents_pointer, asked.observed_at_pointer, asked.observed_at)).encode())
     try:
@@ -252,8 +252,8 @@ def _identity(path: Path, asked: Asked) -> str:
     return digest.hexdigest()
 
 
-def _begun(journal: Path) -> Iterator[_Part]:
+def _begun(journal: Path) -> Iterator[_ArchivePart]:
     """Yield the parts that were noted before their loads were committed."""
     for line in journal.read_bytes().split(b"\n") if journal.exists() else ():
         with suppress(msgspec.DecodeError):  # empty, or cut by a kill: then its load was not committed
-            yield msgspec.json.decode(line, type=_Part)
+            yield msgspec.json.decode(line, type=_ArchivePart)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.landing.index import Now
-    from pipelines.landing.raw_rows import Cost, ValidatedDocument
+    from pipelines.landing.raw_rows import FetchCost, ValidatedDocument
     from pipelines.settings import Settings
     from pipelines.vault import Encrypted, Vault
 
@@ -128,7 +128,7 @@ class Load:
         http_status: int | None = 200,
         *,
         source: Source | None = None,
-        cost: Cost | None = None,
+        cost: FetchCost | None = None,
     ) -> None:
         """Take a body that was fetched for the id `asked` (None: nobody asked); its verdict comes with its batch.
 
@@ -157,7 +157,7 @@ class Load:
         failure: str | None = None,
         observed_at: dt.datetime | None = None,
         http_status: int | None = None,
-        cost: Cost | None = None,
+        cost: FetchCost | None = None,
     ) -> None:
         """Take note that the service has no document of this id, or gave no answer: `failure` is a short code then."""
         at = observed_at or self.in_order(self._now())

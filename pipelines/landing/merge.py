@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from pipelines.inventory import note_files
 from pipelines.landing.raw_folder import (
     Lock,
-    Manifest,
     Merged,
+    MergedLoads,
     check_files,
     folder,
     pair,
@@ -114,7 +114,7 @@ def rewrite(
             writer.finish()
     before = read_manifest(data_dir, kind).merged
     kept = [each for each in before if not set(each.load_ids) & set(load_ids)]
-    write_manifest(data_dir, kind, Manifest((*kept, Merged(name, load_ids))))
+    write_manifest(data_dir, kind, MergedLoads((*kept, Merged(name, load_ids))))
     note_files(data_dir, (documents, observations))
 
 

@@ -88,7 +88,7 @@ class Merged(msgspec.Struct, frozen=True):
     load_ids: tuple[str, ...]
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class MergedLoads(msgspec.Struct, frozen=True):
     """Which merged pairs are in force; a load that is in one is read there, wherever else it still stands."""
 
     merged: tuple[Merged, ...] = ()
@@ -155,18 +155,18 @@ def is_merged(name: str) -> bool:
     return name.startswith("merged-")
 
 
-def read_manifest(data_dir: Path, kind: str) -> Manifest:
+def read_manifest(data_dir: Path, kind: str) -> MergedLoads:
     """Return the manifest of a kind; an empty one where nothing was merged."""
     path = manifest_file(data_dir, kind)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+        return msgspec.json.decode(path.read_bytes(), type=MergedLoads)
     except FileNotFoundError:
-        return Manifest()
+        return MergedLoads()
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise LandingError(f"{path} is damaged: restore it from a backup") from None
 
 
-def write_manifest(data_dir: Path, kind: str, manifest: Manifest) -> None:
+def write_manifest(data_dir: Path, kind: str, manifest: MergedLoads) -> None:
     """Switch the manifest of a kind in one rename."""
     write_noted(data_dir, manifest_file(data_dir, kind), msgspec.json.encode(manifest))
 

@@ -59,7 +59,7 @@ class Refusal(NamedTuple):
     file: str = ""  # that it came from, with its number there
 
 
-class Cost(NamedTuple):
+class FetchCost(NamedTuple):
     """The cost of fetching an id: milliseconds of the last attempt, bytes of its body, requests sent in all.
 
     `earlier` has every attempt but the last: HTTP status, code, milliseconds, bytes.
@@ -96,7 +96,7 @@ class Waiting(msgspec.Struct, gc=False):
     failure: str | None = None
     document: ValidatedDocument | None = None  # there from the beginning if it is landed again
     size: int = 0  # of the body, in bytes
-    cost: Cost | None = None  # None: it was not fetched
+    cost: FetchCost | None = None  # None: it was not fetched
     refusal: Refusal | None = None
 
 

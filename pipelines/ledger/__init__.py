@@ -5,7 +5,7 @@ Upstream of the warehouse: a build reads it and never writes it.
 
 from pathlib import Path
 
-from pipelines.ledger.chain import Entry, Ledger, LedgerError, Verified, verify
+from pipelines.ledger.chain import IntactChain, Ledger, LedgerEntry, LedgerError, verify
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, Closes, day_hashes
 from pipelines.ledger.decisions import ERASED, ROTATED, User, current_user, erasures, written_off
 from pipelines.ledger.totals import HEADER, TotalsError, effective_totals, import_totals, read_totals
@@ -17,12 +17,12 @@ __all__ = [
     "HEADER",
     "ROTATED",
     "Closes",
-    "Entry",
+    "IntactChain",
     "Ledger",
+    "LedgerEntry",
     "LedgerError",
     "TotalsError",
     "User",
-    "Verified",
     "current_user",
     "day_hashes",
     "effective_totals",

@@ -37,7 +37,7 @@ class LedgerError(Exception):
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One entry. `body` is plain JSON; `file` is its row file in the ledger's folder.
 
     `time_doubt` says why `at` cannot be right; a line has it only if there is a doubt.
@@ -61,7 +61,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verified:
+class IntactChain:
     """An intact chain: the number of entries, the hash of the last, and a sentence for each time in doubt."""
 
     entries: int
@@ -83,7 +83,7 @@ class Ledger:
         self._after = after  # is called with the number of each entry once it is written
         self._lines = folder / "ledger.jsonl"
 
-    def entries(self, act: str | None = None) -> Iterator[Entry]:
+    def entries(self, act: str | None = None) -> Iterator[LedgerEntry]:
         """Yield the entries in order, all or those of one act; raise LedgerError at one that breaks the chain."""
         previous = _GENESIS
         for no, line in enumerate(self.lines(), 1):
@@ -114,7 +114,7 @@ class Ledger:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def append(self, act: str, body: dict[str, Any], rows: pa.Table | None = None) -> Entry:
+    def append(self, act: str, body: dict[str, Any], rows: pa.Table | None = None) -> LedgerEntry:
         """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
         with self.locked():
             self._cut_half_line()
@@ -144,13 +144,13 @@ class Ledger:
             append(self._lines, _canonical(fields) + b"\n")
             if self._after is not None:
                 self._after(self, no)
-            return Entry(**fields)
+            return LedgerEntry(**fields)
 
-    def rows(self, entry: Entry) -> pa.Table:
+    def rows(self, entry: LedgerEntry) -> pa.Table:
         """Return the rows of an entry; raise LedgerError if its row file was changed."""
         return pq.read_table(self.file(entry))
 
-    def file(self, entry: Entry) -> Path:
+    def file(self, entry: LedgerEntry) -> Path:
         """Return the row file of an entry; raise LedgerError if it is missing or was changed."""
         if entry.file is None:
             raise LedgerError(f"entry {entry.no} ({entry.act}) has no rows")
@@ -180,7 +180,7 @@ class Ledger:
                 os.fsync(lines.fileno())
 
 
-def verify(ledger: Ledger, expected_head: str = "") -> Verified:
+def verify(ledger: Ledger, expected_head: str = "") -> IntactChain:
     """Verify every entry and row file of the chain; raise LedgerError naming the first that was changed.
 
     `expected_head` is a head kept elsewhere: it is an error if no entry has that hash.
@@ -196,10 +196,10 @@ def verify(ledger: Ledger, expected_head: str = "") -> Verified:
         count, head, found = entry.no, entry.sha256, found or entry.sha256 == expected_head
     if not found:
         raise LedgerError(f"no entry of {ledger.folder} has the hash {expected_head}: removed, or of another ledger")
-    return Verified(count, head, tuple(doubts))
+    return IntactChain(count, head, tuple(doubts))
 
 
-def _time_doubt(moment: dt.datetime, last: Entry | None, now: dt.datetime) -> str | None:
+def _time_doubt(moment: dt.datetime, last: LedgerEntry | None, now: dt.datetime) -> str | None:
     """Return why an entry's time cannot be right: it is before the last entry's, or ahead of the clock."""
     if last and moment < last.moment:
         return f"before the time of entry {last.no}, {last.at}"
@@ -220,10 +220,10 @@ def select_rows(files: Iterable[Path], names: Iterable[str]) -> str:
     )
 
 
-def _entry(line: bytes, no: int, previous: str) -> Entry:
+def _entry(line: bytes, no: int, previous: str) -> LedgerEntry:
     try:
         fields = json.loads(line)
-        entry = Entry(**fields)
+        entry = LedgerEntry(**fields)
     except (ValueError, TypeError):
         raise LedgerError(f"entry {no} cannot be read; restore ledger.jsonl from a copy") from None
     del fields["sha256"]

@@ -36,7 +36,7 @@ from pipelines.landing.charges import OPTIONAL, PRICES, REQUIRED_PRICES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipelines.ledger.chain import Entry
+    from pipelines.ledger.chain import LedgerEntry
 
 
 CLOSED, REOPENED, RESTATED, POSTED = "closed", "reopened", "restated", "posted"
@@ -121,9 +121,9 @@ class _Day:
 class Closes:
     """Which close is active for which day and store, from all entries of a ledger."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[LedgerEntry]) -> None:
         self._days: dict[dt.date, _Day] = {}
-        self.closed: dict[int, Entry] = {}
+        self.closed: dict[int, LedgerEntry] = {}
         self._periods: dict[tuple[int | None, dt.date], str] = {}
         for entry in entries:
             if entry.act == CLOSED:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipelines.ledger.chain import Entry, Ledger
+    from pipelines.ledger.chain import Ledger, LedgerEntry
 
 
 ACCEPTED, ASSIGNED, COMMENTED = "break_accepted", "break_assigned", "break_commented"
@@ -46,11 +46,11 @@ FoundBy = Literal["order_id", "phone", "email"]
 class Decisions:
     """What was decided of one break: the last acceptance and assignment, and every comment."""
 
-    accepted: Entry | None = None
+    accepted: LedgerEntry | None = None
     content: str | None = None
     account_class: str | None = None
     assignee: str | None = None
-    comments: list[Entry] = field(default_factory=list)
+    comments: list[LedgerEntry] = field(default_factory=list)
 
 
 def order_key(order_id: int | str) -> str:
@@ -63,7 +63,7 @@ def break_key(record: dict[str, Any]) -> str:
     return str(record.get("key") or order_key(record["order_id"]))
 
 
-def decisions(entries: Iterable[Entry]) -> dict[str, Decisions]:
+def decisions(entries: Iterable[LedgerEntry]) -> dict[str, Decisions]:
     """Return key of a break → decisions, from all entries of a ledger."""
     found: dict[str, Decisions] = {}
     for entry in entries:
@@ -82,7 +82,7 @@ def decisions(entries: Iterable[Entry]) -> dict[str, Decisions]:
     return found
 
 
-def written_off(entries: Iterable[Entry]) -> dict[tuple[str, str], str | None]:
+def written_off(entries: Iterable[LedgerEntry]) -> dict[tuple[str, str], str | None]:
     """Return (key, content) → account class of every break that was ever accepted; None: accepted without one."""
     return {
         (break_key(accepted), accepted["content"]): accepted.get("account_class")
@@ -92,7 +92,7 @@ def written_off(entries: Iterable[Entry]) -> dict[tuple[str, str], str | None]:
     }
 
 
-def accepted_without_orders(entries: Iterable[Entry]) -> set[tuple[dt.date, int]]:
+def accepted_without_orders(entries: Iterable[LedgerEntry]) -> set[tuple[dt.date, int]]:
     """Return the store-days that were accepted without orders."""
     return {
         (dt.date.fromisoformat(accepted["day"]), accepted["store_id"])
@@ -102,12 +102,12 @@ def accepted_without_orders(entries: Iterable[Entry]) -> set[tuple[dt.date, int]
     }
 
 
-def erasures(ledger: Ledger) -> list[Entry]:
+def erasures(ledger: Ledger) -> list[LedgerEntry]:
     """Return the erasures of a ledger, in order."""
     return list(ledger.entries(ERASED))
 
 
-def origin(entry: Entry) -> str:
+def origin(entry: LedgerEntry) -> str:
     """Return the hash of the entry that an erasure was first recorded as, in this ledger or in one that was lost."""
     return str(entry.body.get("copied_from") or entry.sha256)
 

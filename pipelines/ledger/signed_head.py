@@ -20,7 +20,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.inventory import Head, changing, is_expected, read_inventory
+from pipelines.inventory import LedgerHead, changing, is_expected, read_inventory
 from pipelines.ledger.chain import Ledger, LedgerError, verify
 from pipelines.ledger.decisions import HEAD_ACCEPTED
 from pipelines.vault import VaultError
@@ -30,7 +30,7 @@ from pipelines.verdict import Verdict
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.ledger.chain import Entry
+    from pipelines.ledger.chain import LedgerEntry
     from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
@@ -112,11 +112,11 @@ def checked_heads(settings: Settings, ledger: Ledger) -> list[str]:
     return [*lines, *(f"Key (keep a copy elsewhere): {key}" for key in keys)]
 
 
-def signed(seed: bytes, entries: int, sha256: str) -> Head:
+def signed(seed: bytes, entries: int, sha256: str) -> LedgerHead:
     """Return a head with its signature."""
     key = Ed25519PrivateKey.from_private_bytes(seed)
     signature = key.sign(_content(entries, sha256))
-    return Head(entries, sha256, _text(signature), _text(key.public_key().public_bytes_raw()))
+    return LedgerHead(entries, sha256, _text(signature), _text(key.public_key().public_bytes_raw()))
 
 
 def _keep(settings: Settings, ledger: Ledger, count: int) -> None:
@@ -129,7 +129,7 @@ def _keep(settings: Settings, ledger: Ledger, count: int) -> None:
     _sign(settings, ledger, count)
 
 
-def accept_head(settings: Settings, sha256: str, reason: str, user: User) -> Entry:
+def accept_head(settings: Settings, sha256: str, reason: str, user: User) -> LedgerEntry:
     """Sign the head of a chain that a person confirmed by its last hash, whatever was kept; return the entry of that.
 
     Raise LedgerError if the chain is broken or has another last hash, VaultError without the vault and its keys.
@@ -146,7 +146,7 @@ def accept_head(settings: Settings, sha256: str, reason: str, user: User) -> Ent
 
 def _sign(settings: Settings, ledger: Ledger, count: int) -> None:
     """Write the head to every place, signed; say so if it cannot be."""
-    head = Head(count, ledger.head())
+    head = LedgerHead(count, ledger.head())
     try:
         head = keep_ledger_head(settings, lambda seed: signed(seed, head.entries, head.sha256))
     except VaultError as error:
@@ -167,7 +167,7 @@ def _sign(settings: Settings, ledger: Ledger, count: int) -> None:
             log.warning("The ledger's signed head cannot be written to %s: %s", witness, error.strerror)
 
 
-def kept_heads(settings: Settings) -> dict[str, Head]:
+def kept_heads(settings: Settings) -> dict[str, LedgerHead]:
     """Return the heads that are kept, by place; raise LedgerError where one is gone or cannot be read."""
     inventory = read_inventory(settings.data_dir)
     found = {"the inventory": inventory.ledger} if inventory.ledger else {}
@@ -185,7 +185,7 @@ def kept_heads(settings: Settings) -> dict[str, Head]:
     return found
 
 
-def _vault_head(path: Path) -> Head | None:
+def _vault_head(path: Path) -> LedgerHead | None:
     if not path.exists():
         return None
     try:
@@ -203,14 +203,14 @@ def _has_key(settings: Settings) -> bool:
     return path.exists() and kept_ledger_head(path)[0]
 
 
-def _decoded(content: bytes, path: Path) -> Head:
+def _decoded(content: bytes, path: Path) -> LedgerHead:
     try:
-        return msgspec.json.decode(content, type=Head)
+        return msgspec.json.decode(content, type=LedgerHead)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise LedgerError(f"{path} has a head of the ledger that cannot be read: {_RESTORE}") from None
 
 
-def _is_signed(head: Head) -> bool:
+def _is_signed(head: LedgerHead) -> bool:
     try:
         key = Ed25519PublicKey.from_public_bytes(base64.b64decode(head.key, validate=True))
         key.verify(base64.b64decode(head.signature, validate=True), _content(head.entries, head.sha256))

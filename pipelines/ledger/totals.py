@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.ledger.chain import Entry
+    from pipelines.ledger.chain import LedgerEntry
 
 ACT = "totals"
 SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
@@ -65,7 +65,7 @@ class Total(NamedTuple):
         return self.business_date, self.store_id, self.amount_field, self.sale_classes
 
 
-class Imported(NamedTuple):
+class ImportedTotals(NamedTuple):
     """The result of an import: its entry number, how many totals it has, and how many earlier ones it replaced."""
 
     entry_no: int
@@ -73,7 +73,7 @@ class Imported(NamedTuple):
     replaced: int
 
 
-def import_totals(ledger: Ledger, file: Path) -> Imported:
+def import_totals(ledger: Ledger, file: Path) -> ImportedTotals:
     """Append the control totals of a CSV file to the ledger as one entry; raise TotalsError if any of it is invalid."""
     try:
         content = file.read_bytes()
@@ -84,12 +84,12 @@ def import_totals(ledger: Ledger, file: Path) -> Imported:
     rows = pa.Table.from_pylist([total._asdict() for total in totals], schema=SCHEMA)
     body = {"file": file.name, "sha256": hashlib.sha256(content).hexdigest(), "total_count": len(totals)}
     entry = ledger.append(ACT, body, rows)
-    return Imported(entry.no, len(totals), sum(total.key in known for total in totals))
+    return ImportedTotals(entry.no, len(totals), sum(total.key in known for total in totals))
 
 
-def effective_totals(ledger: Ledger) -> list[tuple[Entry, Total]]:
+def effective_totals(ledger: Ledger) -> list[tuple[LedgerEntry, Total]]:
     """Return the effective control totals in the order of their keys, each with the entry that imported it."""
-    effective: dict[tuple[dt.date, int, str, str], tuple[Entry, Total]] = {}
+    effective: dict[tuple[dt.date, int, str, str], tuple[LedgerEntry, Total]] = {}
     for entry in ledger.entries(ACT):
         for row in ledger.rows(entry).to_pylist():
             total = Total(**row)

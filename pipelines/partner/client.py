@@ -28,7 +28,7 @@ from pipelines.partner.answers import (
 )
 from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
 from pipelines.partner.exchange import ASK_FOR_JSON, NO_ADDRESS, PROXY, Recorder, exchange
-from pipelines.partner.listing import Listing
+from pipelines.partner.listing import StoreListing
 from pipelines.partner.network import open_client
 from pipelines.partner.pacing import LONGEST_SECONDS, Clock, ConcurrencyLimit, RetryBudget, full_jitter
 from pipelines.partner.pointer import parse, raw_at
@@ -133,7 +133,7 @@ class PartnerClient:
 
         Raise ListingBroken if the list does not match [partner.list_stores] or cannot be read.
         """
-        async for page in Listing(self._partner, self._page, self._clock).pages():
+        async for page in StoreListing(self._partner, self._page, self._clock).pages():
             yield page
 
     def _record(self, body: bytes) -> bytes:

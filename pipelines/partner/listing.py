@@ -173,7 +173,7 @@ _OK = 200
 _PAGES_WITHOUT_NEWS = 10
 
 
-class Listing:
+class StoreListing:
     """One walk over the pages of [partner.list_stores]."""
 
     def __init__(self, partner: Partner, ask: Callable[[str], Awaitable[Answer | RequestError]], clock: Clock) -> None:

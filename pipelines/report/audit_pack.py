@@ -37,9 +37,9 @@ from pipelines.warehouse.inputs.relations import table_of
 if TYPE_CHECKING:
     import duckdb
 
-    from pipelines.finance.periods import Period
+    from pipelines.finance.periods import BookPeriod
     from pipelines.finance.released import Released
-    from pipelines.ledger import Entry
+    from pipelines.ledger import LedgerEntry
     from pipelines.settings import Settings
 
 VERIFIER = Path(__file__).with_name("verify_audit_pack.py")
@@ -85,7 +85,7 @@ class Pack:
     sums: str
 
 
-def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25, seed: int = 1) -> Pack:
+def make_pack(settings: Settings, period: BookPeriod, out: Path, *, sample: int = 25, seed: int = 1) -> Pack:
     """Write the pack into a new folder `out` and return what it contains.
 
     Raise FinanceError if `out` exists or there is no release, LedgerError if the ledger was changed.
@@ -134,7 +134,7 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
     return Pack(out, len(files) + 1, len(drawn), verified.head, hashlib.sha256(sums.encode()).hexdigest())
 
 
-def _ledger(ledger: Ledger, entries: list[Entry], period: Period, draft: Path) -> list[Path]:
+def _ledger(ledger: Ledger, entries: list[LedgerEntry], period: BookPeriod, draft: Path) -> list[Path]:
     """Copy the chain and the row files of entries about the period; return those of closes."""
     chain = draft / "ledger" / "ledger.jsonl"
     chain.touch()
@@ -151,14 +151,14 @@ def _ledger(ledger: Ledger, entries: list[Entry], period: Period, draft: Path) -
     return copied
 
 
-def _is_about(entry: Entry, period: Period) -> bool:
+def _is_about(entry: LedgerEntry, period: BookPeriod) -> bool:
     if entry.act == CLOSED:
         days = [dt.date.fromisoformat(closed["day"]) for closed in entry.body["days"]]
         return any(period.first_day <= day <= period.last_day for day in days)
     return entry.act in {REOPENED, RESTATED, POSTED, "totals"}
 
 
-def _tables(release: Released, period: Period, draft: Path) -> None:
+def _tables(release: Released, period: BookPeriod, draft: Path) -> None:
     """Write the tables, text that a spreadsheet would take for a formula after an apostrophe."""
     for table in TABLES:
         kinds = {name: kind for name, kind, *_ in release.con.execute(f"describe {table}").fetchall()}
@@ -170,7 +170,7 @@ def _tables(release: Released, period: Period, draft: Path) -> None:
         _copy(release.con, f"select {columns} from {table} {where} order by all", draft / "tables" / f"{table}.csv")
 
 
-def _closes(release: Released, period: Period, closes: Closes, files: list[Path], draft: Path) -> list[int]:
+def _closes(release: Released, period: BookPeriod, closes: Closes, files: list[Path], draft: Path) -> list[int]:
     """Write the period's closed orders, and return their ids; if no close is active, those of the release."""
     days = {"first_day": period.first_day, "last_day": period.last_day}
     con = release.con

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from pipelines.finance.closing import Closed, Reopened, Totals
     from pipelines.finance.exporting import Done
-    from pipelines.finance.periods import Period
+    from pipelines.finance.periods import BookPeriod
     from pipelines.finance.reconciliation import Reconciliation
     from pipelines.finance.restating import Posting
-    from pipelines.ledger import Entry, Verified
+    from pipelines.ledger import IntactChain, LedgerEntry
     from pipelines.report.audit_pack import Pack
     from pipelines.verdict import Verdict
 
@@ -43,7 +43,7 @@ _PRICE_FIELDS = {**{charge.label: charge.name for charge in CHARGES}, "total": T
 MOST_ROWS = 60  # of a table; the workbook has all
 
 
-def blockers(period: Period, judged: Verdict) -> Iterator[str]:
+def blockers(period: BookPeriod, judged: Verdict) -> Iterator[str]:
     """Yield the blockers for closing a period, a line each, or that there is none."""
     if judged.is_good:
         yield f"No blockers for closing {span(period)}: looked at {judged.counts()}."
@@ -52,7 +52,7 @@ def blockers(period: Period, judged: Verdict) -> Iterator[str]:
         yield from _listed(judged.against)
 
 
-def verified(done: Verified) -> Iterator[str]:
+def verified(done: IntactChain) -> Iterator[str]:
     """Yield the number of entries, the times that cannot be right, and the head."""
     yield f"The chain of the ledger is intact: {done.entries:,} entries."
     if done.time_doubts:
@@ -89,7 +89,7 @@ def packed(pack: Pack) -> Iterator[str]:
     yield "Keep copies of both elsewhere. To verify the pack: python3 -I verify.py --head HASH --sums HASH"
 
 
-def span(period: Period) -> str:
+def span(period: BookPeriod) -> str:
     """Return the name and days of a period."""
     days = f"{period.first_day}"
     if period.last_day != period.first_day:
@@ -102,7 +102,7 @@ def _sums(amounts: Sequence[tuple[str, Decimal]]) -> str:
     return sums or "no change of total_price"
 
 
-def closed(period: Period, done: Closed) -> Iterator[str]:
+def closed(period: BookPeriod, done: Closed) -> Iterator[str]:
     """Yield the result of a close: totals and exceptions, or its blockers."""
     if done.entry is None:
         yield f"NOT CLOSED: {span(period)}. Blockers:"
@@ -138,7 +138,7 @@ def _listed(sentences: Sequence[str]) -> Iterator[str]:
     yield from (f"  - {sentence}" for sentence in sentences)
 
 
-def _head(entry: Entry) -> str:
+def _head(entry: LedgerEntry) -> str:
     return f"Head of the ledger (keep a copy elsewhere): {entry.sha256}"
 
 
@@ -189,7 +189,7 @@ def break_lines(rows: Sequence[Mapping[str, Any]], *, everything: bool = False) 
 _ACCEPTED = {"subtotal residuals": "subtotal_residual", "total residuals": "total_residual", "settlements": "amount"}
 
 
-def accepted_breaks(entry: Entry) -> Iterator[str]:
+def accepted_breaks(entry: LedgerEntry) -> Iterator[str]:
     """Yield what was accepted: how many breaks, and their residuals by currency."""
     breaks = entry.body["breaks"]
     yield f"Accepted {counted(len(breaks), 'break', 'breaks')} as ledger entry {entry.no}."
@@ -234,7 +234,7 @@ def decided_lines(row: Mapping[str, Any]) -> Iterator[str]:
         yield from wrapped(f"{_who(comment)}: {plain(comment.body['comment'])}", 14)
 
 
-def _who(entry: Entry) -> str:
+def _who(entry: LedgerEntry) -> str:
     name = f"{plain(entry.body['as'])} ({plain(entry.who)})" if entry.body["as"] else plain(entry.who)
     return f"{name}, {moment(entry.moment)}"
 

@@ -50,7 +50,7 @@ class LineRule:
     others: int | None
     discount_sign: int
     """How often the subtotal counts the discount: -1 taken off, 1 added (sent as a negative), 0 not at all."""
-    rounding: Rounding
+    rounding: RuleRounding
     currency: str | None = None
 
     def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> str:
@@ -78,7 +78,7 @@ class LineRule:
 
 
 @dataclass(frozen=True)
-class Rounding:
+class RuleRounding:
     """What a rule rounds (each unit, each line or the order's sum), how, and to how many decimals; None: nothing."""
 
     per: str | None
@@ -102,7 +102,7 @@ class TotalRule:
     rule: str
     sentence: str
     signs: Mapping[str, int]
-    rounding: Rounding
+    rounding: RuleRounding
     currency: str | None = None
 
     def total(self, order: Mapping[str, Any], components: Sequence[Any] = (), step: Any = None) -> str:
@@ -157,8 +157,8 @@ def _found_rule(db: duckdb.DuckDBPyConnection, part: str, rule: str | None) -> d
     return found[0] if found else None
 
 
-def _rounding(row: Mapping[str, Any]) -> Rounding:
-    return Rounding(row["rounded_per"], row["rounding_mode"] or "half_up", row["kept_decimals"])
+def _rounding(row: Mapping[str, Any]) -> RuleRounding:
+    return RuleRounding(row["rounded_per"], row["rounding_mode"] or "half_up", row["kept_decimals"])
 
 
 def identities(

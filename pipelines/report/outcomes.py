@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipelines.backup import BackedUp, Restored
     from pipelines.inbox.deliveries import StoredDelivery
-    from pipelines.inbox.store import Entry
+    from pipelines.inbox.store import WorkListEntry
     from pipelines.landing.archives import Backfilled
     from pipelines.landing.raw_rows import LoadSummary, Refusal
     from pipelines.privacy import Erasure, Facts
@@ -416,7 +416,7 @@ def reprocessed(decoded: int, undecoded: int) -> str:
     return f"{decoded:,} decoded and put on the work list; {undecoded:,} still undecodable."
 
 
-def retried(letters: list[Entry], *, is_forgotten: bool = False) -> Iterator[str]:
+def retried(letters: list[WorkListEntry], *, is_forgotten: bool = False) -> Iterator[str]:
     """Yield lines on retried or forgotten entries: how many of each kind and reason."""
     if not letters:
         yield f"Nothing to {'forget' if is_forgotten else 'retry'}."

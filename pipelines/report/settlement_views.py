@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from pipelines.finance.released import Released
     from pipelines.settings import Settings
-    from pipelines.settlements.importing import Imported
+    from pipelines.settlements.importing import ImportedStatement
 
 Record = dict[str, Any]
 _MOST = 50  # breaks that are shown
 
 
-def imported(done: list[Imported]) -> Iterator[str]:
+def imported(done: list[ImportedStatement]) -> Iterator[str]:
     """Yield a line for each file of an import."""
     for each in done:
         if each.entry_no is None:

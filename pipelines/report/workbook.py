@@ -76,7 +76,7 @@ def write_workbook(
             _write_listing(book.sheet(listing.name), reconciled, listing, progress)
 
 
-def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str, Listing]) -> None:
+def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str, WorkbookList]) -> None:
     manifest, lines = reconciled.manifest, reconciled.lines()
     sheet.lone(f"Reconciliation: {reconciled.selection.description}", "title")
     sheet.lone(f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
@@ -122,7 +122,7 @@ def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str
 
 
 def _write_bridge(
-    sheet: Sheet, reconciled: Reconciliation, lines: Sequence[Record], days: Listing, keys: Sequence[str]
+    sheet: Sheet, reconciled: Reconciliation, lines: Sequence[Record], days: WorkbookList, keys: Sequence[str]
 ) -> None:
     """Write what leads from lines to totals, its sum, and that less the sum of the days' totals, which must be zero."""
     sheet.lone("From lines to totals", "strong")
@@ -147,7 +147,7 @@ def _write_bridge(
         sheet.row += 1
 
 
-def _measure(sheet: Sheet, lines: Sequence[Record], column: str, days: Listing, keys: Sequence[str]) -> None:
+def _measure(sheet: Sheet, lines: Sequence[Record], column: str, days: WorkbookList, keys: Sequence[str]) -> None:
     """Write the sums of one column of the days by line; below them, in full, those beyond a double's precision."""
     name = column.replace("_", " ")
     values = [Decimal(0) if line[column] is None else line[column] for line in lines]
@@ -164,7 +164,7 @@ def _measure(sheet: Sheet, lines: Sequence[Record], column: str, days: Listing, 
         sheet.row += 1
 
 
-def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks: Listing) -> list[Record]:
+def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks: WorkbookList) -> list[Record]:
     """Return the lines with the count and the residuals of the breaks that are listed for each."""
     names = ("listed_count", "listed_total_residual", "listed_subtotal_residual")
     sums = db.execute(
@@ -175,7 +175,7 @@ def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks:
     return [line | listed.get(line["line"], {}) for line in lines]
 
 
-def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing) -> None:
+def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: WorkbookList) -> None:
     found = reconciled.unposted_restatements()
     title = "Unposted restatements of closed days"
     sheet.lone(title if found else f"{title}: none", "strong")
@@ -195,7 +195,7 @@ def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing) -
         sheet.row += 1
 
 
-def _write_listing(sheet: Sheet, reconciled: Reconciliation, listing: Listing, progress: Progress | None) -> None:
+def _write_listing(sheet: Sheet, reconciled: Reconciliation, listing: WorkbookList, progress: Progress | None) -> None:
     sheet.lone(listing.description, "note")
     sheet.row += 1
     currencies = {line["currency"] for line in reconciled.lines()}
@@ -222,7 +222,7 @@ def _write_listing(sheet: Sheet, reconciled: Reconciliation, listing: Listing, p
 
 
 @dataclass(frozen=True)
-class Listing:
+class WorkbookList:
     """A list below the summary: its grain and source, its columns by kind, and a select that gives its rows in order.
 
     A kind is text, prose (a longer text), id (a number used as a name), count, amount, day or clock (a local time).
@@ -251,7 +251,7 @@ class Listing:
         return f"COUNTIFS({lines},{cell})" if column == "count" else f"SUMIFS({self.cells(column)},{lines},{cell})"
 
 
-def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[Listing]:
+def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[WorkbookList]:
     """Return the lists below the summary: days, breaks, restatements, evidence; all orders if asked."""
     manifest = reconciled.manifest
     release = {
@@ -278,7 +278,7 @@ def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[Listing]:
 
 def _listing(
     reconciled: Reconciliation, name: str, select: str, description: str, *, has_sums: bool = False, **given: Any
-) -> Listing:
+) -> WorkbookList:
     db, text = reconciled.db, query(f"listing_{select}").replace("$selected", reconciled.selection.where())
     kinds = {column: _kind(column, kind) for column, kind, *_ in db.execute(f"describe {text}", given).fetchall()}
     amounts = [column for column, kind in kinds.items() if kind == "amount"]
@@ -287,7 +287,7 @@ def _listing(
     ((rows, *found),) = db.execute(f"select {', '.join(figures)} from ({text})", given).fetchall()
     largest = max((each for each in found[: len(amounts)] if each is not None), default=Decimal(0))
     sums = dict(zip(summed, found[len(amounts) :], strict=True)) if has_sums else {}
-    return Listing(name, description, kinds, text, given, rows, largest, sums)
+    return WorkbookList(name, description, kinds, text, given, rows, largest, sums)
 
 
 def _kind(name: str, kind: str) -> str:
@@ -422,7 +422,7 @@ class Sheet:
             self.text(len(kinds), "; ".join(exact))
         self.row += 1
 
-    def head(self, listing: Listing) -> None:
+    def head(self, listing: WorkbookList) -> None:
         """Write column names over a filter, set widths; keep names and first columns in view, and on printed pages."""
         kinds = listing.kinds
         for number, (name, kind) in enumerate(kinds.items()):

@@ -120,7 +120,7 @@ _A_NIGHT_WAITS = timedelta(minutes=30)
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunRequest:
     """Requests of a run besides due ids: files of ids, and a range."""
 
     order_ids: str = ""
@@ -128,10 +128,10 @@ class Asked:
     menu_ids: str = ""
 
 
-NOTHING = Asked()
+NOTHING = RunRequest()
 
 
-def note_requested(data_dir: Path, asked: Asked) -> bool:
+def note_requested(data_dir: Path, asked: RunRequest) -> bool:
     """Put the requested ids on the work list, before anything can fail; tell whether it could be written."""
     with suppress(sqlite3.Error):
         if asked != NOTHING:
@@ -158,7 +158,14 @@ class UnderWay:
     """A run whose steps are done one by one. `result` and `checks` are of its build; `told` is set at its end."""
 
     def __init__(
-        self, settings: Settings, run: Run, partner: PartnerSession, asked: Asked, progress: Progress, *, keeps: bool
+        self,
+        settings: Settings,
+        run: Run,
+        partner: PartnerSession,
+        asked: RunRequest,
+        progress: Progress,
+        *,
+        keeps: bool,
     ) -> None:
         self.settings, self.run, self.partner, self.asked, self.progress = settings, run, partner, asked, progress
         self.result: BuildResult | None = None
@@ -228,7 +235,7 @@ class UnderWay:
 def begun(
     settings: Settings,
     kind: RunKind,
-    asked: Asked = NOTHING,
+    asked: RunRequest = NOTHING,
     progress: Progress = lambda _what, _done, _total: None,
     *,
     say: Callable[[str], None] = lambda _: None,
@@ -272,7 +279,7 @@ def begun(
 def perform(
     settings: Settings,
     kind: RunKind,
-    asked: Asked = NOTHING,
+    asked: RunRequest = NOTHING,
     progress: Progress = lambda _what, _done, _total: None,
     *,
     say: Callable[[str], None] = lambda _: None,

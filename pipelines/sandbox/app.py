@@ -50,7 +50,7 @@ class Service:
 
     def __init__(self, world: World, credentials: tuple[str, str] = ("sandbox", "sandbox")) -> None:
         self.world = world
-        self.tokens = Tokens()
+        self.tokens = IssuedTokens()
         self.now = world.end
         self.sender = Sender(world.config.seed)
         self.credentials = credentials
@@ -144,7 +144,7 @@ def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
     return endpoint
 
 
-class Tokens:
+class IssuedTokens:
     """Tokens, each good for `life_seconds` from its issue."""
 
     def __init__(self, life_seconds: int = 3600, now: Callable[[], float] = time.time) -> None:
@@ -182,7 +182,7 @@ def _webhooks(service: Service) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         if request.method == "POST":
             try:
-                service.sender.replace(msgspec.json.decode(await request.body(), type=Webhooks))
+                service.sender.replace(msgspec.json.decode(await request.body(), type=SentWebhooks))
             except msgspec.DecodeError as wrong:
                 return error(400, str(wrong))
         return _json(msgspec.json.encode(service.sender.shown()))
@@ -190,7 +190,7 @@ def _webhooks(service: Service) -> Callable[[Request], Awaitable[Response]]:
     return endpoint
 
 
-class Webhooks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SentWebhooks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where webhooks go, the share of them that is never sent, and the secret that signs them, by Standard Webhooks."""
 
     to: str = ""  # "": nobody is told
@@ -218,9 +218,9 @@ class Sender:
         self._seed = seed
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = 0
-        self.replace(Webhooks())
+        self.replace(SentWebhooks())
 
-    def replace(self, webhooks: Webhooks) -> None:
+    def replace(self, webhooks: SentWebhooks) -> None:
         """Send by these from now on, and count from 0."""
         self.webhooks = webhooks
         self._acknowledged = self._refused = 0
@@ -239,7 +239,7 @@ class Sender:
         task.add_done_callback(self._tasks.discard)
         return len(plan)
 
-    async def _send(self, how: Webhooks, plan: list[Event]) -> None:
+    async def _send(self, how: SentWebhooks, plan: list[Event]) -> None:
         waiting = iter(plan)
         async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
 
@@ -253,7 +253,7 @@ class Sender:
 
             await asyncio.gather(*(tell_on() for _ in range(_AT_ONCE)))
 
-    async def _tell(self, session: aiohttp.ClientSession, how: Webhooks, each: Event) -> bool:
+    async def _tell(self, session: aiohttp.ClientSession, how: SentWebhooks, each: Event) -> bool:
         """Send a webhook until it is acknowledged; return whether it was."""
         event = f"evt_{each.topic.replace('.', '_')}_{each.id}_{each.moment}"
         sent = dt.datetime.fromtimestamp(each.moment, dt.UTC)
@@ -270,7 +270,7 @@ class Sender:
         return False
 
 
-def _signature(how: Webhooks, event: str, body: bytes) -> dict[str, str]:
+def _signature(how: SentWebhooks, event: str, body: bytes) -> dict[str, str]:
     if not how.secret:
         return {}
     now = dt.datetime.now(dt.UTC)

@@ -172,7 +172,7 @@ def at(history: History[T], moment: int) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class PlacedModifier:
     """A modifier in a place: below a product or below another modifier."""
 
     modifier_id: int
@@ -192,7 +192,7 @@ class Modifier:
     name: str
     description: str
     kind: Kind | None
-    children: tuple[Reference, ...]
+    children: tuple[PlacedModifier, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class Product:
     name: str
     descriptions: History[str]
     dispatch_method: str
-    choices: tuple[Reference, ...]
+    choices: tuple[PlacedModifier, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.sandbox.menus import CENT, ZERO, at, shortest
 from pipelines.sandbox.rng import Rng
-from pipelines.sandbox.stores import WISHES, Customer, contact
+from pipelines.sandbox.stores import WISHES, SandboxCustomer, contact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipelines.sandbox.menus import Menu, Price, Reference
-    from pipelines.sandbox.stores import Store
+    from pipelines.sandbox.menus import Menu, PlacedModifier, Price
+    from pipelines.sandbox.stores import SandboxStore
 
 
 FEE = Decimal("0.99")  # of an order by phone, in the world of the story
@@ -38,7 +38,7 @@ class Placed:
     """
 
     order_id: int
-    store: Store
+    store: SandboxStore
     created: int
     planted: str | None
     repeats: int | None = None
@@ -46,7 +46,7 @@ class Placed:
     amended: int | None = None
 
 
-class Line(NamedTuple):
+class SandboxLine(NamedTuple):
     """A line as the interface shows it, but for its id, and how much it adds to the subtotal."""
 
     item: dict[str, Any]
@@ -54,13 +54,13 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SandboxOrder:
     """An order with its whole course; `base` is its document as it begins, without sums, lines and deliveries."""
 
     placed: Placed
     base: dict[str, Any]
     is_told: bool  # by the story
-    lines: tuple[Line, ...]
+    lines: tuple[SandboxLine, ...]
     course: Course
     amendments: tuple[Amendment, ...]
 
@@ -109,7 +109,7 @@ def _stamp(moment: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
 
 
-def _item(line_id: int, line: Line) -> dict[str, Any]:
+def _item(line_id: int, line: SandboxLine) -> dict[str, Any]:
     """Return a line, and nothing of it that another document shares: a fault may be planted in it."""
     return {"id": line_id, **line.item, "modifiers": [dict(modifier) for modifier in line.item["modifiers"]]}
 
@@ -117,13 +117,15 @@ def _item(line_id: int, line: Line) -> dict[str, Any]:
 class Composer:
     """Makes up orders, each from its own random numbers: the same order again, whatever was made before."""
 
-    def __init__(self, seed: int, customer_of: Callable[[Rng, Store], Customer], *, is_told: bool) -> None:
+    def __init__(
+        self, seed: int, customer_of: Callable[[Rng, SandboxStore], SandboxCustomer], *, is_told: bool
+    ) -> None:
         self._seed = seed
         self._customer_of = customer_of
         self._is_told = is_told
         self._offers: dict[tuple[int, str], list[Price]] = {}
 
-    def compose(self, placed: Placed) -> Order:
+    def compose(self, placed: Placed) -> SandboxOrder:
         """Return the order."""
         rng = Rng(self._seed, "order", placed.repeats or placed.order_id)
         method, platform = rng.weighted(METHODS), rng.weighted(PLATFORMS)
@@ -132,7 +134,7 @@ class Composer:
         menu = rng.pick(placed.store.menus)
         offers = self._offered(menu, method)
 
-        def line(offer: Price) -> Line:
+        def line(offer: Price) -> SandboxLine:
             return _line(rng, menu, offer, placed.created, method != "pick_up")
 
         # The first ones of each section sell better than the last.
@@ -174,7 +176,7 @@ class Composer:
             "loyalty_discount": loyalty,
         }
         amendments = _amendments(rng, events.ended, lines, discount + loyalty, placed)
-        return Order(placed, base, self._is_told, tuple(lines), events, amendments)
+        return SandboxOrder(placed, base, self._is_told, tuple(lines), events, amendments)
 
     def _offered(self, menu: Menu, method: str) -> list[Price]:
         key = (menu.menu_id, "pick_up" if method == "pick_up" else "delivery")
@@ -185,7 +187,7 @@ class Composer:
         return self._offers[key]
 
 
-def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool) -> Line:
+def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool) -> SandboxLine:
     product = menu.products[offer.product_id]
     unit = at(offer.prices, created)[1 if delivered else 0]
     quantity = rng.weighted(QUANTITIES)
@@ -201,10 +203,10 @@ def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool) -> 
         "price": shortest(unit),
         "modifiers": modifiers,
     }
-    return Line(item, (unit + chosen) * quantity)
+    return SandboxLine(item, (unit + chosen) * quantity)
 
 
-def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[dict[str, Any]]) -> None:
+def _choose(rng: Rng, menu: Menu, group: PlacedModifier, created: int, chosen: list[dict[str, Any]]) -> None:
     """Choose among a group's options, and among what those open."""
     modifier = menu.modifiers[group.modifier_id]
     often, times = {"one": (0.8, 1), "some": (0.4, 2), "without": (0.16, 1)}[modifier.kind or "one"]
@@ -243,7 +245,7 @@ def _draw_tip(rng: Rng, worth: Decimal) -> Decimal:
 
 
 def _amendments(
-    rng: Rng, ended: int, lines: Sequence[Line], taken_off: Decimal, placed: Placed
+    rng: Rng, ended: int, lines: Sequence[SandboxLine], taken_off: Decimal, placed: Placed
 ) -> tuple[Amendment, ...]:
     amendments = []
     if rng.often(0.025):
@@ -270,7 +272,7 @@ Steps = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class OrderDelivery:
     """One delivery; it is shown from its first step on."""
 
     type: str
@@ -295,7 +297,7 @@ class Course:
     requested: int
     promised: int
     steps: Steps
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[OrderDelivery, ...]
 
     @property
     def ended(self) -> int:
@@ -350,7 +352,7 @@ def course(rng: Rng, created: int, method: str) -> Course:
     return Course(requested, promised, (*steps, (away, "on_the_way"), (last + 10, "delivered")), tuple(deliveries))
 
 
-def _delivery(rng: Rng, kind: str, steps: Steps) -> Delivery:
+def _delivery(rng: Rng, kind: str, steps: Steps) -> OrderDelivery:
     code = f"{rng.below(10_000):04d}"
     token = f"{rng.below(1 << 40):010x}"
-    return Delivery(kind, code, f"https://track.example/{token}", steps)
+    return OrderDelivery(kind, code, f"https://track.example/{token}", steps)

@@ -19,10 +19,10 @@ from pipelines.sandbox.menus import (
     History,
     Menu,
     Modifier,
+    PlacedModifier,
     Price,
     PriceGroup,
     Product,
-    Reference,
     at,
     shortest,
 )
@@ -125,7 +125,7 @@ _UNDECOMPOSED = str.maketrans({"ß": "ss", "ı": "i", "ø": "o", "æ": "ae"})
 
 
 @dataclass(frozen=True, slots=True)
-class Customer:
+class SandboxCustomer:
     """A person who orders, with a home."""
 
     name: str
@@ -138,7 +138,7 @@ class Customer:
     notes: tuple[str, ...]
 
 
-def meet(seed: int, number: int, town: Town) -> Customer:
+def meet(seed: int, number: int, town: Town) -> SandboxCustomer:
     """Return the world's customer of this number, at home in this town."""
     rng = Rng(seed, "customer", number)
     first, last = rng.pick(FIRST_NAMES[town.speech]), rng.pick(LAST_NAMES[town.speech])
@@ -150,7 +150,7 @@ def meet(seed: int, number: int, town: Town) -> Customer:
     email = f"{name}.{number}@{domain}"
     street = rng.pick(town.streets)
     house = rng.between(1, 180)
-    return Customer(
+    return SandboxCustomer(
         name=f"{first} {last}",
         phone=phone,
         email=email,
@@ -162,7 +162,7 @@ def meet(seed: int, number: int, town: Town) -> Customer:
     )
 
 
-def contact(rng: Rng, customer: Customer) -> tuple[str, str]:
+def contact(rng: Rng, customer: SandboxCustomer) -> tuple[str, str]:
     """Return the phone and e-mail that a customer gives this time: now and then one or both are left out."""
     phone, email, drawn = customer.phone, customer.email, rng.random()
     if drawn < 0.005:
@@ -190,7 +190,7 @@ _DESCRIPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class SandboxStore:
     """A restaurant; `menus` are its brand's, `weight` its share of orders, `late` whether it is open past midnight."""
 
     store_id: int
@@ -218,7 +218,7 @@ class Store:
         }
 
 
-def found_stores(*, seed: int, stores: int, changes: Sequence[int]) -> list[Store]:
+def found_stores(*, seed: int, stores: int, changes: Sequence[int]) -> list[SandboxStore]:
     """Return the stores of a world; menus and names change at some of the moments `changes`."""
     rng = Rng(seed, "stores")
     brands: list[tuple[str, tuple[Menu, ...]]] = []
@@ -236,7 +236,7 @@ def found_stores(*, seed: int, stores: int, changes: Sequence[int]) -> list[Stor
         if changes and (number == 0 or rng.often(0.08)):
             names = (*names, (rng.pick(changes), f"{brand} {town.name}"))
         founded.append(
-            Store(
+            SandboxStore(
                 store_id=101 + 7 * number + rng.below(5),
                 names=names,
                 town=town,
@@ -291,7 +291,7 @@ class _Founder:
                     descriptions=descriptions,
                     dispatch_method=self.rng.weighted([(16, "both"), (2, "pick_up"), (1, "store_delivery")]),
                     choices=tuple(
-                        Reference(self._modifier(choice), position, ((NO_CHANGE, Decimal(0)),))
+                        PlacedModifier(self._modifier(choice), position, ((NO_CHANGE, Decimal(0)),))
                         for position, choice in enumerate(choices, 1)
                     ),
                 )
@@ -309,11 +309,11 @@ class _Founder:
         for position, (name, price, opens) in enumerate(choice.options, 1):
             option_id = self._new_id()
             below = tuple(
-                Reference(self._modifier(inner), place, ((NO_CHANGE, Decimal(0)),))
+                PlacedModifier(self._modifier(inner), place, ((NO_CHANGE, Decimal(0)),))
                 for place, inner in enumerate(opens, 1)
             )
             self.modifiers[option_id] = Modifier(option_id, name, "", None, below)
-            children.append(Reference(option_id, position, self._modifier_prices(Decimal(price))))
+            children.append(PlacedModifier(option_id, position, self._modifier_prices(Decimal(price))))
         text = {"one": "Choose one.", "some": "As many as you like.", "without": ""}[choice.kind]
         self.modifiers[group_id] = Modifier(group_id, choice.name, text, choice.kind, tuple(children))
         return group_id

@@ -26,14 +26,14 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from pipelines.sandbox.faults import Fault, plan_faults, plant
-from pipelines.sandbox.orders import LONGEST, Composer, Order, Placed
+from pipelines.sandbox.orders import LONGEST, Composer, Placed, SandboxOrder
 from pipelines.sandbox.rng import Rng
-from pipelines.sandbox.stores import TOWNS, Customer, Store, found_stores, meet
+from pipelines.sandbox.stores import TOWNS, SandboxCustomer, SandboxStore, found_stores, meet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pipelines.sandbox.stores import Store
+    from pipelines.sandbox.stores import SandboxStore
 
 
 DAY = 86_400
@@ -88,7 +88,7 @@ class World:
         self.end = dt.datetime(last.year, last.month, last.day, tzinfo=dt.UTC)
         # Menus and store names change in the early morning of some of the days.
         dawn = int(self.start.timestamp()) + 4 * 3600
-        self.stores: list[Store] = found_stores(
+        self.stores: list[SandboxStore] = found_stores(
             seed=config.seed,
             stores=config.stores,
             changes=[dawn + DAY * (2 + day) for day in range(config.days - 1)],
@@ -97,7 +97,7 @@ class World:
             self.stores = renamed(self.stores, config.until)
         self._stores = {store.store_id: store for store in self.stores}
         self.menus = {menu.menu_id: menu for store in self.stores for menu in store.menus}
-        self._customers: dict[int, Customer] = {}
+        self._customers: dict[int, SandboxCustomer] = {}
         self._composer = Composer(config.seed, self._customer, is_told=config.story)
         self._menu_faults = plan_faults(config.seed, "menus", list(self.menus), config.faults)
         if config.story:
@@ -143,7 +143,7 @@ class World:
         """Return when an order is placed; KeyError if it never is."""
         return dt.datetime.fromtimestamp(self._placed[order_id].created, dt.UTC)
 
-    def plan(self, order_id: int) -> Order:
+    def plan(self, order_id: int) -> SandboxOrder:
         """Return the whole course of an order, without its fault; KeyError if there is none."""
         return self._composer.compose(self._placed[order_id])
 
@@ -170,7 +170,7 @@ class World:
             every += [Event(moment, "orders.update", order_id) for moment in moments if moment > created]
         return sorted({event for event in every if since < event.moment <= until})
 
-    def show(self, order: Order, moment: int) -> bytes:
+    def show(self, order: SandboxOrder, moment: int) -> bytes:
         """Return the bytes of an order at a moment in seconds, its fault included."""
         return self._encode("orders", order.placed.order_id, order.placed.planted, order.document(moment))[0]
 
@@ -197,7 +197,7 @@ class World:
     def _moment(self, at: dt.datetime | None) -> int:
         return int((self.end if at is None else at).timestamp())
 
-    def _customer(self, rng: Rng, store: Store) -> Customer:
+    def _customer(self, rng: Rng, store: SandboxStore) -> SandboxCustomer:
         """Draw who orders: people of the store's town, some of them much more often than others."""
         towns = min(len(TOWNS), len(self.stores))
         people = max(1, self.config.orders // 4 // towns)
@@ -319,7 +319,7 @@ payout = '(PO-\\d{6})'
 Drawn = list[tuple[int, int]]  # when an order is placed, in seconds, and the place of its store
 
 
-def closed_for_days(drawn: Drawn, stores: Sequence[Store], until: dt.date) -> Drawn:
+def closed_for_days(drawn: Drawn, stores: Sequence[SandboxStore], until: dt.date) -> Drawn:
     """Give the orders of the busiest store during its closed days to the next one."""
     if len(stores) < 2:
         return drawn
@@ -332,7 +332,7 @@ def closed_for_days(drawn: Drawn, stores: Sequence[Store], until: dt.date) -> Dr
     ]
 
 
-def renamed(stores: Sequence[Store], until: dt.date) -> list[Store]:
+def renamed(stores: Sequence[SandboxStore], until: dt.date) -> list[SandboxStore]:
     """Give the first store another name, seen by the third night."""
     first, *others = stores
     at = int((night(until, 2) + _AFTER_NIGHT).timestamp())

@@ -17,7 +17,7 @@ from pipelines.settings.setting_tables import (
     Secret,
     Settings,
     SettingsError,
-    Webhooks,
+    WebhookSettings,
 )
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "Secret",
     "Settings",
     "SettingsError",
-    "Webhooks",
+    "WebhookSettings",
     "assumptions",
     "given_keys",
     "load_settings",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.settings.setting_tables import FormulaComponent, OrderScope, Settings, Webhooks
+    from pipelines.settings.setting_tables import FormulaComponent, OrderScope, Settings, WebhookSettings
 
 _AND = re.compile(r"\band\b(?=(?:[^']*'[^']*')*[^']*$)")  # outside of a text
 _CONDITION = re.compile(r"\s*([a-z_]+)\s*(?:(<=|>=|!=|<|>|=)\s*(-?[0-9]{1,14}(?:\.[0-9]{1,4})?)|(!=|=)\s*('[^']*'))\s*")
@@ -234,7 +234,7 @@ def _paths(settings: Settings) -> Iterator[str]:
             yield f"[partner.{name}] path: must contain {part}"
 
 
-def _webhooks(settings: Webhooks) -> Iterator[str]:
+def _webhooks(settings: WebhookSettings) -> Iterator[str]:
     """Yield one sentence for each invalid value in [webhooks]; it starts with the key."""
     if not settings.host:
         yield "[webhooks] host: must be an address"
@@ -251,7 +251,7 @@ def _webhooks(settings: Webhooks) -> Iterator[str]:
         yield from _hmac(settings)
 
 
-def _places(settings: Webhooks) -> Iterator[str]:
+def _places(settings: WebhookSettings) -> Iterator[str]:
     for key in ("topic_locations", "id_locations", "delivery_id_locations"):
         places: tuple[str, ...] = getattr(settings, key)
         if not places and key != "delivery_id_locations":
@@ -263,7 +263,7 @@ def _places(settings: Webhooks) -> Iterator[str]:
                 yield f"[webhooks] {key}: {place!r} contains {{kind}}, which is allowed only in id_locations"
 
 
-def _hmac(settings: Webhooks) -> Iterator[str]:
+def _hmac(settings: WebhookSettings) -> Iterator[str]:
     if not HEADER.fullmatch(settings.signature_header):
         yield "[webhooks] signature_header: must name a header"
     if settings.timestamp_header and not HEADER.fullmatch(settings.timestamp_header):

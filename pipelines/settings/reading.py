@@ -18,7 +18,7 @@ import msgspec
 from pipelines.literals import unmarked
 from pipelines.resources import CHECKOUT, resource
 from pipelines.settings.contradictions import contradictions, readable_by_others
-from pipelines.settings.setting_tables import Secret, Settings, SettingsError, Table
+from pipelines.settings.setting_tables import Secret, Settings, SettingsError, SettingsTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -127,7 +127,7 @@ def _merge(tree: dict[str, Any], other: dict[str, Any]) -> None:
 def _keys(table: type, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every key with its type; the path starts with its tables."""
     for name, kind in get_type_hints(table).items():
-        if isinstance(kind, type) and issubclass(kind, Table):
+        if isinstance(kind, type) and issubclass(kind, SettingsTable):
             yield from _keys(kind, (*path, name))
         elif kind is not Path:
             yield (*path, name), kind

@@ -43,11 +43,11 @@ class Secret:
         return "Secret(…)"
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table of the settings file."""
 
 
-class Authenticate(Table, frozen=True):
+class Authenticate(SettingsTable, frozen=True):
     """How a token is obtained and sent: interface section 5 does not show it."""
 
     path: str
@@ -59,7 +59,7 @@ class Authenticate(Table, frozen=True):
     scheme: str
 
 
-class ListStores(Table, frozen=True):
+class ListStores(SettingsTable, frozen=True):
     """How stores are listed: interface section 4.2 does not show it."""
 
     path: str
@@ -74,7 +74,7 @@ class ListStores(Table, frozen=True):
     max_seconds: PositiveFloat
 
 
-class StoreRecord(Table, frozen=True):
+class StoreRecord(SettingsTable, frozen=True):
     """Where a store record has its fields: interface section 2.3 does not show it."""
 
     path: str
@@ -87,13 +87,13 @@ class StoreRecord(Table, frozen=True):
     allowed_pointers: tuple[str, ...]
 
 
-class Endpoint(Table, frozen=True):
+class Endpoint(SettingsTable, frozen=True):
     """The path of one operation."""
 
     path: str
 
 
-class Partner(Table, frozen=True):
+class Partner(SettingsTable, frozen=True):
     """The partner service: its address, limits, timeouts and retries."""
 
     base_url: str
@@ -114,7 +114,7 @@ class Partner(Table, frozen=True):
     client_secret: Secret = Secret("")
 
 
-class Landing(Table, frozen=True):
+class Landing(SettingsTable, frozen=True):
     """Limits and allow-lists of landing."""
 
     max_bytes: PositiveInt
@@ -128,7 +128,7 @@ class Landing(Table, frozen=True):
     allowed_pointers: tuple[str, ...]
 
 
-class Privacy(Table, frozen=True):
+class Privacy(SettingsTable, frozen=True):
     """Which texts are published, whether orders show whose they are, how long personal data is kept, erasures."""
 
     plaintext_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
@@ -141,7 +141,7 @@ class Privacy(Table, frozen=True):
     remove_releases: bool
 
 
-class VaultSettings(Table, frozen=True):
+class VaultSettings(SettingsTable, frozen=True):
     """Keys of the vault, and how long it keeps quarantined bodies."""
 
     quarantine_retention_days: PositiveInt
@@ -150,20 +150,20 @@ class VaultSettings(Table, frozen=True):
     lookup_secret: Secret = Secret("")
 
 
-class Sales(Table, frozen=True):
+class Sales(SettingsTable, frozen=True):
     """Which statuses count as a sale: interface section 3 does not show it."""
 
     counted_statuses: tuple[str, ...]
     excluded_statuses: tuple[str, ...]
 
 
-class Menus(Table, frozen=True):
+class Menus(SettingsTable, frozen=True):
     """What a product id means across menus."""
 
     product_id_scope: Literal["global", "per_menu"]
 
 
-class OrderScope(Table, frozen=True):
+class OrderScope(SettingsTable, frozen=True):
     """The orders that a setting is about: an absent limit limits nothing."""
 
     platform: str | None = None
@@ -200,7 +200,7 @@ class FormulaComponent(OrderScope, frozen=True, kw_only=True):
     round: Literal["", "order", "line"] = ""
 
 
-class Formula(Table, frozen=True):
+class Formula(SettingsTable, frozen=True):
     """How lines make a subtotal and amounts a total: the interface states no formula, the evidence decides."""
 
     total_rule: str
@@ -211,7 +211,7 @@ class Formula(Table, frozen=True):
     component: tuple[FormulaComponent, ...] = ()
 
 
-class Finance(Table, frozen=True):
+class Finance(SettingsTable, frozen=True):
     """The currency of stores whose record names none, what other names are, and when two orders may be duplicates."""
 
     currency: str
@@ -219,7 +219,7 @@ class Finance(Table, frozen=True):
     duplicate_minutes: PositiveInt
 
 
-class Closing(Table, frozen=True):
+class Closing(SettingsTable, frozen=True):
     """When a business day may be closed, by whom, and fiscal periods besides calendar months."""
 
     close_after_hours: NonNegativeFloat
@@ -231,7 +231,7 @@ class Closing(Table, frozen=True):
     approver: Literal["any", "another"]
 
 
-class Reference(Table, frozen=True):
+class ReferenceSettings(SettingsTable, frozen=True):
     """CSV files of the user's own, published as schema ref; "": none."""
 
     stores: str
@@ -239,7 +239,7 @@ class Reference(Table, frozen=True):
     platforms: str
 
 
-class ModelsSettings(Table, frozen=True):
+class ModelsSettings(SettingsTable, frozen=True):
     """The folder of the user's own tables ("": none), and how long, in how much memory and disk one may be made."""
 
     dir: str
@@ -248,20 +248,20 @@ class ModelsSettings(Table, frozen=True):
     disk_mib: PositiveInt
 
 
-class Data(Table, frozen=True):
+class Data(SettingsTable, frozen=True):
     """Where everything is written."""
 
     dir: str
 
 
-class Daypart(Table, frozen=True):
+class Daypart(SettingsTable, frozen=True):
     """A part of the day, and the hour at which it begins."""
 
     name: str
     from_hour: int = msgspec.field(name="from")
 
 
-class BusinessDay(Table, frozen=True):
+class BusinessDay(SettingsTable, frozen=True):
     """Which time of an order decides its business day, which times can be, where a day begins, and its dayparts."""
 
     time_field: Literal["created_at", "requested_time", "promised_delivery_time"]
@@ -290,7 +290,7 @@ class BusinessDay(Table, frozen=True):
         return names
 
 
-class Warehouse(Table, frozen=True):
+class Warehouse(SettingsTable, frozen=True):
     """Resources of the build, and how many releases are kept."""
 
     buckets: NonNegativeInt
@@ -299,7 +299,7 @@ class Warehouse(Table, frozen=True):
     keep_releases: PositiveInt
 
 
-class EngineSettings(Table, frozen=True):
+class EngineSettings(SettingsTable, frozen=True):
     """Where full builds make the rows of orders: in this process, or on the nodes of a Ray cluster."""
 
     name: Literal["local", "ray"]
@@ -307,7 +307,7 @@ class EngineSettings(Table, frozen=True):
     task_memory: str
 
 
-class ReleaseSettings(Table, frozen=True):
+class ReleaseSettings(SettingsTable, frozen=True):
     """How often runs for webhooks publish, and how many nightly releases are kept besides the newest ones."""
 
     publish_every_minutes: NonNegativeFloat
@@ -315,20 +315,20 @@ class ReleaseSettings(Table, frozen=True):
     copies: tuple[str, ...]
 
 
-class Verify(Table, frozen=True):
+class Verify(SettingsTable, frozen=True):
     """How much of a scheduled night goes into proving that the warehouse is what raw gives."""
 
     seconds: NonNegativeFloat
     read_seconds: NonNegativeFloat
 
 
-class LedgerSettings(Table, frozen=True):
+class LedgerSettings(SettingsTable, frozen=True):
     """Where a copy of the ledger's signed head is kept."""
 
     witness: str
 
 
-class Schedule(Table, frozen=True):
+class Schedule(SettingsTable, frozen=True):
     """When the nightly job runs, and whether schedule and sensor are on as soon as Dagster's daemon starts."""
 
     cron: str
@@ -337,7 +337,7 @@ class Schedule(Table, frozen=True):
     is_on: bool
 
 
-class DagsterPages(Table, frozen=True):
+class DagsterPages(SettingsTable, frozen=True):
     """Where `ordermart dev` serves Dagster's pages, and by which other names they may be reached."""
 
     host: str
@@ -347,7 +347,7 @@ class DagsterPages(Table, frozen=True):
     max_run_hours: PositiveFloat
 
 
-class Notify(Table, frozen=True):
+class Notify(SettingsTable, frozen=True):
     """Whom to tell when somebody is needed, and when that is."""
 
     webhook_format: Literal["json", "slack"]
@@ -365,7 +365,7 @@ class Notify(Table, frozen=True):
     heartbeat_url: Secret = Secret("")
 
 
-class Webhooks(Table, frozen=True):
+class WebhookSettings(SettingsTable, frozen=True):
     """How webhooks look and are signed, and limits of the receiver: interface section 6 does not show them.
 
     A location is "header:Name" or a JSON pointer into the body; "{kind}" in a pointer stands for order, menu or store.
@@ -396,7 +396,7 @@ class Webhooks(Table, frozen=True):
     secret: Secret = Secret("")
 
 
-class Security(Table, frozen=True):
+class Security(SettingsTable, frozen=True):
     """Doors that are closed unless somebody opens them."""
 
     allow_unsigned_webhooks: bool
@@ -405,7 +405,7 @@ class Security(Table, frozen=True):
     allow_open_ray: bool
 
 
-class Planner(Table, frozen=True):
+class Planner(SettingsTable, frozen=True):
     """Which known orders are fetched again: interface section 3 does not show how statuses change."""
 
     final_statuses: tuple[str, ...]
@@ -424,7 +424,7 @@ class Planner(Table, frozen=True):
     max_rejected_attempts: PositiveInt
 
 
-class Settings(Table, frozen=True):
+class Settings(SettingsTable, frozen=True):
     """All settings; `data_dir` is where everything is written."""
 
     partner: Partner
@@ -438,7 +438,7 @@ class Settings(Table, frozen=True):
     finance: Finance
     closing: Closing
     ledger: LedgerSettings
-    reference: Reference
+    reference: ReferenceSettings
     models: ModelsSettings
     data: Data
     warehouse: Warehouse
@@ -448,7 +448,7 @@ class Settings(Table, frozen=True):
     schedule: Schedule
     dagster: DagsterPages
     notify: Notify
-    webhooks: Webhooks
+    webhooks: WebhookSettings
     planner: Planner
     security: Security
     file: Path

@@ -40,13 +40,13 @@ from pipelines.settlements.lines import (
     records_of,
     sha256_of,
 )
-from pipelines.settlements.mapping import MappingError, Store, first_groups, short_modulus, signed
+from pipelines.settlements.mapping import MappingError, StoreColumn, first_groups, short_modulus, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from pipelines.ledger import Entry, Ledger, User
+    from pipelines.ledger import Ledger, LedgerEntry, User
     from pipelines.settlements.lines import Records
     from pipelines.settlements.mapping import Bank, Read
 
@@ -54,7 +54,7 @@ STATEMENT, BANK, UNDONE = "statement", "bank", "import_undone"
 ACTS = (STATEMENT, BANK)
 
 
-class Imported(NamedTuple):
+class ImportedStatement(NamedTuple):
     """What an import did with a file: its entry, or None if the ledger has the file; rows, and what it replaced."""
 
     file: str
@@ -70,7 +70,7 @@ class Imported(NamedTuple):
 class Statement:
     """A statement, and the entry that has it."""
 
-    entry: Entry
+    entry: LedgerEntry
     platform: str
     ref: str | None
     rows: int
@@ -93,7 +93,7 @@ class Statement:
         return bool(self.ref) or (is_overlapping and bool({*self.stores} & {*new["stores"]}))
 
 
-def _imports(entries: Iterable[Entry], act: str) -> list[Entry]:
+def _imports(entries: Iterable[LedgerEntry], act: str) -> list[LedgerEntry]:
     """Return the imports that were not undone, oldest first."""
     of_imports = [entry for entry in entries if entry.act in (*ACTS, UNDONE)]
     undone: set[int] = set()
@@ -103,7 +103,7 @@ def _imports(entries: Iterable[Entry], act: str) -> list[Entry]:
     return [entry for entry in of_imports if entry.act == act and entry.no not in undone]
 
 
-def undo_import(ledger: Ledger, entry_no: int, reason: str, user: User) -> Entry:
+def undo_import(ledger: Ledger, entry_no: int, reason: str, user: User) -> LedgerEntry:
     """Record that an import is as if it had never been; raise SettlementError if it is none, or undone already."""
     found = [entry for act in ACTS for entry in _imports(ledger.entries(), act)]
     if entry_no not in {entry.no for entry in found}:
@@ -111,7 +111,7 @@ def undo_import(ledger: Ledger, entry_no: int, reason: str, user: User) -> Entry
     return ledger.append(UNDONE, {"entry_no": entry_no, "reason": reason, **user.body})
 
 
-def effective_statements(entries: Iterable[Entry]) -> list[Statement]:
+def effective_statements(entries: Iterable[LedgerEntry]) -> list[Statement]:
     """Return the effective statements, oldest entry first."""
     found: dict[tuple[str, str], Statement] = {}
     for entry in _imports(entries, STATEMENT):
@@ -123,14 +123,14 @@ def effective_statements(entries: Iterable[Entry]) -> list[Statement]:
     return list(found.values())
 
 
-def effective_banks(entries: Iterable[Entry]) -> list[Entry]:
+def effective_banks(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """Return the entries of the effective files of banks, oldest first."""
     banks = _imports(entries, BANK)
     replaced = {number for entry in banks for number in entry.body["replaces"]}
     return [entry for entry in banks if entry.no not in replaced]
 
 
-def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool = False) -> list[Imported]:
+def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool = False) -> list[ImportedStatement]:
     """Append a file, or each new file of a folder whose name the mapping knows, as one entry each.
 
     All files are read before the first is appended. Raise SettlementError if one is refused.
@@ -141,13 +141,13 @@ def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool
         raise SettlementError(_known_before(path, entry_no))
     contents = [(file, content) for file in files if sha256_of(content := _content(file)) not in known]
     ready = [(file, content, read_lines(content, file.name, read)) for file, content in contents]
-    done = [Imported(file.name, None, 0, 0, 0) for file in files if file not in {each for each, *_ in ready}]
+    done = [ImportedStatement(file.name, None, 0, 0, 0) for file in files if file not in {each for each, *_ in ready}]
     return done + [
         _append(ledger, file.name, content, lines, read, supersede=supersede) for file, content, lines in ready
     ]
 
 
-def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = False) -> Imported:
+def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = False) -> ImportedStatement:
     """Append a bank's file: of its rows those that name a payout of the platform."""
     content = _content(file)
     if entry_no := _known(ledger, read, is_corrected=supersede).get(sha256_of(content)):
@@ -168,7 +168,7 @@ def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = Fal
         raise SettlementError(f"{file.name}: ledger entry {same[0]} has some of its days; --supersede replaces it")
     entry = ledger.append(BANK, body | {"replaces": same}, table)
     changes = _changes(ledger, body["undoes"], table)
-    return Imported(file.name, entry.no, 0, table.num_rows, len(same) + len(body["undoes"]), changes)
+    return ImportedStatement(file.name, entry.no, 0, table.num_rows, len(same) + len(body["undoes"]), changes)
 
 
 def _with_currency(table: pa.Table, name: str, read: Read, known: list[Statement], ledger: Ledger) -> pa.Table:
@@ -194,7 +194,9 @@ def _with_currency(table: pa.Table, name: str, read: Read, known: list[Statement
     return pa.Table.from_pylist(rows, schema=CREDITS)
 
 
-def _append(ledger: Ledger, name: str, content: bytes, lines: pa.Table, read: Read, *, supersede: bool) -> Imported:
+def _append(
+    ledger: Ledger, name: str, content: bytes, lines: pa.Table, read: Read, *, supersede: bool
+) -> ImportedStatement:
     mapping = read.mapping
     described = [_described(lines, ref) for ref in pc.unique(lines["statement_ref"]).to_pylist()]
     body: dict[str, Any] = {
@@ -214,12 +216,12 @@ def _append(ledger: Ledger, name: str, content: bytes, lines: pa.Table, read: Re
     replaces = sorted(each.entry.no for each in replaced if not each.ref)
     entry = ledger.append(STATEMENT, body | {"replaces": replaces}, lines)
     count, changes = len(replaced) + len(body["undoes"]), _changes(ledger, body["undoes"], lines)
-    is_listed = isinstance(mapping.line.store, Store) and bool(mapping.line.store.file)
+    is_listed = isinstance(mapping.line.store, StoreColumn) and bool(mapping.line.store.file)
     nobodys = (
         pc.unique(lines.filter(pc.is_null(lines["store_id"]))["store_ref"].drop_null()).to_pylist() if is_listed else ()
     )
     rows = sum(each["rows"] for each in described)
-    return Imported(name, entry.no, len(described), rows, count, changes, tuple(sorted(nobodys)))
+    return ImportedStatement(name, entry.no, len(described), rows, count, changes, tuple(sorted(nobodys)))
 
 
 def _changes(ledger: Ledger, undone: list[int], table: pa.Table) -> tuple[str, ...]:

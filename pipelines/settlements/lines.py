@@ -26,11 +26,11 @@ from pipelines.settlements.mapping import (
     KINDS,
     PAYOUT,
     REFUNDS,
-    Column,
-    Order,
-    Store,
+    OrderColumn,
+    PlainColumn,
+    StoreColumn,
     Text,
-    Total,
+    TotalRow,
     Type,
     first_groups,
     has_short_numbers,
@@ -213,7 +213,7 @@ def _sign_of(text: str) -> tuple[str, str]:
 
 
 def currency_reader(
-    records: Records, stated: str | Column | None, name: str, *, may_lack: bool = False
+    records: Records, stated: str | PlainColumn | None, name: str, *, may_lack: bool = False
 ) -> Callable[[int, list[str]], str]:
     """Return a function that gives a row's currency: a constant, or a column; "" where a row may lack one."""
     if stated is None or isinstance(stated, str):
@@ -297,7 +297,7 @@ class _Reader:
         yield from (column for each in self.mapping.check.balances.values() for _, column in signed(each))
         if "values" in parts:
             yield str(parts["column"])
-        if isinstance(self.mapping.file.total, Total):
+        if isinstance(self.mapping.file.total, TotalRow):
             yield self.mapping.file.total.column
         yield from self._sums()
 
@@ -439,7 +439,7 @@ class _Reader:
         store, store_id = self._store(day, number, cells)
         order = self._ref(line.order, number, cells)
         is_id = order is not None and _ID.fullmatch(order)
-        is_nobodys = store and store_id is None and isinstance(line.store, Store) and bool(line.store.file)
+        is_nobodys = store and store_id is None and isinstance(line.store, StoreColumn) and bool(line.store.file)
         is_short = has_short_numbers(line)
         if is_short and order and not is_id:
             raise self._where(number, line.order).refused("no short number")
@@ -509,7 +509,7 @@ class _Reader:
             self.days[key] = _moment(text, stated.form, self.mapping.file.timezone, self._where(number, stated))
         return self.days[key]
 
-    def _ref(self, stated: str | Text | Order | None, number: int, cells: list[str]) -> str | None:
+    def _ref(self, stated: str | Text | OrderColumn | None, number: int, cells: list[str]) -> str | None:
         """Return a reference: letters, digits and a few signs, so that it starts no formula and hides nothing."""
         if stated is None:
             return None
@@ -539,7 +539,7 @@ class _Reader:
             return None, None
         if len(text) > _MOST_NAME or any(unicodedata.category(sign)[0] == "C" for sign in text):
             raise where.refused("is too long or has control characters")
-        if isinstance(stated, Store) and stated.file:
+        if isinstance(stated, StoreColumn) and stated.file:
             for span in self.read.stores.get(text, ()):
                 if span.first_day <= day <= span.last_day:
                     return text, span.store_id

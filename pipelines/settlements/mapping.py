@@ -46,24 +46,24 @@ class MappingError(SettingsError):
     """A mapping is invalid; the message names the file and the key."""
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _MappingPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a mapping: a key that it lacks is an error."""
 
 
-class Scope(_Part, frozen=True):
+class Scope(_MappingPart, frozen=True):
     """Which orders the platform settles: those whose platform is one of these."""
 
     platform: list[str]
 
 
-class Total(_Part, frozen=True):
+class TotalRow(_MappingPart, frozen=True):
     """By which words of a column total rows are known."""
 
     column: str
     values: list[str]
 
 
-class Csv(_Part, frozen=True):
+class Csv(_MappingPart, frozen=True):
     """How files are named and written."""
 
     names: str = "*.csv"
@@ -72,37 +72,37 @@ class Csv(_Part, frozen=True):
     decimal: Literal[".", ","] = "."
     thousands: str = ""
     rows_above: int = 0
-    total: str | list[str] | Total = []
+    total: str | list[str] | TotalRow = []
 
     def has_total(self, header: list[str], cells: list[str]) -> bool:
         """Whether a row is a total row: its first text, or that in a column, is one of the words."""
         stated = self.total
-        words = [stated] if isinstance(stated, str) else stated.values if isinstance(stated, Total) else stated
+        words = [stated] if isinstance(stated, str) else stated.values if isinstance(stated, TotalRow) else stated
         texts = [each.strip() for each in cells]
-        if isinstance(stated, Total):
+        if isinstance(stated, TotalRow):
             texts = texts[header.index(stated.column) :][:1] if stated.column in header else []
         return bool(words) and next(filter(None, texts), "") in words
 
 
-class File(Csv, frozen=True):
+class StatementFiles(Csv, frozen=True):
     """The platform's files."""
 
     timezone: str = "store"
 
 
-class Column(_Part, frozen=True):
+class PlainColumn(_MappingPart, frozen=True):
     """A column whose value is taken as it is."""
 
     column: str
 
 
-class Text(Column, frozen=True):
+class Text(PlainColumn, frozen=True):
     """A text: its first group if it has a pattern."""
 
     pattern: str = ""
 
 
-class Store(Column, frozen=True, rename={"first_day": "from", "last_day": "to"}):
+class StoreColumn(PlainColumn, frozen=True, rename={"first_day": "from", "last_day": "to"}):
     """A store: our id, our name, or an id of the platform's that a file translates by day; and that file's columns."""
 
     file: str = ""
@@ -112,26 +112,26 @@ class Store(Column, frozen=True, rename={"first_day": "from", "last_day": "to"})
     last_day: str = "to"
 
 
-class Order(Text, frozen=True):
+class OrderColumn(Text, frozen=True):
     """An order: its id, or with `digits` a short number that is unique only within a store and a day."""
 
     digits: str = ""
     within: list[str] = []
 
 
-class Date(Column, frozen=True):
+class Date(PlainColumn, frozen=True):
     """A day or a time, in the form of strptime."""
 
     form: str
 
 
-class Period(Date, frozen=True):
+class PeriodColumn(Date, frozen=True):
     """The first and the last day, in one column."""
 
     split: str
 
 
-class Type(Column, frozen=True):
+class Type(PlainColumn, frozen=True):
     """Which words of a column mean which kind of row."""
 
     order: list[str] = []
@@ -142,26 +142,26 @@ class Type(Column, frozen=True):
     adds_to: list[str] = []  # a row that completes an order, such as a later tip
 
 
-class Line(_Part, frozen=True):
+class RowColumns(_MappingPart, frozen=True):
     """What a row says beside its amounts."""
 
-    currency: str | Column
+    currency: str | PlainColumn
     statement: str | Text | None = None
     payout: str | Text | None = None
-    store: str | Store | None = None
-    order: str | Order | None = None
+    store: str | StoreColumn | None = None
+    order: str | OrderColumn | None = None
     order_date: Date | None = None
     ordered_at: Date | None = None
     window_minutes: int = 60
     date: Date | None = None
-    period: Period | None = None
+    period: PeriodColumn | None = None
     type: str | Type | None = None
     count: str | None = None
-    settled_currency: str | Column | None = None
+    settled_currency: str | PlainColumn | None = None
     exchange_rate: str = ""
 
 
-class Check(_Part, frozen=True):
+class StatedSums(_MappingPart, frozen=True):
     """Stated sums: of every row its net, and that in the currency that it is settled in; of a statement the others."""
 
     net: str | list[str] = ""
@@ -185,7 +185,7 @@ class Bank(Csv, frozen=True, kw_only=True):
     date: Date | None = None
     amount: str = ""
     fee: str = ""
-    currency: str | Column | None = None
+    currency: str | PlainColumn | None = None
     text: str = ""
 
 
@@ -197,15 +197,15 @@ class StoreSpan(msgspec.Struct, frozen=True):
     last_day: dt.date
 
 
-class Mapping(_Part, frozen=True):
+class Mapping(_MappingPart, frozen=True):
     """A mapping as it stands in its file."""
 
     platform: str
     orders: Scope
-    line: Line
+    line: RowColumns
     components: dict[str, str | list[str] | dict[str, str]]
-    file: File = File()
-    check: Check = Check()
+    file: StatementFiles = StatementFiles()
+    check: StatedSums = StatedSums()
     bank: Bank | None = None
     due_days: int = 14
 
@@ -233,7 +233,7 @@ def read_mapping(file: Path) -> Read:
         raise MappingError(f"{file}, {key}: {complaint}")
     digest = hashlib.sha256(content)
     stores: dict[str, list[StoreSpan]] = {}
-    if isinstance(mapping.line.store, Store) and mapping.line.store.file:
+    if isinstance(mapping.line.store, StoreColumn) and mapping.line.store.file:
         stores, more = _stores(file.parent / mapping.line.store.file, mapping.line.store, mapping.file.delimiter)
         digest.update(more)
     return Read(mapping, digest.hexdigest(), stores)
@@ -248,7 +248,7 @@ def signed(stated: Any) -> list[tuple[int, str]]:
 def short_modulus(mapping: Mapping) -> int | None:
     """Return N where a short number is order_id % N; None if the column has whole ids."""
     order = mapping.line.order
-    return int(_SHORT.fullmatch(order.digits)[1]) if isinstance(order, Order) and order.digits else None  # type: ignore[index]
+    return int(_SHORT.fullmatch(order.digits)[1]) if isinstance(order, OrderColumn) and order.digits else None  # type: ignore[index]
 
 
 def _complaints(mapping: Mapping) -> list[tuple[str, str]]:
@@ -264,7 +264,7 @@ def _complaints(mapping: Mapping) -> list[tuple[str, str]]:
         found.append(("[line]", "needs either date or period"))
     if isinstance(line.type, str) and line.type not in KINDS:
         found.append(("[line] type", f"must be one of {', '.join(KINDS)}, or a column with words"))
-    if isinstance(line.order, Order) and line.order.digits and not _SHORT.fullmatch(line.order.digits):
+    if isinstance(line.order, OrderColumn) and line.order.digits and not _SHORT.fullmatch(line.order.digits):
         found.append(("[line] order digits", 'must be like "order_id % 1000"'))
     if has_short_numbers(line) and (line.store is None or line.order_date is None):
         found.append(("[line] order digits", "short numbers need store and order_date: they recur"))
@@ -278,7 +278,7 @@ def _complaints(mapping: Mapping) -> list[tuple[str, str]]:
     return found + _components(parts) + _checks(line, mapping.check)
 
 
-def _checks(line: Line, check: Check) -> list[tuple[str, str]]:
+def _checks(line: RowColumns, check: StatedSums) -> list[tuple[str, str]]:
     stated = {"net": check.net, "settled": check.settled, **check.balances}
     found = [each for name, column in stated.items() if column for each in _sign(f"[check] {name}", column)]
     if bool(line.settled_currency) != bool(line.exchange_rate or check.settled):
@@ -299,9 +299,9 @@ def _signs(key: str, part: Csv) -> list[tuple[str, str]]:
     return found
 
 
-def has_short_numbers(line: Line) -> bool:
+def has_short_numbers(line: RowColumns) -> bool:
     """Whether the column of orders has short numbers."""
-    return isinstance(line.order, Order) and bool(line.order.digits)
+    return isinstance(line.order, OrderColumn) and bool(line.order.digits)
 
 
 def _components(parts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -354,7 +354,7 @@ def _zone(name: str) -> list[tuple[str, str]]:
     return [] if is_valid else [("[file] timezone", 'must be "store" or a zone such as Europe/Lisbon')]
 
 
-def _stores(file: Path, stated: Store, delimiter: str) -> tuple[dict[str, list[StoreSpan]], bytes]:
+def _stores(file: Path, stated: StoreColumn, delimiter: str) -> tuple[dict[str, list[StoreSpan]], bytes]:
     """Return which store of ours each of the platform's is on which days; spans of one must not overlap.
 
     The platform's id is in the column that the mapping names, else in platform_id, or one named as in its own file.

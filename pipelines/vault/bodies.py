@@ -130,7 +130,7 @@ class RefusedBodies:
 _LENGTH_BYTES = 4
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True):
+class FetchedBody(msgspec.Struct, frozen=True, array_like=True):
     """The outcome of requesting an id: status and body, or an error code and reason; and its cost."""
 
     id: int
@@ -150,7 +150,7 @@ class Left(NamedTuple):
     """What a killed process left: its load and the responses in order."""
 
     load_id: str
-    answers: list[Answer]
+    answers: list[FetchedBody]
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True):
@@ -197,10 +197,10 @@ class Spool:
                 plain = decrypt(cipher, record, str(no).encode())
             except VaultError:
                 break
-            answers.append(msgspec.msgpack.decode(plain, type=Answer))
+            answers.append(msgspec.msgpack.decode(plain, type=FetchedBody))
         return Left(head.load_id, answers)
 
-    def begin(self, load_id: str, answers: Iterable[Answer] = ()) -> None:
+    def begin(self, load_id: str, answers: Iterable[FetchedBody] = ()) -> None:
         """Start a load's spool with these responses, replacing an earlier one."""
         self._close()
         make_folder(self._path.parent, 0o700)
@@ -215,7 +215,7 @@ class Spool:
             self.add(answer)
         draft.replace(self._path)
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: FetchedBody) -> None:
         """Append a response."""
         # The key is used for this file only, so a counter is a safe nonce.
         nonce = self._no.to_bytes(NONCE_BYTES, "big")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from pipelines.inventory import Head
+    from pipelines.inventory import LedgerHead
 
 
 RULE = "rule"  # in meta: by which all orders are filed
@@ -176,7 +176,7 @@ def _fraction(text: str) -> Decimal | str:
         return text
 
 
-def forget_later_loads(copy: Path, landed: Iterable[str], since: str, head: Head | None) -> None:
+def forget_later_loads(copy: Path, landed: Iterable[str], since: str, head: LedgerHead | None) -> None:
     """Undo loads of load_id `since` or later that are not among the `landed`, as if they had been killed.
 
     The ledger's `head` is that of the copied ledger, which may be of fewer entries.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pipelines.inventory import Head
+    from pipelines.inventory import LedgerHead
     from pipelines.settings import Settings
 
 KEY_BYTES = 32
@@ -283,7 +283,7 @@ def ledger_key(settings: Settings) -> tuple[bytes, bool]:
         return key, decrypt(master, held["master_check"], CHECK) == _SIGNED
 
 
-def keep_ledger_head(settings: Settings, signed: Callable[[bytes], Head]) -> Head:
+def keep_ledger_head(settings: Settings, signed: Callable[[bytes], LedgerHead]) -> LedgerHead:
     """Keep the head that `signed` makes with the key, which is made when it is first needed; return it.
 
     Raise VaultError if there is no vault yet, it cannot be opened, or the keys are not set.

@@ -152,7 +152,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Head:
+class TableHead:
     """The content of a file's head: grain, source and caveats, the facts by name, and of columns what it names."""
 
     about: str
@@ -182,7 +182,7 @@ def glossary() -> dict[str, Said]:
     return {each.name: each for each in map(_said, columns)}
 
 
-def head_of(sql: str) -> Head:
+def head_of(sql: str) -> TableHead:
     """Return what a file's head says. Raise CatalogueError where a line is none of those that a head has."""
     about: list[str] = []
     facts: dict[str, str] = {}
@@ -199,10 +199,10 @@ def head_of(sql: str) -> Head:
             about.append("\n".join(lines))
     if not about:
         raise CatalogueError("the first line must state the grain: `-- One row per …`")
-    return Head("\n\n".join(about), facts, tuple(said))
+    return TableHead("\n\n".join(about), facts, tuple(said))
 
 
-def joins_of(name: str, head: Head) -> Iterator[Join]:
+def joins_of(name: str, head: TableHead) -> Iterator[Join]:
     """Yield the joins from a table that its head names.
 
     A join keeps rows one for one because its columns hold the whole key of the right table. Facts are joined to what
@@ -213,7 +213,7 @@ def joins_of(name: str, head: Head) -> Iterator[Join]:
             yield Join(name, found[2], tuple(found[3].split(", ")), so_that, keeps=not found[1])
 
 
-def contract_of(head: Head, names: Sequence[str]) -> Contract:
+def contract_of(head: TableHead, names: Sequence[str]) -> Contract:
     """Return the contract of a table whose select gives columns of these names; without any, the head lists them all.
 
     Raise CatalogueError where a column has no type or meaning, or the head names one that is not there, or in another

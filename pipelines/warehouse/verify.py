@@ -30,10 +30,10 @@ from pipelines.warehouse.building.build import LIVE, SAMPLE, build_sample, creat
 from pipelines.warehouse.building.stored_warehouse import remove_database, stored_rows, warehouse_file
 from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.inputs.landed import MissingDocumentError
-from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications
+from pipelines.warehouse.inputs.sources import ComparedPart, append_verification, create_sources, states, verifications
 from pipelines.warehouse.own import remade
 from pipelines.warehouse.own.models import read_models
-from pipelines.warehouse.release.manifest import DATABASE, Manifest, read_manifest
+from pipelines.warehouse.release.manifest import DATABASE, ReleaseManifest, read_manifest
 from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import as_texts
 from pipelines.warehouse.rows.views import between
@@ -89,7 +89,7 @@ def first_difference(
         return Difference(place, table.name, f"which cannot be read ({short(error)})", "everything")
 
 
-def parquet_relation(table: Table, release: Path, manifest: Manifest) -> str:
+def parquet_relation(table: Table, release: Path, manifest: ReleaseManifest) -> str:
     """Return the relation of a table's Parquet files of a release."""
     paths = [release / file.path for file in manifest.files if file.table == table.name]
     if not paths:
@@ -131,7 +131,7 @@ PIECE = 20_000  # orders that are verified at once: finished pieces stay done
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-class Part(NamedTuple):
+class VerifiedPart(NamedTuple):
     """A part to verify: orders of a range of ids, the orders of a day, or stores and menus."""
 
     part: str
@@ -140,7 +140,7 @@ class Part(NamedTuple):
     day: dt.date | None = None
 
 
-def next_parts(data_dir: Path, log: Sequence[Verified], fraction: Fraction) -> Iterator[Part]:
+def next_parts(data_dir: Path, log: Sequence[ComparedPart], fraction: Fraction) -> Iterator[VerifiedPart]:
     """Yield the parts of a warehouse that follow the last proven ones in the log.
 
     Stores and menus come first whenever the rotation begins again.
@@ -149,13 +149,13 @@ def next_parts(data_dir: Path, log: Sequence[Verified], fraction: Fraction) -> I
     last = next((each.last_order_id for each in reversed(log) if each.part == "orders"), None)
     after = _LEAST if last is None or last == _MOST else last + 1
     if after == _LEAST:
-        yield Part("entities")
+        yield VerifiedPart("entities")
     days = business_days(data_dir)
     last_day = next((each.business_date for each in reversed(log) if each.part == "day"), None)
     later = [day for day in days if last_day is None or day > last_day] or days
-    orders = [Part("orders", first, end) for first, end in _ranges(data_dir, fraction, after)]
+    orders = [VerifiedPart("orders", first, end) for first, end in _ranges(data_dir, fraction, after)]
     wanted = later[: -(-len(days) * fraction.numerator // fraction.denominator)]
-    both = zip_longest(orders, [Part("day", day=day) for day in wanted])
+    both = zip_longest(orders, [VerifiedPart("day", day=day) for day in wanted])
     yield from filter(None, chain.from_iterable(both))
 
 
@@ -230,7 +230,7 @@ class _Live:
     raw: dict[str, RawFiles]
     stale: frozenset[str]  # tables that read a source which has changed since the build
     release: Path | None
-    manifest: Manifest | None
+    manifest: ReleaseManifest | None
     is_whole: bool  # the release is of the last build; else it shows readers the same, and only that is compared
 
 
@@ -255,7 +255,7 @@ def verify_days(settings: Settings, days: int) -> Verification:
     live = _live(settings)
     done = Verification()
     for day in reversed(business_days(settings.data_dir)[-days:]):
-        done.add(_verify_part(live, Part("day", day=day)))
+        done.add(_verify_part(live, VerifiedPart("day", day=day)))
     return done
 
 
@@ -267,7 +267,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
     file = warehouse_file(settings.data_dir).with_name("verify.duckdb")
     memory = session.Memory(session.fingerprint_of(settings), states(settings))
     try:
-        with _looking(live, Part("all"), started), session.session(settings) as con:
+        with _looking(live, VerifiedPart("all"), started), session.session(settings) as con:
             create_sources(con, settings)
             rebuild(con, file, live.raw, memory, settings.warehouse.buckets, 1, progress or (lambda *_: None))
             with _beside(con, live), session.attached(con, file):
@@ -280,7 +280,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
             done.tables.add(name)
             if not is_same:
                 done.differences.append(Difference(f"{DATABASE} of the release", name, "its rows", "a value"))
-    _log(live, Part("all"), done, [each.sentence() for each in done.differences], started)
+    _log(live, VerifiedPart("all"), done, [each.sentence() for each in done.differences], started)
     return done
 
 
@@ -313,7 +313,7 @@ def _live(settings: Settings) -> _Live:
     return _Live(settings, raw, frozenset(stale), *((release, manifest) if is_of_this else (None, None)), is_whole)
 
 
-def _verify_part(live: _Live, part: Part) -> Verification:
+def _verify_part(live: _Live, part: VerifiedPart) -> Verification:
     started = time.monotonic_ns()
     file = warehouse_file(live.settings.data_dir).with_name("verify.duckdb")
     entities = [ENTITIES[kind] for kind in WHOLE_KINDS]
@@ -338,7 +338,7 @@ def _verify_part(live: _Live, part: Part) -> Verification:
     return found
 
 
-def _conditions(con: duckdb.DuckDBPyConnection, part: Part) -> dict[str, str]:
+def _conditions(con: duckdb.DuckDBPyConnection, part: VerifiedPart) -> dict[str, str]:
     if part.part == "entities":
         return dict.fromkeys(WHOLE_KINDS, "true")
     if part.part == "orders":
@@ -388,7 +388,7 @@ def _beside(con: duckdb.DuckDBPyConnection, live: _Live) -> Iterator[None]:
 
 
 @contextmanager
-def _looking(live: _Live, part: Part, started: int) -> Iterator[None]:
+def _looking(live: _Live, part: VerifiedPart, started: int) -> Iterator[None]:
     """Log a part that cannot be verified like one that differs, and name the raw file that cannot be read."""
     try:
         yield
@@ -403,11 +403,11 @@ def _looking(live: _Live, part: Part, started: int) -> Iterator[None]:
         raise VerifyError(f"nothing could be verified: {why}") from None
 
 
-def _log(live: _Live, part: Part, found: Verification, differences: list[str], started: int) -> None:
+def _log(live: _Live, part: VerifiedPart, found: Verification, differences: list[str], started: int) -> None:
     log = verifications(live.settings.data_dir)
     append_verification(
         live.settings.data_dir,
-        Verified(
+        ComparedPart(
             no=log[-1].no + 1 if log else 1,
             verified_at=utc_now(),
             part=part.part,

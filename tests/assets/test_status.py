@@ -21,7 +21,7 @@ from pipelines.record import KILLED, NIGHT, ended_runs, new_run, resumable_since
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import next_tick, status, status_lines
 from pipelines.settings import load_settings
-from pipelines.warehouse.inputs.sources import Verified, append_verification
+from pipelines.warehouse.inputs.sources import ComparedPart, append_verification
 from tests.recorded import recorded
 
 if TYPE_CHECKING:
@@ -162,13 +162,13 @@ def test_status_shows_verification_backup_next_tick_and_reasons(tmp_path: Path) 
     settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path), "ORDERMART_SCHEDULE__TIMEZONE": "UTC"})
     assert (status(settings, NOW)["verification"], status(settings, NOW)["last_backup"]) == (None, None)
     for number, differing in enumerate((2, 0)):
-        part = Verified(number, NOW, "orders", 5, 3, differing, 1, first_order_id=1, last_order_id=5)
+        part = ComparedPart(number, NOW, "orders", 5, 3, differing, 1, first_order_id=1, last_order_id=5)
         append_verification(tmp_path, part)
         shown = status(settings, NOW)["verification"]
         looked = {"orders": 5, "tables": 3, "differing": int(differing > 0)}
         assert shown == {"verified_at": "2026-11-20T04:00:00Z", **looked}
         assert any("PARTS DIFFER" in line for line in status_lines(status(settings, NOW))) == (differing > 0)
-    append_verification(tmp_path, Verified(2, NOW + dt.timedelta(hours=1), "entities", 0, 15, 0, 1))
+    append_verification(tmp_path, ComparedPart(2, NOW + dt.timedelta(hours=1), "entities", 0, 15, 0, 1))
     assert "Last verification: 2026-11-20T05:00:00Z, every row the same: no order, in 15 tables" in status_lines(
         status(settings, NOW)
     )

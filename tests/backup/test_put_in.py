@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from pipelines.backup.backup_manifest import BackupError, File, Manifest
+from pipelines.backup.backup_manifest import BackupError, BackupFile, BackupManifest
 from pipelines.backup.restore import restore
 from pipelines.privacy import NoErasures
 from pipelines.settings import load_settings
@@ -48,8 +48,8 @@ def backup_of(folder: Path, path: str, content: bytes = b"{}") -> Path:
         (backup / path).parent.mkdir(parents=True, exist_ok=True)
         (backup / path).write_bytes(content)
     backup.mkdir(parents=True, exist_ok=True)
-    file = File(path, len(content), hashlib.sha256(content).hexdigest(), 0)
-    manifest = Manifest(backup.name, "2026-11-01T00:00:00+00:00", "", [file], None)
+    file = BackupFile(path, len(content), hashlib.sha256(content).hexdigest(), 0)
+    manifest = BackupManifest(backup.name, "2026-11-01T00:00:00+00:00", "", [file], None)
     (backup / "manifest.json").write_bytes(msgspec.json.encode(manifest))
     return backup
 

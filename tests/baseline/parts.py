@@ -13,13 +13,13 @@ import duckdb
 import numpy as np
 
 from pipelines import clock
-from pipelines.landing.archives import Asked as Files
+from pipelines.landing.archives import EvidenceThresholds as Files
 from pipelines.landing.archives import land_files
 from pipelines.listening import claimed
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse.building.build import build
-from pipelines.warehouse.evidence.verdicts import Asked
+from pipelines.warehouse.evidence.verdicts import EvidenceThresholds
 from pipelines.warehouse.release.release import publish
 from tests import worlds
 from tests.baseline import shown
@@ -56,7 +56,9 @@ def made_up(_folder: Path) -> Facts:
         with worlds.load(world) as con:
             found |= {f"world {seed}-{number} {item}": aspects for item, aspects in facts_of(con, "worlds").items()}
             for target in ("subtotal", "total"):
-                for place, (verdict, is_wrong, about) in enumerate(worlds.judged(world, con, target, Asked(20, 0.05))):
+                for place, (verdict, is_wrong, about) in enumerate(
+                    worlds.judged(world, con, target, EvidenceThresholds(20, 0.05))
+                ):
                     found[f"world {seed}-{number} {target} {place}"] = {
                         "verdict": verdict,
                         "wrong": str(is_wrong),

@@ -16,8 +16,8 @@ import pytest
 
 from pipelines.finance.accounts import read_accounts
 from pipelines.finance.exporting import Done, check, export, places
-from pipelines.finance.journal import Journal, Stop, unbalanced
-from pipelines.finance.periods import Period, period_of
+from pipelines.finance.journal import Journal, StoppedDay, unbalanced
+from pipelines.finance.periods import BookPeriod, period_of
 from pipelines.finance.reconciliation import accept_breaks
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import CLOSED_ORDERS, User
@@ -232,11 +232,11 @@ def test_what_cannot_be_booked_stops_its_day(books: Any, tmp_path: Path) -> None
 def test_each_stop_names_its_command() -> None:
     """An open break can be accepted with a class; each store's day can be left out."""
     day = dt.date(2026, 10, 31)
-    stops: dict[Any, Stop] = {
-        (day, 1): Stop(day, 1, 3, "its break is open"),
-        (day, None): Stop(day, None, None, "class 'fee' has no account"),
+    stops: dict[Any, StoppedDay] = {
+        (day, 1): StoppedDay(day, 1, 3, "its break is open"),
+        (day, None): StoppedDay(day, None, None, "class 'fee' has no account"),
     }
-    text = [*journal_lines(Done(Journal(Period(day, day, "2026-10"), stops=stops), is_stopped=True))]
+    text = [*journal_lines(Done(Journal(BookPeriod(day, day, "2026-10"), stops=stops), is_stopped=True))]
     assert "ordermart breaks accept 3 --reason TEXT --account-class CLASS`" in text[4]
     assert [line.partition("export ")[2] for line in text[2:5:2]] == [
         "`--without 2026-10-31:none`",

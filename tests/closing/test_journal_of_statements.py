@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.finance.accounts import Accounts
 from pipelines.finance.exporting import Export, check, export, files_of, places
-from pipelines.finance.journal import Entry, Line
+from pipelines.finance.journal import JournalEntry, JournalLine
 from pipelines.finance.periods import period_of
 from pipelines.finance.reconciliation import accept_breaks
 from pipelines.finance.released import FinanceError
@@ -367,12 +367,12 @@ def test_own_periods_two_currencies_and_tax_of_the_platform(
     assert (first.journal.stops, first.journal.differences, second.journal.differences) == ({}, [], [])
 
 
-def entries_of(count: int, lines: int) -> list[Entry]:
+def entries_of(count: int, lines: int) -> list[JournalEntry]:
     """Return so many entries of so many lines."""
     day = dt.date(2026, 10, 31)
     amounts = [Decimal(1)] * (lines - 1) + [Decimal(1 - lines)]
-    made = tuple(Line("1000", "receivable", None, "", amount) for amount in amounts)
-    return [Entry(f"OM-{number}", day, (day, 1), "EUR", "memo", 1, made) for number in range(count)]
+    made = tuple(JournalLine("1000", "receivable", None, "", amount) for amount in amounts)
+    return [JournalEntry(f"OM-{number}", day, (day, 1), "EUR", "memo", 1, made) for number in range(count)]
 
 
 def test_files_and_entries_keep_to_the_bounds_of_their_systems() -> None:

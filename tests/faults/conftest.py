@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from pipelines.inbox.store import Entry
+    from pipelines.inbox.store import WorkListEntry
     from pipelines.ingest.loop import Ingested
     from pipelines.settings import Settings
 
@@ -94,7 +94,7 @@ class Place:
                 found.setdefault(id_, []).append(verdict)
         return found
 
-    def dead_letters(self) -> list[Entry]:
+    def dead_letters(self) -> list[WorkListEntry]:
         """Return the ids that failed for good."""
         with WorkList(self.data / "inbox" / "worklist.sqlite") as work:
             return work.dead_letters()

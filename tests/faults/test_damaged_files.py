@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.landing.raw_folder import raw_files
-from pipelines.vault import Answer, VaultError, new_key_file, open_spool, open_vault
+from pipelines.vault import FetchedBody, VaultError, new_key_file, open_spool, open_vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 AT = dt.datetime(2026, 11, 20, 3, 15, tzinfo=dt.UTC)
 ANSWERS = [
-    Answer(1, AT, 200, b'{"id":1,"user_phone":"+44 20 7946 0001"}'),
-    Answer(2, AT, 404),
-    Answer(3, AT, None, code="reset", reason="the connection was reset"),
+    FetchedBody(1, AT, 200, b'{"id":1,"user_phone":"+44 20 7946 0001"}'),
+    FetchedBody(2, AT, 404),
+    FetchedBody(3, AT, None, code="reset", reason="the connection was reset"),
 ]
 
 
@@ -32,7 +32,7 @@ def place(serve: Callable[..., Place]) -> Place:
     return place
 
 
-def killed_with(place: Place, load_id: str, answers: list[Answer]) -> None:
+def killed_with(place: Place, load_id: str, answers: list[FetchedBody]) -> None:
     """Leave what a killed run leaves: an unfinished spool."""
     with open_spool(place.settings(), "orders") as spool:
         spool.begin(load_id)
@@ -84,9 +84,9 @@ def test_recover_lands_each_kind_of_response(place: Place) -> None:
     one, two, three = place.ids
     with open_spool(place.settings(), "orders") as spool:
         spool.begin("a-load")
-        spool.add(Answer(one, AT, 200, b'{"id":%d}' % one))
-        spool.add(Answer(two, AT, 404))
-        spool.add(Answer(three, AT, None, code="reset", reason="the connection was reset"))
+        spool.add(FetchedBody(one, AT, 200, b'{"id":%d}' % one))
+        spool.add(FetchedBody(two, AT, 404))
+        spool.add(FetchedBody(three, AT, None, code="reset", reason="the connection was reset"))
     pulled = place.pull()
     assert (pulled.counts["accepted"], pulled.counts["missing"], pulled.counts["failed"]) == (1, 1, 1)
     assert place.verdicts() == {one: ["accepted"], two: ["missing"], three: ["failed"]}
@@ -102,7 +102,7 @@ def test_recover_does_not_land_a_committed_load_twice(place: Place) -> None:
         vault.begin(load_id, "orders")
     place.sandbox.clear_record()
     place.ask(place.ids)
-    killed_with(place, load_id, [Answer(id_, AT, 200, b'{"id":%d}' % id_) for id_ in place.ids])
+    killed_with(place, load_id, [FetchedBody(id_, AT, 200, b'{"id":%d}' % id_) for id_ in place.ids])
     assert place.pull().counts["accepted"] == 0
     with open_vault(place.settings()) as vault:
         assert vault.open_loads("orders") == []

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from conftest import Place
 
-    from pipelines.inbox.store import Entry
+    from pipelines.inbox.store import WorkListEntry
 
 MOST_REQUESTS = 35
 
 
-def entries(place: Place, ids: list[int]) -> list[Entry]:
+def entries(place: Place, ids: list[int]) -> list[WorkListEntry]:
     """Return the work list's entries of these orders."""
     with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
         return [entry for id_ in ids if (entry := work.entry("orders", id_))]

@@ -6,10 +6,10 @@ import duckdb
 import numpy as np
 
 from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, Tree, find_populations
-from pipelines.warehouse.evidence.verdicts import AGREED, SUPPORTED, Asked
+from pipelines.warehouse.evidence.verdicts import AGREED, SUPPORTED, EvidenceThresholds
 from tests.finance.test_verdicts import TIP, patterns
 
-ASKED = Asked(orders=20, noise=0.05)
+ASKED = EvidenceThresholds(orders=20, noise=0.05)
 PATTERNS = patterns(("01", "10"), ("11", "00"), ("11", "10"), ("10", "10"))  # form 1 with a tip, none, both, form 0
 
 

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.warehouse.evidence.residuals import UNROUNDED, Rounding, judge_rounding
+from pipelines.warehouse.evidence.residuals import UNROUNDED, PopulationRounding, judge_rounding
 from pipelines.warehouse.evidence.verdicts import (
     AGREED,
     COMPATIBLE,
     NONE,
     SUPPORTED,
     UNDECIDED,
-    Asked,
+    EvidenceThresholds,
     Forms,
     Patterns,
     judge,
 )
 from pipelines.warehouse.evidence.wording import deciding, distinguishing, rival_of, sentence
 
-ASKED = Asked(orders=20, noise=0.0)
+ASKED = EvidenceThresholds(orders=20, noise=0.0)
 PARTS = ["tip", "other action"]
 
 
@@ -50,7 +50,9 @@ def patterns(*rows: tuple[str, str]) -> Patterns:
     )
 
 
-def verdict(among: Forms, rows: dict[tuple[str, str], int], asked: Asked = ASKED) -> tuple[str, int, list[str]]:
+def verdict(
+    among: Forms, rows: dict[tuple[str, str], int], asked: EvidenceThresholds = ASKED
+) -> tuple[str, int, list[str]]:
     """Return verdict, leader and open parts of so many orders a pattern."""
     found = judge(among, patterns(*rows), np.array(list(rows.values())), asked)
     return found.verdict, found.leader, [PARTS[part] for part in found.open_parts]
@@ -77,10 +79,10 @@ def test_so_many_orders_decide_and_one_less_does_not(rows: dict[tuple[str, str],
 
 def test_a_share_is_cleared_by_its_lower_bound_alone() -> None:
     """Of 73 orders that all fit, Wilson's bound is 95%; of 72 it is less."""
-    noisy = Asked(orders=20, noise=0.05)
+    noisy = EvidenceThresholds(orders=20, noise=0.05)
     assert verdict(TIP, {("10", "10"): 73}, noisy) == (SUPPORTED, 0, [])
     assert verdict(TIP, {("10", "10"): 72}, noisy) == (COMPATIBLE, 0, [])
-    lax = Asked(orders=20, noise=0.2)
+    lax = EvidenceThresholds(orders=20, noise=0.2)
     assert verdict(TIP, {("10", "10"): 20}, lax) == (SUPPORTED, 0, [])
     assert verdict(TIP, {("10", "10"): 19}, lax) == (COMPATIBLE, 0, ["tip"])
     assert verdict(TIP, {("10", "10"): 20, ("11", "00"): 980}, noisy) == (SUPPORTED, 0, [])
@@ -89,7 +91,7 @@ def test_a_share_is_cleared_by_its_lower_bound_alone() -> None:
 
 def test_what_services_never_send_keeps_no_form_from_being_named() -> None:
     """Two forms that differ in other actions alone: the first is named; with orders that hold them it is open."""
-    among, noisy = forms((1, 0), (1, 1)), Asked(orders=20, noise=0.05)
+    among, noisy = forms((1, 0), (1, 1)), EvidenceThresholds(orders=20, noise=0.05)
     assert verdict(among, {("11", "10"): 100}, noisy) == (SUPPORTED, 0, ["other action"])
     assert verdict(among, {("11", "11"): 100}, noisy) == (UNDECIDED, 0, ["other action"])
 
@@ -110,23 +112,27 @@ def test_none_fits_better_than_chance() -> None:
 @pytest.mark.parametrize(
     ("fitting", "expected"),
     [
-        ({(1, 2): 20}, Rounding(UNROUNDED, 20, 20, 0)),  # nothing shows a rounding
-        ({(2,): 20, (1, 2, 3): 5}, Rounding(2, 25, 25, 0)),
-        ({(2,): 19, (1, 2, 3): 5, (2, 3): 1}, Rounding(2, 25, 25, 1)),
-        ({(2, 3): 25}, Rounding(2, 25, 25, 1)),  # both, all the time
-        ({(2,): 20, (3,): 5}, Rounding(UNROUNDED, 25, 0, 0)),  # none holds
-        ({(2,): 10, (3, 2): 10, (2, 4): 10}, Rounding(2, 30, 30, 0)),
-        ({(): 20}, Rounding(UNROUNDED, 20, 0, 0)),
+        ({(1, 2): 20}, PopulationRounding(UNROUNDED, 20, 20, 0)),  # nothing shows a rounding
+        ({(2,): 20, (1, 2, 3): 5}, PopulationRounding(2, 25, 25, 0)),
+        ({(2,): 19, (1, 2, 3): 5, (2, 3): 1}, PopulationRounding(2, 25, 25, 1)),
+        ({(2, 3): 25}, PopulationRounding(2, 25, 25, 1)),  # both, all the time
+        ({(2,): 20, (3,): 5}, PopulationRounding(UNROUNDED, 25, 0, 0)),  # none holds
+        ({(2,): 10, (3, 2): 10, (2, 4): 10}, PopulationRounding(2, 30, 30, 0)),
+        ({(): 20}, PopulationRounding(UNROUNDED, 20, 0, 0)),
     ],
 )
-def test_a_rounding_is_named_where_its_rivals_fail(fitting: dict[tuple[int, ...], int], expected: Rounding) -> None:
+def test_a_rounding_is_named_where_its_rivals_fail(
+    fitting: dict[tuple[int, ...], int], expected: PopulationRounding
+) -> None:
     """Among as many orders as settings ask for, in which only one of the two fits."""
     assert judge_rounding(fitting, ASKED) == expected
 
 
-def said(rows: dict[tuple[str, str], int], rounding: Rounding | None = None, residual: str | None = None) -> str:
+def said(
+    rows: dict[tuple[str, str], int], rounding: PopulationRounding | None = None, residual: str | None = None
+) -> str:
     """Return the sentence of so many orders a pattern at a noise of 5%."""
-    asked, among = Asked(orders=20, noise=0.05), patterns(*rows)
+    asked, among = EvidenceThresholds(orders=20, noise=0.05), patterns(*rows)
     weights = np.array(list(rows.values()))
     found = judge(TIP, among, weights, asked)
     told = distinguishing(TIP, among, weights, found.leader, rival_of(TIP, found))
@@ -138,9 +144,9 @@ def test_a_sentence_has_what_is_known_and_no_more() -> None:
     clear = {("10", "10"): 30, ("11", "00"): 70}
     rule = "total = form 0: supported, 100 of 100 fit; 30 orders distinguish it from its nearest rival, 30 of them fit"
     assert said(clear) == rule
-    assert said(clear, Rounding(UNROUNDED, 40, 0, 0)) == rule
-    assert said(clear, Rounding(2, 40, 39, 0)) == f"{rule}; its rounding fits 39 of 40 rounded orders"
-    assert said(clear, Rounding(2, 40, 39, 2)).endswith("rounded orders, 2 other roundings remain")
+    assert said(clear, PopulationRounding(UNROUNDED, 40, 0, 0)) == rule
+    assert said(clear, PopulationRounding(2, 40, 39, 0)) == f"{rule}; its rounding fits 39 of 40 rounded orders"
+    assert said(clear, PopulationRounding(2, 40, 39, 2)).endswith("rounded orders, 2 other roundings remain")
     assert said(clear, residual="10 are off by 0.99") == f"{rule}; 10 are off by 0.99"
     assert said({("00", "10"): 100}).startswith("total = form 0: refuted, ")
     assert said({("10", "10"): 19}).startswith("total = form 0: compatible, 19 of 19 fit; 1 more orders needed")
@@ -149,8 +155,10 @@ def test_a_sentence_has_what_is_known_and_no_more() -> None:
         "settings allow 0.05 to differ: 53 more orders needed"
     )
     few = {("10", "10"): 5, ("11", "00"): 95}
-    found = judge(TIP, patterns(*few), np.array(list(few.values())), Asked(orders=20, noise=0.05))
-    assert deciding(TIP, found, Asked(orders=20, noise=0.05)) == ["orders with tip (5 of 5 fit, 15 more would decide)"]
+    found = judge(TIP, patterns(*few), np.array(list(few.values())), EvidenceThresholds(orders=20, noise=0.05))
+    assert deciding(TIP, found, EvidenceThresholds(orders=20, noise=0.05)) == [
+        "orders with tip (5 of 5 fit, 15 more would decide)"
+    ]
     none = {("11", "00"): 100}
-    found = judge(TIP, patterns(*none), np.array(list(none.values())), Asked(orders=20, noise=0.05))
-    assert deciding(TIP, found, Asked(orders=20, noise=0.05)) == ["orders with tip"]
+    found = judge(TIP, patterns(*none), np.array(list(none.values())), EvidenceThresholds(orders=20, noise=0.05))
+    assert deciding(TIP, found, EvidenceThresholds(orders=20, noise=0.05)) == ["orders with tip"]

@@ -27,7 +27,7 @@ from pipelines.landing.unknown_fields import without_plaintext
 from pipelines.landing.validate import Validator
 from pipelines.partner.answers import Answer, ListingBroken
 from pipelines.partner.breaker import has_a_field
-from pipelines.partner.listing import LinkError, Listing, targets
+from pipelines.partner.listing import LinkError, StoreListing, targets
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import PointerError, get, get_all, parse
 from pipelines.settings import load_settings
@@ -184,7 +184,7 @@ def cursors(chance: Random) -> None:
         return Answer(status=chance.choice([200] * 9 + [500]), body=body, ms=1.0, links=links)
 
     async def walk() -> None:
-        async for page in Listing(msgspec.structs.replace(partner, list_stores=listing), ask, _Clock()).pages():
+        async for page in StoreListing(msgspec.structs.replace(partner, list_stores=listing), ask, _Clock()).pages():
             for record in page:
                 msgspec.json.decode(record)
 

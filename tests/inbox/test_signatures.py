@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.settings import Webhooks
+    from pipelines.settings import WebhookSettings
 
 SECRET = "s3cret of 20 letters"
 BODY = b'{"topic": "orders.update", "data": {"id": 5}}'
@@ -113,7 +113,7 @@ def test_hmac_with_a_signed_time(start: Callable[..., Any]) -> None:
     assert len(running.deliveries()) == 1
 
 
-def webhooks(tmp_path: Path, lines: str, secret: str) -> Webhooks:
+def webhooks(tmp_path: Path, lines: str, secret: str) -> WebhookSettings:
     """Read settings with these lines."""
     file = tmp_path / "ordermart.toml"
     file.write_text(f"[webhooks]\n{lines}")
@@ -188,7 +188,7 @@ def test_vectors_of_wycheproof(message: bytes, tmp_path: Path) -> None:
         assert not verify({b"x-hub-signature-256": b"sha256=" + wrong.hex().encode()}, message, 0.0)
 
 
-def signed_by(tmp_path: Path, secret: str, more: str = "") -> Webhooks:
+def signed_by(tmp_path: Path, secret: str, more: str = "") -> WebhookSettings:
     """Return settings of a signature with a secret."""
     file = tmp_path / "ordermart.toml"
     file.write_text(f'[webhooks]\nsignature = "hmac_sha256"\n{more}\n', encoding="utf-8")

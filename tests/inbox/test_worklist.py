@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import Committer, Delivery, connect, inbox_path, transaction
+from pipelines.inbox.store import Committer, WebhookDelivery, connect, inbox_path, transaction
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 from pipelines.inventory import read_inventory, record_stores
 from pipelines.tracked import WORK_LIST, changed_parts, damaged_parts
@@ -478,7 +478,7 @@ def test_parts_that_get_deliveries_are_changed(tmp_path: Path) -> None:
     before = read_inventory(tmp_path).stores[WORK_LIST]
     committer, settled = Committer(path), list[Any]()
     for id_ in range(3):
-        committer.put(Delivery(None, id_, Notification("orders.update", "orders", id_, str(id_), None), 9, None))
+        committer.put(WebhookDelivery(None, id_, Notification("orders.update", "orders", id_, str(id_), None), 9, None))
     committer.start(settled.extend)
     committer.stop()
     assert [is_committed for _, is_committed in settled] == [True] * 3

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing.archives import Asked, backfill
+from pipelines.landing.archives import LandingRequest, backfill
 from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
@@ -48,7 +48,7 @@ def observed(settings: Settings) -> list[dict[str, Any]]:
     return [row for file in files for row in pq.read_table(file.path).to_pylist()]
 
 
-def land(settings: Settings, asked: Asked, **more: Any) -> Any:
+def land(settings: Settings, asked: LandingRequest, **more: Any) -> Any:
     """Backfill orders."""
     with open_vault(settings) as vault:
         return backfill(settings, vault, "orders", asked, **more)
@@ -61,11 +61,11 @@ def test_every_form_of_file(settings: Settings, tmp_path: Path) -> None:
     wrapped = [{"data": {"orders": [order(id_), order(id_ + 1)]}} for id_ in (1, 3)]
     (folder / "a.json").write_text(json.dumps(wrapped[0], indent=1))
     (folder / "b.json.gz").write_bytes(gzip.compress("\n".join(json.dumps(each) for each in wrapped).encode()))
-    done = land(settings, Asked([folder / "*.json*"], documents_pointer="/data/orders"))
+    done = land(settings, LandingRequest([folder / "*.json*"], documents_pointer="/data/orders"))
     assert (done.files, done.verdicts) == (2, {"accepted": 4, "unchanged": 2})
     (folder / "c.ndjson.gz").write_bytes(gzip.compress("\n".join(json.dumps(order(id_)) for id_ in (5, 6)).encode()))
     (folder / "d.array").write_text(json.dumps([order(7), order(8)]))
-    done = land(settings, Asked([folder / "c*", folder / "d*"]))
+    done = land(settings, LandingRequest([folder / "c*", folder / "d*"]))
     assert done.verdicts == {"accepted": 4}
     assert sorted({row["id"] for row in observed(settings)}) == list(range(1, 9))
     assert {(row["source"], row["is_backfill"], row["tries"]) for row in observed(settings)} == {
@@ -78,15 +78,15 @@ def test_what_was_landed_is_not_landed_again(settings: Settings, tmp_path: Path)
     file = tmp_path / "orders.ndjson"
     file.write_text("\n".join(json.dumps(order(id_)) for id_ in range(1, 8)))
     told: list[tuple[str, int, int]] = []
-    first = land(settings, Asked([file]), part=3, progress=lambda *what: told.append(what))
+    first = land(settings, LandingRequest([file]), part=3, progress=lambda *what: told.append(what))
     assert (first.loads, first.loads_before, first.verdicts) == (3, 0, {"accepted": 7})
     assert told[-1] == ("orders", 7, 0)
-    again = land(settings, Asked([file]), part=3)
+    again = land(settings, LandingRequest([file]), part=3)
     assert (again.loads, again.loads_before, again.verdicts) == (3, 3, {"accepted": 7})
     assert len(observed(settings)) == 7
     file.write_text(file.read_text() + "\n" + json.dumps(order(8)))
-    assert land(settings, Asked([file]), part=3).verdicts == {"accepted": 1, "unchanged": 7}
-    timed = Asked([file], observed_at=dt.datetime(2025, 12, 1, tzinfo=dt.UTC))
+    assert land(settings, LandingRequest([file]), part=3).verdicts == {"accepted": 1, "unchanged": 7}
+    timed = LandingRequest([file], observed_at=dt.datetime(2025, 12, 1, tzinfo=dt.UTC))
     assert land(settings, timed, part=3).loads_before == 0
 
 
@@ -129,7 +129,7 @@ def test_killed_at_a_commit_it_goes_on(settings: Settings, tmp_path: Path, where
         [sys.executable, "-c", _KILLED, str(file), where, "2"], env={**os.environ, **environ}, check=False
     )
     assert killed.returncode == -signal.SIGKILL
-    done = land(settings, Asked([file]), part=3)
+    done = land(settings, LandingRequest([file]), part=3)
     assert (done.loads, done.loads_before) == (4, 1 if where == "before" else 2)
     assert done.verdicts == {"accepted": 10}
     assert sorted(row["id"] for row in observed(settings)) == list(range(1, 11))
@@ -140,15 +140,15 @@ def test_what_leads_nowhere_is_named(settings: Settings, tmp_path: Path) -> None
     file = tmp_path / "orders.json"
     file.write_text('{"data": {"orders": [{"id": 1}]}}')
     with pytest.raises(LandingError, match="--documents-pointer /data/items leads nowhere"):
-        land(settings, Asked([file], documents_pointer="/data/items"))
+        land(settings, LandingRequest([file], documents_pointer="/data/items"))
     with pytest.raises(LandingError, match="matches no file"):
-        land(settings, Asked([tmp_path / "*.csv"]))
+        land(settings, LandingRequest([tmp_path / "*.csv"]))
     with pytest.raises(LandingError, match="--observed-at-pointer /at leads to a time in none"):
-        land(settings, Asked([file], observed_at_pointer="/at", documents_pointer="/data/orders"))
+        land(settings, LandingRequest([file], observed_at_pointer="/at", documents_pointer="/data/orders"))
     broken = tmp_path / "orders.gz"
     broken.write_bytes(gzip.compress(b'{"id": 1}\n' * 9)[:-9])
     with pytest.raises(LandingError, match=r"orders\.gz cannot be read to its end"):
-        land(settings, Asked([broken]))
+        land(settings, LandingRequest([broken]))
     assert observed(settings) == []
 
 
@@ -162,7 +162,7 @@ def test_nothing_of_it_is_planned(settings: Settings, tmp_path: Path) -> None:
     file = tmp_path / "orders.ndjson"
     lines = [json.dumps(order(1)), json.dumps(order(2, created_at=None))]
     file.write_text("\n".join(lines))
-    land(settings, Asked([file], observed_at=dt.datetime(2025, 12, 1, tzinfo=dt.UTC)))
+    land(settings, LandingRequest([file], observed_at=dt.datetime(2025, 12, 1, tzinfo=dt.UTC)))
     build(settings)
     with WorkList(settings.data_dir / "inbox" / "worklist.sqlite") as work:
         assert plan_orders(settings, work)[0].startswith("0 known orders")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing.archives import Asked, land_files
+from pipelines.landing.archives import LandingRequest, land_files
 from pipelines.landing.raw_folder import LandingError, raw_files
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_orders_come_a_line_or_as_an_array(
     """Lines, an array or one document over many lines are taken; each broken one is one refusal in its place."""
     file = tmp_path / "orders.ndjson"
     file.write_bytes(text.encode())
-    summary = land_files(settings, vault, "orders", Asked([file]))
+    summary = land_files(settings, vault, "orders", LandingRequest([file]))
     assert sum(summary.counts.values()) == len(ids)
     assert [row["id"] for row in raw("observations", "orders")] == ids
     assert {row["source"] for row in raw("observations", "orders")} <= {"archive"}
@@ -66,7 +66,7 @@ def test_an_invalid_byte_costs_its_own_line(
     lines, array = tmp_path / "a.ndjson", tmp_path / "b.json"
     lines.write_bytes(b'{"id":1}\n{"id":2,"status":"\xff"}\n{"id":3}\n')
     array.write_bytes(b'[{"id":4},{"id":5,"status":"\xff"},{"id":6}]')
-    summary = land_files(settings, vault, "orders", Asked([lines, array]))
+    summary = land_files(settings, vault, "orders", LandingRequest([lines, array]))
     assert [row["id"] for row in raw("observations", "orders") if row["verdict"] == "accepted"] == [1, 3, 4, 6]
     assert [refusal.reason for refusal in summary.quarantined] == ["invalid_utf8", "invalid_utf8"]
     assert [refusal.file for refusal in summary.quarantined] == ["a.ndjson, document 2", "b.json, document 2"]
@@ -78,7 +78,7 @@ def test_menus_come_one_a_file(settings: Settings, vault: Vault, menu: dict[str,
     one.write_text(json.dumps(menu, indent=2))
     many.write_text(json.dumps([menu | {"menu": {"id": 41}}, menu | {"menu": {"id": 42}}]))
     broken.write_text("{}\n{}")
-    summary = land_files(settings, vault, "menus", Asked([one, many, broken]))
+    summary = land_files(settings, vault, "menus", LandingRequest([one, many, broken]))
     assert summary.counts == {"accepted": 3, "unchanged": 0, "quarantined": 1, "missing": 0}
 
 
@@ -102,7 +102,7 @@ def test_when_an_archive_was_observed(
     """The time is given for all, found in each document, or unknown."""
     file = tmp_path / "orders.ndjson"
     file.write_text('{"id":1,"meta":{"at":"2026-10-01T14:00:00+02:00"}}\n')
-    land_files(settings, vault, "orders", Asked([file], **how))
+    land_files(settings, vault, "orders", LandingRequest([file], **how))
     assert [row["observed_at"] for row in raw("observations", "orders")] == [observed]
 
 
@@ -112,7 +112,7 @@ def test_a_pointer_to_no_time_lands_nothing(settings: Settings, vault: Vault, tm
     file = tmp_path / "orders.ndjson"
     file.write_text('{"id":1,"bad":"2026-10-01"}\n')
     with pytest.raises(LandingError, match="observed-at-pointer"):
-        land_files(settings, vault, "orders", Asked([file], observed_at_pointer=pointer))
+        land_files(settings, vault, "orders", LandingRequest([file], observed_at_pointer=pointer))
     assert raw_files(settings.data_dir, "orders").observations == []
 
 
@@ -121,7 +121,7 @@ def test_a_file_that_is_not_there_lands_nothing(settings: Settings, vault: Vault
     file = tmp_path / "orders.ndjson"
     file.write_text('{"id":1}\n')
     with pytest.raises(LandingError, match=r"absent\.ndjson"):
-        land_files(settings, vault, "orders", Asked([file, tmp_path / "absent.ndjson"]))
+        land_files(settings, vault, "orders", LandingRequest([file, tmp_path / "absent.ndjson"]))
     assert raw_files(settings.data_dir, "orders").observations == []
 
 
@@ -130,7 +130,7 @@ def test_progress_is_told(settings: Settings, vault: Vault, tmp_path: Path) -> N
     file = tmp_path / "orders.ndjson"
     file.write_text("".join(f'{{"id":{n}}}\n' for n in range(2500)))
     told: list[tuple[str, int, int]] = []
-    land_files(settings, vault, "orders", Asked([file]), progress=lambda *what: told.append(what))
+    land_files(settings, vault, "orders", LandingRequest([file]), progress=lambda *what: told.append(what))
     assert told == [("orders", 1000, 0), ("orders", 2000, 0), ("orders", 2500, 0)]
 
 
@@ -141,11 +141,14 @@ def test_real_orders_are_landed_with_their_sums(
 ) -> None:
     """Every order, menu and store of the shared sets is accepted, and the gate's counts are theirs."""
     expected = json.loads((shared / name / "expected.json").read_text())
-    summary = land_files(settings, vault, "orders", Asked([shared / name / "orders.ndjson"]))
+    summary = land_files(settings, vault, "orders", LandingRequest([shared / name / "orders.ndjson"]))
     assert summary.counts["accepted"] == expected["orders"]
     menus = sorted((shared / name / "menus").iterdir())
-    assert land_files(settings, vault, "menus", Asked(menus)).counts["accepted"] == len(menus)
-    assert land_files(settings, vault, "stores", Asked([shared / name / "stores.json"])).counts["quarantined"] == 0
+    assert land_files(settings, vault, "menus", LandingRequest(menus)).counts["accepted"] == len(menus)
+    assert (
+        land_files(settings, vault, "stores", LandingRequest([shared / name / "stores.json"])).counts["quarantined"]
+        == 0
+    )
     rows = raw("documents", "orders")
     texts = (shared / name / "orders.ndjson").read_text().splitlines()
     orders = [json.loads(line, parse_float=Decimal, parse_int=Decimal) for line in texts]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.landing.archives import Asked, land_files
+from pipelines.landing.archives import LandingRequest, land_files
 from pipelines.landing.documents_in_files import JsonStream, documents, open_file
 from pipelines.landing.raw_folder import LandingError, raw_files
 
@@ -156,7 +156,7 @@ def test_a_small_file_that_holds_much_is_refused(
     bomb = tmp_path / "bomb.json.gz"
     bomb.write_bytes(gzip.compress(content, 6))
     with pytest.raises(LandingError, match=r"bomb\.json\.gz unpacks to more than 200 times its size"):
-        land_files(settings, vault, kind, Asked([bomb], documents_pointer=pointer))
+        land_files(settings, vault, kind, LandingRequest([bomb], documents_pointer=pointer))
     assert raw_files(settings.data_dir, kind).observations == []
 
 
@@ -187,5 +187,5 @@ def test_what_repeats_itself_is_no_bomb(
     """A small file may unpack to many times its size, and the ratio is a setting."""
     file = tmp_path / "orders.json.gz"
     file.write_bytes(gzip.compress(b'{"id":1}\n' + b" " * 2 * MIB + b'\n{"id":2}\n'))
-    land_files(settings, vault, "orders", Asked([file]))
+    land_files(settings, vault, "orders", LandingRequest([file]))
     assert [row["id"] for row in raw("observations", "orders")] == [1, 2]

@@ -13,7 +13,7 @@ import pytest
 from pipelines.inventory import accept
 from pipelines.landing.load import Load
 from pipelines.landing.merge import merge_days
-from pipelines.landing.raw_folder import LandingError, Manifest, raw_files, read_manifest, write_manifest
+from pipelines.landing.raw_folder import LandingError, MergedLoads, raw_files, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +119,7 @@ def test_a_lost_manifest_loses_no_data(settings: Settings, loads: list[str], lan
     """Without its manifest a merged pair is not swept away: the next load says what to put back."""
     merge_days(settings.data_dir, "orders", TOMORROW)
     manifest = read_manifest(settings.data_dir, "orders")
-    write_manifest(settings.data_dir, "orders", Manifest())
+    write_manifest(settings.data_dir, "orders", MergedLoads())
     with pytest.raises(LandingError, match="put the manifest back"):
         land("orders", {"id": 1})
     write_manifest(settings.data_dir, "orders", manifest)

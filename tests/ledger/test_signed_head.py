@@ -15,7 +15,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.backup.comparing import compare
-from pipelines.inventory import COPY, INVENTORY, Head, Inventory, changing, read_inventory, write_inventory, write_noted
+from pipelines.inventory import (
+    COPY,
+    INVENTORY,
+    Inventory,
+    LedgerHead,
+    changing,
+    read_inventory,
+    write_inventory,
+    write_noted,
+)
 from pipelines.ledger import Ledger, LedgerError, User
 from pipelines.ledger.signed_head import (
     WITNESSED,
@@ -180,19 +189,19 @@ def test_folder_of_an_older_version_is_signed_to_its_end(settings: Settings) -> 
         db.execute("update meta set value = ? where name = 'master_check'", (check,))
     Ledger(ledger.folder).append("a", {"n": 3})
     with changing(settings.data_dir) as inventory:
-        inventory.ledger = Head(4, ledger.head())
+        inventory.ledger = LedgerHead(4, ledger.head())
     sign_missing_heads(settings)
     assert {(head.entries, bool(head.signature)) for head in kept_heads(settings).values()} == {(4, True)}
     with changing(settings.data_dir) as inventory:
-        inventory.ledger = Head(4, ledger.head())
+        inventory.ledger = LedgerHead(4, ledger.head())
     with pytest.raises(LedgerError, match="head in the inventory was not signed"):
         sign_missing_heads(settings)
 
 
-def _blank(settings: Settings, *, inventory: bool, vault: bool, head: Head | None = None) -> None:
+def _blank(settings: Settings, *, inventory: bool, vault: bool, head: LedgerHead | None = None) -> None:
     """Put an unsigned head of the chain as it is, or another, in these places."""
     chain = Ledger(settings.data_dir / "ledger")
-    head = head or Head(sum(1 for _ in chain.lines()), json.loads(list(chain.lines())[-1])["sha256"])
+    head = head or LedgerHead(sum(1 for _ in chain.lines()), json.loads(list(chain.lines())[-1])["sha256"])
     if inventory:
         with changing(settings.data_dir) as found:
             found.ledger = head

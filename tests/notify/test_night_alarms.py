@@ -16,7 +16,7 @@ from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
 from pipelines.run.under_way import tell
 from pipelines.settings import Secret, load_settings
-from pipelines.warehouse.inputs.sources import Verified, append_verification
+from pipelines.warehouse.inputs.sources import ComparedPart, append_verification
 from pipelines.warehouse.release.manifest import defer
 from tests.recorded import recorded
 
@@ -45,7 +45,7 @@ CAUSES = {
 
 def verify(settings: Settings, differences: int) -> None:
     """Log that a part of the orders was verified."""
-    part = Verified(1, NOW, "orders", 5, 3, differences, 1, first_order_id=1, last_order_id=5)
+    part = ComparedPart(1, NOW, "orders", 5, 3, differences, 1, first_order_id=1, last_order_id=5)
     append_verification(settings.data_dir, part)
 
 

@@ -24,7 +24,7 @@ import pytest
 obstore = pytest.importorskip("obstore", reason="obstore is not installed: pip install 'ordermart[storage]'")
 
 from pipelines.clock import utc_now  # noqa: E402
-from pipelines.privacy import Asked, erase  # noqa: E402
+from pipelines.privacy import PersonRequest, erase  # noqa: E402
 from pipelines.read import connect  # noqa: E402
 from pipelines.record import COPYING, Step  # noqa: E402
 from pipelines.report.night_alarms import after_run  # noqa: E402
@@ -313,7 +313,7 @@ def test_erased_person_is_in_no_object_after_the_next_copy(own: World, url: str)
     copy_release(own.settings, url)
     key = str(own.rows("select customer_key from own.people where order_id = 1")[0][0])
     assert holders(url, key) != []
-    done = erase(own.settings, Asked("phone", ANN))
+    done = erase(own.settings, PersonRequest("phone", ANN))
     assert copies_holding(own.data, done.entry.moment if done.entry else None) == [url]
     copy_release(own.settings, url)
     assert copies_holding(own.data, done.entry.moment if done.entry else None) == []
@@ -485,7 +485,7 @@ def test_objects_of_a_killed_first_copy_go_after_an_erasure(own: World, tmp_path
 
     with pytest.raises(KilledError):
         copy_release(own.settings, url, die)
-    done = erase(own.settings, Asked("phone", ANN))
+    done = erase(own.settings, PersonRequest("phone", ANN))
     assert url in copies_holding(own.data, done.entry.moment if done.entry else None)
     copy_release(own.settings, url)
     now = current(url)
@@ -502,7 +502,7 @@ def content_of(file: Path) -> bytes:
 
 def test_receipt_names_bucket_and_prefix(own: World, tmp_path: Path) -> None:
     """What still has an older release is named by its URL, and by no other name."""
-    done = erase(own.settings, Asked("phone", ANN))
+    done = erase(own.settings, PersonRequest("phone", ANN))
     lines = [line for line in erased(done, [], [f"s3://mart/{tmp_path.name}"]) if line.startswith("STILL HELD")]
     assert [line.split(" has ")[0] for line in lines] == [f"STILL HELD  s3://mart/{tmp_path.name}"]
     assert "Versioned buckets keep it" in lines[0]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.privacy import Asked, erase
+from pipelines.privacy import PersonRequest, erase
 from pipelines.settings import SettingsError
 from pipelines.warehouse.release.copies import CopyError, copies_holding, copy_release
 from tests.canaries import Marks
@@ -284,7 +284,7 @@ def test_erasure_reaches_stale_own_rows_and_postgresql(own: World, url: str, tmp
     write(own, "sums", "-- One row.\nselect nothing from mart.orders")
     own.publish()
     assert len(own.rows("from own.people")) == 3
-    done = erase(own.settings, Asked("phone", ANN))
+    done = erase(own.settings, PersonRequest("phone", ANN))
     assert any("own.people" in note for note in done.notes)
     assert len(copies_holding(own.data, done.entry.moment if done.entry else None)) == 1
     assert own.rows("from meta.models where model_name = 'own.people' and made_at is null") != []

@@ -20,7 +20,7 @@ from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.landing.reprocess import reprocess_quarantine
 from pipelines.ledger import ERASED, erasures, ledger_of, verify
 from pipelines.privacy import (
-    Asked,
+    PersonRequest,
     PrivacyError,
     apply_erasures,
     erase,
@@ -148,15 +148,15 @@ def test_email_finds_its_customer_in_any_case(world: World) -> None:
 
 def test_order_id_erases_that_order_alone(world: World) -> None:
     """By an order only its own data goes, and bodies of it; a second time nothing is held; her other order stays."""
-    done = erase(world.settings, Asked("order_id", "1"))
+    done = erase(world.settings, PersonRequest("order_id", "1"))
     assert done.entry is not None
     assert done.entry.body["order_ids"] == [1]
     assert (done.destroyed.customers, done.destroyed.versions, done.destroyed.quarantined) == (0, 1, 0)
     assert [row["id"] for row in _raw(world, "observations") if row["customer_key"]] == [2, 3]
     forget_request(world.data)  # its result was shown
     with pytest.raises(PrivacyError, match="order 1"):
-        erase(world.settings, Asked("order_id", "1"))
-    assert erase(world.settings, Asked("phone", ANN)).destroyed[:3] == (1, 1, 1)
+        erase(world.settings, PersonRequest("order_id", "1"))
+    assert erase(world.settings, PersonRequest("phone", ANN)).destroyed[:3] == (1, 1, 1)
 
 
 def test_long_phone_number_and_address_do_not_hold_up_an_erasure(world: World) -> None:
@@ -164,7 +164,7 @@ def test_long_phone_number_and_address_do_not_hold_up_an_erasure(world: World) -
     phone, email = "+" + "1" * 1_000_000 + "2", "a" * 1_000_000 + "@x.example"
     body = {"id": 21, "tip": "x", "a": ("1" * 500_000 + " ") * 2, "b": "a" * 1_000_000}
     world.land("orders", [person(20, phone) | {"user_email": email}, person(21, phone) | body])
-    done = erase(world.settings, Asked("order_id", "20"))
+    done = erase(world.settings, PersonRequest("order_id", "20"))
     assert (done.destroyed.versions, done.destroyed.quarantined) == (1, 1)
 
 
@@ -175,7 +175,7 @@ def _killed_at(point: str, world: World, monkeypatch: pytest.MonkeyPatch) -> Non
     with monkeypatch.context() as patch:
         patch.setattr(f"pipelines.privacy.{point}", die)
         with pytest.raises(KeyboardInterrupt):
-            erase(world.settings, Asked("phone", ANN))
+            erase(world.settings, PersonRequest("phone", ANN))
 
 
 @pytest.mark.parametrize("point", ["before", "add_to_log", "erase_in_raw", "note_erasure"])
@@ -197,8 +197,8 @@ def test_killed_erasure_is_finished_by_the_same_command(world: World, monkeypatc
     """It gives the receipt of the erasure that was killed; a request about another person is refused as ever."""
     _killed_at("add_to_log", world, monkeypatch)
     with pytest.raises(PrivacyError, match="order 77"):
-        erase(copied(world, world.place.with_name("other")).settings, Asked("order_id", "77"))
-    done = erase(world.settings, Asked("phone", ANN))
+        erase(copied(world, world.place.with_name("other")).settings, PersonRequest("order_id", "77"))
+    done = erase(world.settings, PersonRequest("phone", ANN))
     assert done.entry is not None
     assert (done.entry.body["order_ids"], done.destroyed.customers, done.rewritten) == ([1, 3], 1, 2)
     assert len(erasures(ledger_of(world.data))) == 1
@@ -240,7 +240,7 @@ def test_settings_can_keep_older_releases(filled: World, tmp_path: Path) -> None
 
 def test_body_of_an_erased_order_is_not_quarantined(world: World) -> None:
     """A broken body that comes for an erased order is listed without its bytes; another's is kept."""
-    erase(world.settings, Asked("order_id", "1"))
+    erase(world.settings, PersonRequest("order_id", "1"))
     for order_id, phone in ((1, ANN), (2, BOB)):
         with open_vault(world.settings) as vault, Load(world.settings, vault, "orders") as load:
             body = json.dumps(person(order_id, phone, tip="x")).encode()
@@ -261,7 +261,7 @@ def reprocess_orders(world: World) -> list[Any]:
 def test_older_version_refuses_a_folder_with_erasures(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would encrypt erased orders again: an erasure notes the vault's format first."""
     write_noted(world.data, world.data / "format.json", b'{"raw":1,"vault":1,"inbox":1,"ledger":1}')
-    erase(world.settings, Asked("phone", ANN))
+    erase(world.settings, PersonRequest("phone", ANN))
     monkeypatch.setitem(FORMATS, "vault", 1)
     with pytest.raises(SettingsError, match="vault has format 3"):
         guard_format(world.data)
@@ -281,26 +281,26 @@ def test_tables_that_cannot_be_built_do_not_stop_an_erasure(world: World, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr("pipelines.privacy.build_and_record", fail)
-        done = erase(world.settings, Asked("phone", ANN))
+        done = erase(world.settings, PersonRequest("phone", ANN))
     assert "could not be rebuilt (raw files are damaged)" in "\n".join(receipt(done, [], []))
     assert not aside.exists()
     with open_vault(world.settings) as vault:
         assert not any(vault.erasing.of_contact("phone", ANN))
     with pytest.raises(PrivacyError, match="holds no personal data"):
-        erase(world.settings, Asked("phone", "+49 30 5559999"))  # another one was not erased
-    done = erase(world.settings, Asked("phone", ANN))
+        erase(world.settings, PersonRequest("phone", "+49 30 5559999"))  # another one was not erased
+    done = erase(world.settings, PersonRequest("phone", ANN))
     assert (done.build_error, done.entry and len(done.entry.body["order_ids"])) == ("", 2)
     assert [row[1] is None for row in world.rows(KEYS)] == [True, False, True]
     forget_request(world.data)
     with pytest.raises(PrivacyError, match="holds no personal data"):
-        erase(world.settings, Asked("phone", ANN))
+        erase(world.settings, PersonRequest("phone", ANN))
 
 
 def test_erasure_of_another_services_folder_destroys_nothing(world: World) -> None:
     """With a wrong base_url the tables could not be published: it is refused before anything is destroyed."""
     world.configure('[partner]\nbase_url = "https://elsewhere.example"\n')
     with pytest.raises(SettingsError, match="holds data of"):
-        erase(world.settings, Asked("phone", ANN))
+        erase(world.settings, PersonRequest("phone", ANN))
     with open_vault(world.settings) as vault:
         assert any(vault.erasing.of_contact("phone", ANN))
     assert erasures(ledger_of(world.data)) == []
@@ -310,7 +310,7 @@ def test_erasing_without_a_log_is_refused_once_there_are_backups(world: World) -
     """A backup would bring the data back: nothing is erased, and the setting is named."""
     world.configure("")
     with pytest.raises(PrivacyError, match=r"\[privacy\] erasure_log"):
-        erase(world.settings, Asked("phone", ANN), has_backups=True)
+        erase(world.settings, PersonRequest("phone", ANN), has_backups=True)
     assert erasures(ledger_of(world.data)) == []
 
 
@@ -343,7 +343,7 @@ def test_an_old_vault_put_back_shows_no_erased_person(
     shutil.copy(filled.data / "vault" / "vault.sqlite", vault_file)
     with open_vault(own.settings) as vault:
         assert vault.decrypt("orders", 1)
-    for show in (lambda: reveal(own.settings, 1, "a test"), lambda: export(own.settings, Asked("phone", ANN))):
+    for show in (lambda: reveal(own.settings, 1, "a test"), lambda: export(own.settings, PersonRequest("phone", ANN))):
         with pytest.raises(PrivacyError, match="is from before an erasure that the ledger has"):
             show()
     apply_erasures(own.settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.backup import back_up, restore
-from pipelines.privacy import Asked, erase, forget_request, rotate_keys
+from pipelines.privacy import PersonRequest, erase, forget_request, rotate_keys
 from pipelines.vault import open_vault
 from tests.canaries import Marks
 from tests.privacy.conftest import ANN, CODE, EMAIL, NOTE, World, copied, person
@@ -41,7 +41,7 @@ def test_erased_person_stays_erased(landed: World, tmp_path: Path) -> None:
     taken = [back_up(world.settings, world.backups).path]
     world.land("orders", [person(3, ANN, status="later")])
     taken.append(back_up(world.settings, world.backups).path)
-    erase(world.settings, Asked("phone", ANN), has_backups=True)
+    erase(world.settings, PersonRequest("phone", ANN), has_backups=True)
     forget_request(world.data)
     _is_gone(world)
     _fetch_again(world)

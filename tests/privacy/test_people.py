@@ -11,7 +11,7 @@ from pipelines.landing.customers import settle_customers
 from pipelines.landing.data_folder import erasures_state
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import read_rows
-from pipelines.privacy import Asked, Facts, PrivacyError, erase, export
+from pipelines.privacy import Facts, PersonRequest, PrivacyError, erase, export
 from pipelines.vault import VaultError, open_vault
 from tests.backup.conftest import order
 from tests.privacy.conftest import World
@@ -52,7 +52,7 @@ def left(world: World) -> str:
 
 def asked(world: World, found_by: Any, value: str) -> list[tuple[int, int]]:
     """Return the orders and versions that an export shows."""
-    found = export(world.settings, Asked(found_by, value))
+    found = export(world.settings, PersonRequest(found_by, value))
     return [(each["id"], each["version"]) for each in found["personal_data"]]
 
 
@@ -62,7 +62,7 @@ def test_all_versions_of_an_order_are_erased_whoever_they_were_filed_under(empty
     empty.land("orders", [of(5, OLD), of(9, "+49 170 1", name="Carl")])
     empty.land("orders", [of(5, NEW)])
     assert asked(empty, "phone", number) == [(5, 1 if "5" in number[-2:] else 2)]
-    erase(empty.settings, Asked("phone", number))
+    erase(empty.settings, PersonRequest("phone", number))
     assert "Dora" not in left(empty)
     assert "Carl" in left(empty)
     for each in (OLD, NEW):
@@ -78,7 +78,7 @@ def test_an_order_corrected_to_another_person_leaves_that_persons_orders(empty: 
     empty.land("orders", [of(1, ann, name="Ann"), of(2, ann, name="Ann"), of(3, ann, name="Ann")])
     empty.land("orders", [of(3, bert, name="Bert"), of(4, bert, name="Bert")])
     assert asked(empty, "phone", ann) == [(1, 1), (2, 1), (3, 1)]  # not Bert's version
-    erase(empty.settings, Asked("order_id", "3"))
+    erase(empty.settings, PersonRequest("order_id", "3"))
     assert asked(empty, "phone", ann) == [(1, 1), (2, 1)]
     assert asked(empty, "phone", bert) == [(4, 1)]
 
@@ -87,7 +87,7 @@ def test_several_people_are_confirmed(empty: World) -> None:
     """What was found is counted before anything is shown; two names or numbers need the number of orders."""
     seen: list[Facts] = []
     empty.land("orders", [of(1, "+49 151 7000001", "a@x.example"), of(2, "+49 151 7000002", "a@x.example", "Mallory")])
-    export(empty.settings, Asked("email", "a@x.example"), confirm=seen.append)
+    export(empty.settings, PersonRequest("email", "a@x.example"), confirm=seen.append)
     facts = seen[0]
     assert (facts.order_ids, facts.stores, facts.phones, facts.emails, facts.names) == ([1, 2], 1, 2, 1, 2)
     assert facts.first_day <= facts.last_day != ""
@@ -104,8 +104,8 @@ def test_contact_of_many_people_finds_nobody(empty: World) -> None:
     empty.land("orders", [of(n, f"+49 151 700000{n}", "orders@shop.example", f"P{n}") for n in range(1, 7)])
     for contact in ("orders@shop.example", "noreply@shop.example"):
         with pytest.raises(PrivacyError, match="tells nobody"):
-            erase(empty.settings, Asked("email", contact))
-    erase(empty.settings, Asked("phone", "+49 151 7000003"))
+            erase(empty.settings, PersonRequest("email", contact))
+    erase(empty.settings, PersonRequest("phone", "+49 151 7000003"))
     assert [f"P{n}" in left(empty) for n in range(1, 7)] == [True, True, False, True, True, True]
 
 
@@ -113,20 +113,20 @@ def test_a_person_who_is_only_in_quarantine_is_found_shown_and_erased(empty: Wor
     """By a contact in any spelling, or by the order; another's body stays."""
     for each in (broken(30, "0170 5550030", "onlyq@x.example"), broken(31, "0170 5550031")):
         empty.land("orders", [each])
-    found = export(empty.settings, Asked("email", "OnlyQ@x.example"))
+    found = export(empty.settings, PersonRequest("email", "OnlyQ@x.example"))
     assert [json.loads(each["body"])["id"] for each in found["quarantined_bodies"]] == [30]
-    done = erase(empty.settings, Asked("phone", "+49 170 5550030"))
+    done = erase(empty.settings, PersonRequest("phone", "+49 170 5550030"))
     assert (done.destroyed.quarantined, done.entry and done.entry.body["order_ids"]) == (1, [])
     assert "onlyq" not in left(empty)
     assert "5550031" in left(empty)
-    assert erase(empty.settings, Asked("order_id", "31")).destroyed.quarantined == 1
+    assert erase(empty.settings, PersonRequest("order_id", "31")).destroyed.quarantined == 1
     assert "5550031" not in left(empty)
 
 
 def test_broken_copy_of_an_erased_order_is_emptied_on_arrival(empty: World) -> None:
     """From a file, where nobody asked for it, as much as fetched; so is a whole one's personal data."""
     empty.land("orders", [of(7, OLD, "dora@x.example")])
-    erase(empty.settings, Asked("phone", OLD))
+    erase(empty.settings, PersonRequest("phone", OLD))
     with open_vault(empty.settings) as vault, Load(empty.settings, vault, "orders", "archive") as load:
         for body in (broken(7, OLD), of(7, OLD)):
             load.validate(json.dumps(body).encode())
@@ -140,7 +140,7 @@ def test_body_that_cannot_be_read_is_counted(empty: World) -> None:
     with open_vault(empty.settings) as vault, Load(empty.settings, vault, "orders", "archive") as load:
         load.validate(bytes(range(256)))
         load.commit()
-    assert erase(empty.settings, Asked("phone", OLD)).destroyed.unread == 1
+    assert erase(empty.settings, PersonRequest("phone", OLD)).destroyed.unread == 1
 
 
 def test_raw_files_follow_customers_that_come_apart(empty: World) -> None:
@@ -165,7 +165,7 @@ def test_export_files_orders_of_an_older_version_first(empty: World) -> None:
         for table in ("shared", "pairs", "lookups", "meta where name = 'rule'"):
             vault._db.execute(f"delete from {table}")
     with pytest.raises(PrivacyError, match="tells nobody"):
-        export(empty.settings, Asked("email", "orders@shop.example"))
+        export(empty.settings, PersonRequest("email", "orders@shop.example"))
     assert asked(empty, "phone", "0049 151 7000003") == [(3, 1)]
 
 
@@ -175,7 +175,7 @@ def test_person_is_found_without_lookup_hashes(empty: World) -> None:
     with open_vault(empty.settings) as vault:
         vault._db.execute("delete from lookups")
     assert asked(empty, "phone", NEW) == [(2, 1)]
-    erase(empty.settings, Asked("phone", NEW))
+    erase(empty.settings, PersonRequest("phone", NEW))
     assert OLD in left(empty)
     assert NEW not in left(empty)
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pipelines.landing.customers import filing_rule, settle_customers
-from pipelines.privacy import Asked, PrivacyError, erase, export
+from pipelines.privacy import PersonRequest, PrivacyError, erase, export
 from pipelines.vault import open_vault
 from tests.privacy.conftest import World
 from tests.privacy.test_people import broken, left, of
@@ -87,7 +87,7 @@ def test_erasure_takes_one_person_and_no_other(events: list[Any], victim: int, a
             for n, no, _, email, what in events
             if n == victim and what != "broken" and _has_phone(email, what)
         }
-        request = Asked("phone", asked.format(n=victim))
+        request = PersonRequest("phone", asked.format(n=victim))
         try:
             found = export(world.settings, request)
         except PrivacyError:
@@ -97,7 +97,7 @@ def test_erasure_takes_one_person_and_no_other(events: list[Any], victim: int, a
             erase(world.settings, request)
         assert stated <= set(found["order_ids"]) <= {victim * 10 + no for no in range(1, 5)}
         with suppress(PrivacyError):  # orders by e-mail alone are another customer's: asked for by that
-            erase(world.settings, Asked("email", f"p{victim}@x.example"))
+            erase(world.settings, PersonRequest("email", f"p{victim}@x.example"))
         after = left(world).splitlines()
         assert not [line for line in after if f"Name{victim}" in line]
         assert sorted(line for line in before if f"Name{victim}" not in line) == sorted(filter(None, after))

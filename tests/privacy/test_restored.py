@@ -14,7 +14,7 @@ from pipelines.backup import BackupError, back_up, restore
 from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.ledger import erasures, ledger_of
 from pipelines.ledger.signed_head import checked_heads
-from pipelines.privacy import Asked, NoErasures, PrivacyError, erase, read_log
+from pipelines.privacy import NoErasures, PersonRequest, PrivacyError, erase, read_log
 from pipelines.settings import SettingsError
 from pipelines.vault import open_vault
 from tests.privacy.conftest import ANN, BOB, World, copied
@@ -30,7 +30,7 @@ def lost(landed: World, tmp_path: Path) -> World:
     """Give a folder that was backed up, in which Ann was erased later, and which was destroyed."""
     world = copied(landed, tmp_path / "place")
     back_up(world.settings, world.backups)
-    erase(world.settings, Asked("phone", ANN), has_backups=True)
+    erase(world.settings, PersonRequest("phone", ANN), has_backups=True)
     world.destroy()
     world.data.mkdir()
     return world
@@ -67,7 +67,7 @@ def test_restore_without_the_setting_finds_the_log_that_the_backup_remembers(lan
     world = copied(landed, tmp_path / "place")
     world.configure("")
     first = back_up(world.settings, world.backups).path
-    erase(world.settings, Asked("phone", ANN), has_backups=True)
+    erase(world.settings, PersonRequest("phone", ANN), has_backups=True)
     shutil.rmtree(world.data)
     world.data.mkdir()
     log = world.backups / "erasures.jsonl"
@@ -91,7 +91,7 @@ def test_word_that_nobody_was_erased_is_an_entry(landed: World, tmp_path: Path) 
     """It replaces a log that is lost; erasures that other backups know of are applied all the same."""
     world = copied(landed, tmp_path / "place")
     first = back_up(world.settings, world.backups).path
-    erase(world.settings, Asked("phone", ANN), has_backups=True)
+    erase(world.settings, PersonRequest("phone", ANN), has_backups=True)
     back_up(world.settings, world.backups)
     shutil.rmtree(world.data)
     shutil.rmtree(world.place / "elsewhere")
@@ -108,7 +108,7 @@ def test_word_that_nobody_was_erased_is_an_entry(landed: World, tmp_path: Path) 
 def test_backup_creates_the_log_or_refuses(landed: World, tmp_path: Path) -> None:
     """It has every erasure from before; where none can be written, nothing is backed up."""
     world = copied(landed, tmp_path / "place")
-    erase(world.settings, Asked("phone", ANN))
+    erase(world.settings, PersonRequest("phone", ANN))
     log = world.place / "elsewhere" / "erasures.jsonl"
     log.unlink()
     taken = back_up(world.settings, world.backups).path
@@ -124,7 +124,7 @@ def test_erasure_without_the_log_of_the_backups_is_refused(landed: World, tmp_pa
     back_up(world.settings, world.backups)
     (world.place / "elsewhere").rename(world.place / "unmounted")
     with pytest.raises(PrivacyError, match="is missing"):
-        erase(world.settings, Asked("phone", ANN), has_backups=True)
+        erase(world.settings, PersonRequest("phone", ANN), has_backups=True)
     with open_vault(world.settings) as vault:
         assert any(vault.erasing.of_contact("phone", ANN))
     assert erasures(ledger_of(world.data)) == []

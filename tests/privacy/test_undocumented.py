@@ -13,7 +13,7 @@ from pipelines.landing.raw_folder import raw_files
 from pipelines.landing.shape import ORDER
 from pipelines.landing.validate import documented
 from pipelines.ledger import ledger_of
-from pipelines.privacy import Asked, erase, undocumented
+from pipelines.privacy import PersonRequest, erase, undocumented
 from pipelines.vault import open_vault
 from tests.privacy.conftest import World, person
 
@@ -77,7 +77,7 @@ def test_operator_sees_names_and_an_erasure_removes_them(named: World) -> None:
     assert found == {"/loyalty": (20, 20), f"/{NAME}": (1, 1), "/other": (1, 1)}
     assert [each.body["reason"] for each in ledger_of(named.data).entries("fields_revealed")] == ["new"]
     assert NAME in _raw(named)
-    erase(named.settings, Asked("order_id", "1"))
+    erase(named.settings, PersonRequest("order_id", "1"))
     assert NAME not in _raw(named)
     assert _in_files(named, named.data) == []
     assert sorted(named.rows(PROFILE)) == [("/?", ["boolean", "number", "object"], 21)]  # of 19 customers now

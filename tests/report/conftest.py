@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from pipelines.finance.restating import build_and_record
-from pipelines.landing.archives import Asked, land_files
+from pipelines.landing.archives import LandingRequest, land_files
 from pipelines.sandbox.world import MAPPING, SETTLED
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
@@ -87,7 +87,7 @@ class World:
         for file, body in zip(files, bodies, strict=True):
             file.write_text(body, encoding="utf-8")
         with open_vault(self.settings) as vault:
-            land_files(self.settings, vault, kind, Asked(files, observed_at=at))
+            land_files(self.settings, vault, kind, LandingRequest(files, observed_at=at))
 
     def publish(self) -> None:
         """Build, record restatements and publish, as a run does."""

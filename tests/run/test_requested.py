@@ -10,7 +10,7 @@ import pytest
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.record import NIGHT, WEBHOOKS
-from pipelines.run.under_way import Asked, NotBegunError, begun
+from pipelines.run.under_way import NotBegunError, RunRequest, begun
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
 
@@ -41,7 +41,7 @@ def test_a_run_that_ends_before_it_fetched_forgets_no_id(settings: Settings, tmp
     """Its first step was not even begun."""
     with (
         pytest.raises(OSError, match="the disk"),
-        begun(settings, NIGHT, Asked(str(tmp_path / "ids"), "10-11"), keeps=False),
+        begun(settings, NIGHT, RunRequest(str(tmp_path / "ids"), "10-11"), keeps=False),
     ):
         raise OSError("the disk is gone")
     assert due(settings) == [5, 7, 10, 11]
@@ -54,7 +54,7 @@ def test_a_run_that_finds_another_under_way_forgets_no_id(settings: Settings, tm
         fcntl.flock(lock, fcntl.LOCK_EX)
         with (
             pytest.raises(NotBegunError),
-            begun(settings, WEBHOOKS, Asked(str(tmp_path / "ids")), keeps=False),
+            begun(settings, WEBHOOKS, RunRequest(str(tmp_path / "ids")), keeps=False),
         ):
             pass
     assert due(settings) == [5, 7]

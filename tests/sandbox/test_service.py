@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from pipelines.sandbox.app import Service, Tokens, make_app
+from pipelines.sandbox.app import IssuedTokens, Service, make_app
 from pipelines.sandbox.process import Sandbox
 from pipelines.sandbox.world import Config, World
 
@@ -72,7 +72,7 @@ def test_the_answer_says_how_long_a_token_is_good(stranger: httpx.Client) -> Non
 def test_a_token_expires() -> None:
     """A token is good until it expires, and not at that moment."""
     now = [1000.0]
-    tokens = Tokens(60, lambda: now[0])
+    tokens = IssuedTokens(60, lambda: now[0])
     token = tokens.issue()
     now[0] = 1059.9
     assert tokens.valid(token)
@@ -82,12 +82,12 @@ def test_a_token_expires() -> None:
 
 def test_a_changed_or_foreign_token_is_refused() -> None:
     """Neither a part of a token nor another service's is one; no two are equal."""
-    tokens = Tokens()
+    tokens = IssuedTokens()
     token, other = tokens.issue(), tokens.issue()
     assert token != other
     assert tokens.valid(token)
     assert not tokens.valid(token[:-1])
-    assert not tokens.valid(Tokens().issue())
+    assert not tokens.valid(IssuedTokens().issue())
 
 
 def test_every_id_of_the_file_is_served(client: httpx.Client, files: Path) -> None:

@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
-from pipelines.sandbox.app import ROOT, Tokens, error
+from pipelines.sandbox.app import ROOT, IssuedTokens, error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +129,7 @@ _INSTEAD: dict[str, Callable[[bytes, bytes], bytes]] = {
 }
 
 
-class JsonWebTokens(Tokens):
+class JsonWebTokens(IssuedTokens):
     """Tokens that say when they expire, as many services issue them, and that can be revoked."""
 
     def issue(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pipelines.examining.first import Given, Made, find
+from pipelines.examining.first import Given, ProvenAnswers, find
 from pipelines.settings import load_settings
 from tests.strangers.service import ATTEMPTS, CLIENT_ID, CLIENT_SECRET, TOKEN, Reply, Request, Stranger
 from tests.strangers.services import PAIR, Square, Stripe
@@ -40,7 +40,7 @@ class Plain(Stranger):
 
 def tried(
     service: Stranger, answers: dict[str, str] | None = None, *, secret: str = CLIENT_SECRET, **given: Any
-) -> tuple[Made, list[str]]:
+) -> tuple[ProvenAnswers, list[str]]:
     """Search for the answers of a service, with a person who knows only `answers`; return also what was asked."""
     asked: list[str] = []
 
@@ -61,7 +61,7 @@ def tried(
     return made, asked
 
 
-def keys(made: Made) -> dict[str, Any]:
+def keys(made: ProvenAnswers) -> dict[str, Any]:
     """Return what would be written below [partner], without what a person answered."""
     return {key.removeprefix("partner."): value for key, (value, why) in made.found.items() if why != "answered"}
 

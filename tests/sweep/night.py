@@ -18,14 +18,14 @@ from pipelines.finance import closing
 from pipelines.finance.periods import one_day
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import Committer, Delivery, inbox_path, micros
+from pipelines.inbox.store import Committer, WebhookDelivery, inbox_path, micros
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import run_lock
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import HEADER, effective_totals, import_totals, ledger_of, verify
 from pipelines.record import NIGHT, current_release
 from pipelines.run.steps import run_maintenance
-from pipelines.run.under_way import COMMAND, Asked, begun
+from pipelines.run.under_way import COMMAND, RunRequest, begun
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
@@ -122,7 +122,7 @@ def deliver(_place: Path, settings: Settings, ids: Path) -> None:
     try:
         for number, line in enumerate(ids.read_text(encoding="utf-8").split()[:WEBHOOKS]):
             named = Notification("order/updated", "orders", int(line), f"delivery {number}", None)
-            committer.put(Delivery(number, micros(dt.datetime.now(dt.UTC)), named, 10, None))
+            committer.put(WebhookDelivery(number, micros(dt.datetime.now(dt.UTC)), named, 10, None))
         settled.wait(60)
     finally:
         committer.stop()
@@ -137,7 +137,7 @@ def _heal_and_ingest(_place: Path, settings: Settings, ids: Path) -> None:
 
 
 def _run(settings: Settings, ids: Path | None) -> AbstractContextManager[UnderWay]:
-    return begun(settings, NIGHT, Asked(order_ids=str(ids) if ids else ""))
+    return begun(settings, NIGHT, RunRequest(order_ids=str(ids) if ids else ""))
 
 
 def _fetch(way: UnderWay) -> None:

@@ -41,7 +41,7 @@ from pipelines.landing.data_folder import applied_erasures, note_erasure
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ROTATED, erasures, ledger_of, verify
 from pipelines.ledger.signed_head import checked_heads
-from pipelines.privacy import Asked, erase, forget_request, rotate_keys
+from pipelines.privacy import PersonRequest, erase, forget_request, rotate_keys
 from pipelines.settings import load_settings
 from pipelines.vault import Erasing, VaultError, open_vault
 from pipelines.vault import keys as vault_keys
@@ -297,7 +297,7 @@ def _settings(world: World) -> Settings:
 
 
 def _erase(world: World) -> None:
-    done = erase(world.settings, Asked("phone", ANN), has_backups=True)
+    done = erase(world.settings, PersonRequest("phone", ANN), has_backups=True)
     assert not done.build_error, done.build_error
     forget_request(world.data)
 

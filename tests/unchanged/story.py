@@ -15,7 +15,7 @@ from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, User, import_totals, ledger_of
 from pipelines.partner.answers import Counted
 from pipelines.settings import load_settings
-from pipelines.warehouse.inputs.sources import Verified, append_verification
+from pipelines.warehouse.inputs.sources import ComparedPart, append_verification
 from pipelines.warehouse.release.release import publish
 from tests.unchanged import drawn
 from tests.warehouse.conftest import World, menu, store
@@ -199,7 +199,7 @@ def _note(world: World) -> None:
     for number, (part, wrong) in enumerate((("orders", 0), ("day", 2), ("all", 0), ("orders", 1)), 1):
         append_verification(
             data,
-            Verified(
+            ComparedPart(
                 number,
                 at + dt.timedelta(hours=number),
                 part,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.vault import Answer, Spool
+from pipelines.vault import FetchedBody, Spool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ NOW = dt.datetime(2026, 10, 1, tzinfo=dt.UTC)
 @pytest.mark.parametrize(("fault", "kept"), [("none", 3), ("altered", 2), ("cut", 2)])
 def test_a_bad_record_costs_what_follows_it_alone(tmp_path: Path, keys: Keys, fault: str, kept: int) -> None:
     """Three answers, of which the last is as written, has another bit, or lacks its last byte."""
-    answers = [Answer(number, NOW, 200, b"body") for number in (1, 2, 3)]
+    answers = [FetchedBody(number, NOW, 200, b"body") for number in (1, 2, 3)]
     path = tmp_path / "spool-orders"
     with Spool(path, AESGCM(keys.master)) as spool:
         spool.begin("load", answers)

@@ -16,7 +16,7 @@ import pytest
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import COPY, INVENTORY
-from pipelines.landing.archives import Asked, land_files
+from pipelines.landing.archives import LandingRequest, land_files
 from pipelines.landing.data_folder import FORMATS, migrate
 from pipelines.landing.merge import merge_days
 from pipelines.landing.raw_folder import raw_files
@@ -78,7 +78,7 @@ def test_new_folder_is_not_called_older(tmp_path: Path) -> None:
         (settings.data_dir / name).unlink()
     (tmp_path / "orders.ndjson").write_text('{"id": 1}\n', encoding="utf-8")
     with open_vault(settings) as vault:
-        land_files(settings, vault, "orders", Asked([tmp_path / "orders.ndjson"]))
+        land_files(settings, vault, "orders", LandingRequest([tmp_path / "orders.ndjson"]))
     assert json.loads((settings.data_dir / "format.json").read_text()) == FORMATS
     assert migrate(settings.data_dir) == []
 

@@ -146,7 +146,7 @@ WRITING = "(files of buckets)"
 
 
 @dataclass(frozen=True)
-class Part:
+class BucketTask:
     """A bucket of a stage, and where the files are that it depends on; `code` is the version that nodes must run.
 
     `draft` is the warehouse as earlier stages left it, `given` the driver's other facts; nobody writes to them
@@ -168,7 +168,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Made:
+class BucketResult:
     """What a part found in its rows, and how many there are of each table: of none, when a blocking check found any."""
 
     checks: list[CheckResult]
@@ -177,7 +177,7 @@ class Made:
     profile: Profile = field(default_factory=dict)
 
 
-def build_part(part: Part) -> Made:
+def build_part(part: BucketTask) -> BucketResult:
     """Write the rows of a bucket, and its findings, as one Parquet file a table."""
     _require_files_and_code(part)
     stage = stages()[part.stage]
@@ -190,15 +190,15 @@ def build_part(part: Part) -> Made:
             try:
                 make_bucket(making, stage, part.bucket, part.documents)
             except BuildBlocked as error:
-                return Made(error.checks, {}, making.tally.validated, profile)
+                return BucketResult(error.checks, {}, making.tally.validated, profile)
             rows = {table.name: _write(con, part, own, table.name) for table in stage.tables}
             rows[FINDINGS] = _write(con, part, own, FINDINGS, "raw.findings")
-            return Made(making.tally.results(), rows, making.tally.validated, profile)
+            return BucketResult(making.tally.results(), rows, making.tally.validated, profile)
     finally:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _require_files_and_code(part: Part) -> None:
+def _require_files_and_code(part: BucketTask) -> None:
     here = socket.gethostname()
     if not (part.draft.exists() and part.given.exists()):
         raise EngineError(
@@ -211,7 +211,7 @@ def _require_files_and_code(part: Part) -> None:
         )
 
 
-def _show_files(con: duckdb.DuckDBPyConnection, part: Part, stage: Stage) -> None:
+def _show_files(con: duckdb.DuckDBPyConnection, part: BucketTask, stage: Stage) -> None:
     """Make what a bucket reads look as it does in a build in one process; its tables are in memory, and empty."""
     con.execute(f"attach {literal(part.draft)} as draft (read_only)")
     con.execute(f"attach {literal(part.given)} as given (read_only)")
@@ -232,7 +232,7 @@ def _show_files(con: duckdb.DuckDBPyConnection, part: Part, stage: Stage) -> Non
         con.execute(f"create view raw.{name} as from given.raw.{name}")
 
 
-def _write(con: duckdb.DuckDBPyConnection, part: Part, own: Path, table: str, relation: str = "") -> int:
+def _write(con: duckdb.DuckDBPyConnection, part: BucketTask, own: Path, table: str, relation: str = "") -> int:
     """Write a table's rows to its file, and return how many they are."""
     unfinished = own / "rows.parquet"
     relation = relation or f"warehouse.{table}"
@@ -270,7 +270,7 @@ class Spread:
             _write_given(con, given)
         spans = spans_of_files(con, paths) if stage.number == 0 else []
         parts = [
-            Part(
+            BucketTask(
                 stage.number,
                 bucket,
                 self.draft,
@@ -282,7 +282,7 @@ class Spread:
             )
             for bucket in split
         ]
-        made: dict[int, Made] = {}
+        made: dict[int, BucketResult] = {}
         show(0, len(parts))
         with closed_draft(con, self.draft):
             for place, each in self.engine.map(build_part, parts):
@@ -357,7 +357,7 @@ def _write_given(con: duckdb.DuckDBPyConnection, file: Path) -> None:
     con.execute("detach given")
 
 
-def _load(making: Making, stage: Stage, part: Part, made: Made) -> None:
+def _load(making: Making, stage: Stage, part: BucketTask, made: BucketResult) -> None:
     """Add a bucket's files to the draft, whose columns have the contract's types, and remove them."""
     targets = {table.name: f"warehouse.{table.name}" for table in stage.tables} | {FINDINGS: "raw.findings"}
     for table, target in targets.items():

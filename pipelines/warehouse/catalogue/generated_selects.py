@@ -25,7 +25,7 @@ from pipelines.warehouse.catalogue.reads import reads
 from pipelines.warehouse.contracts import CLAIM, CatalogueError
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.contracts import Head
+    from pipelines.warehouse.contracts import TableHead
 
 _SOLD = {
     "product": ("core.order_lines", "'line ' || sold.line_no"),
@@ -39,7 +39,7 @@ def references_a_menu(entity: str) -> str:
     return filled("references_a_menu", entity=entity, sold=sold, location=location)
 
 
-def completed(name: str, text: str, head: Head) -> str:
+def completed(name: str, text: str, head: TableHead) -> str:
     """Return the select of a table whose head names a template; that of another is its file.
 
     `template: raw` has none: it takes the columns that the head lists out of the table's namesake in schema raw.
@@ -244,7 +244,7 @@ def _difference(name: str, held: str, *, is_count: bool) -> str:
     return f"{{'location': '{location}', 'difference': {difference}, 'is_count': {str(is_count).lower()}}}"
 
 
-def claims_of(table: str, head: Head) -> dict[str, str]:
+def claims_of(table: str, head: TableHead) -> dict[str, str]:
     """Return each check that a table's head declares, by name, as a file of `sql/checks/` would state it."""
     key = head.names("key")
     found = {}

@@ -52,7 +52,7 @@ from pipelines.warehouse.contracts import SCOPES, CatalogueError, Contract, cont
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pipelines.warehouse.contracts import Column, Head, Join
+    from pipelines.warehouse.contracts import Column, Join, TableHead
 
 
 CREATED, BUSINESS = "created_month", "business_month"
@@ -319,7 +319,7 @@ def _claims(table: str) -> dict[str, str]:
 
 
 @functools.cache
-def _head(table: str) -> Head:
+def _head(table: str) -> TableHead:
     return head_of(read_sql(SQL / f"{table.replace('.', '/')}.sql"))
 
 

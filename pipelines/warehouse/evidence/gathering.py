@@ -35,14 +35,14 @@ class Gathered:
     patterns: verdicts.Patterns
     nodes: list[Population]
     values: dict[str, list[Any]]
-    roundings: dict[int, residuals.Rounding] = field(default_factory=dict)
+    roundings: dict[int, residuals.PopulationRounding] = field(default_factory=dict)
     residuals: dict[int, residuals.Residual] = field(default_factory=dict)
 
 
 def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     """Judge both rule targets from all orders, and fill the relations of FORMULA_EVIDENCE."""
     limits = "select formula_min_distinguishing_orders, formula_max_violation_rate from raw.settings"
-    asked = verdicts.Asked(*con.execute(limits).fetchall()[0])
+    asked = verdicts.EvidenceThresholds(*con.execute(limits).fetchall()[0])
     found = [gather_target(con, target, asked) for target in TARGETS]
     fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, asked)))
     fill(con, "raw.formula_divisions", (row for each in found for row in _divisions(each)))
@@ -53,7 +53,7 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(f"drop table if exists temp.places_{dimension}")
 
 
-def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.Asked) -> Gathered:
+def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.EvidenceThresholds) -> Gathered:
     """Judge one rule target; leave the temporary table facts with the node of each order."""
     con.execute(f"""
         create or replace temp table texts as
@@ -105,13 +105,17 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.A
                 verdicts.decide(forms, judged, asked)
     for node in nodes:
         if node.setting_no is not None:
-            held = found.roundings.get(node.no, residuals.Rounding(residuals.UNROUNDED, 0, 0, 0))
-            found.roundings[node.no] = residuals.Rounding(settings[node.setting_no][1], held.orders, held.fits, 0)
+            held = found.roundings.get(node.no, residuals.PopulationRounding(residuals.UNROUNDED, 0, 0, 0))
+            found.roundings[node.no] = residuals.PopulationRounding(
+                settings[node.setting_no][1], held.orders, held.fits, 0
+            )
     found.residuals = residuals.find_residuals(con, target, asked.orders)
     return found
 
 
-def _likely_subtotals(con: duckdb.DuckDBPyConnection, nodes: list[Population], asked: verdicts.Asked) -> dict[int, int]:
+def _likely_subtotals(
+    con: duckdb.DuckDBPyConnection, nodes: list[Population], asked: verdicts.EvidenceThresholds
+) -> dict[int, int]:
     """Return node → form for leaves without a rule that would follow the form of the others but for a factor."""
     judged = list(_leaves(nodes))
     holding = [(each.fits, each.leader) for _, each in judged if each.verdict != verdicts.NONE]
@@ -156,7 +160,7 @@ def _leaves(nodes: list[Population]) -> Iterator[tuple[Population, Judgement]]:
             yield node, node.judgement
 
 
-def _populations(found: Gathered, asked: verdicts.Asked) -> Iterator[tuple[Any, ...]]:
+def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
     for node, judged in _leaves(found.nodes):
         rival = wording.rival_of(forms, judged)
@@ -208,7 +212,7 @@ def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:
                 yield target, node.no, node.dimension, part, None if value is None else str(value), False, child.no
 
 
-def _evidence(found: Gathered, asked: verdicts.Asked) -> Iterator[tuple[Any, ...]]:
+def _evidence(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
     for node, judged in _leaves(found.nodes):
         most = np.argsort(np.where(forms.is_found, -judged.all_fits, 1), kind="stable")[:_SHOWN]

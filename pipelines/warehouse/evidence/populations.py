@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.warehouse.evidence.verdicts import AGREED, SUPPORTED, Asked, Judgement, decide, judge
+from pipelines.warehouse.evidence.verdicts import AGREED, SUPPORTED, EvidenceThresholds, Judgement, decide, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -206,7 +206,7 @@ class Tree:
     con: duckdb.DuckDBPyConnection
     forms: Forms
     patterns: Patterns
-    asked: Asked
+    asked: EvidenceThresholds
     nodes: list[Population] = field(default_factory=list)
 
     def judge(self, nodes: list[Population]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.warehouse.evidence.populations import Population, Tree
-    from pipelines.warehouse.evidence.verdicts import Asked, Floats, Forms, Ints
+    from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Floats, Forms, Ints
 
 
 def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[int, int]) -> None:
@@ -45,7 +45,7 @@ UNROUNDED = 1  # rounding_no of audit.formula_rules
 
 
 @dataclass(frozen=True)
-class Rounding:
+class PopulationRounding:
     """The rounding of a population: rounding_no, on how many orders it shows, and its rivals that remain."""
 
     rounding_no: int
@@ -56,7 +56,9 @@ class Rounding:
     """How many orders a form fits but for rounding."""
 
 
-def find_roundings(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> dict[int, Rounding]:
+def find_roundings(
+    con: duckdb.DuckDBPyConnection, target: str, asked: EvidenceThresholds
+) -> dict[int, PopulationRounding]:
     """Return node → rounding of the leaves that have orders whose amounts are rounded; reads facts and leaves."""
     con.execute(f"create or replace temp table wanted as select order_id from audit.{target}_patterns where is_rounded")
     if con.execute("select 1 from wanted limit 1").fetchone() is None:
@@ -70,7 +72,7 @@ def find_roundings(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) ->
     return {node: replace(judge_rounding(each, asked), near=near[node]) for node, each in sorted(found.items())}
 
 
-def judge_rounding(patterns: dict[tuple[int, ...], int], asked: Asked) -> Rounding:
+def judge_rounding(patterns: dict[tuple[int, ...], int], asked: EvidenceThresholds) -> PopulationRounding:
     """Judge the roundings given how many orders fit which of them; without one that holds, nothing is rounded."""
     orders = sum(patterns.values())
     fits: dict[int, int] = defaultdict(int)
@@ -80,12 +82,12 @@ def judge_rounding(patterns: dict[tuple[int, ...], int], asked: Asked) -> Roundi
     least = fewest_fits(orders, asked.noise)
     leader = min(fits, key=lambda rounding: (-fits[rounding], rounding), default=UNROUNDED)
     if fits[UNROUNDED] >= least or fits[leader] < least:
-        return Rounding(UNROUNDED, orders, fits[UNROUNDED], 0)
+        return PopulationRounding(UNROUNDED, orders, fits[UNROUNDED], 0)
     rivals = sum(not _is_beaten(patterns, leader, rival, asked) for rival in fits if rival != leader)
-    return Rounding(leader, orders, fits[leader], rivals)
+    return PopulationRounding(leader, orders, fits[leader], rivals)
 
 
-def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, asked: Asked) -> bool:
+def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, asked: EvidenceThresholds) -> bool:
     won = sum(number for fitting, number in patterns.items() if leader in fitting and rival not in fitting)
     lost = sum(number for fitting, number in patterns.items() if rival in fitting and leader not in fitting)
     return won + lost >= asked.orders and won >= fewest_fits(won + lost, asked.noise)
@@ -304,7 +306,7 @@ def divide_by_residuals(tree: Tree) -> None:
         active = children
 
 
-def _division(forms: Forms, orders: dict[str, Any], asked: Asked) -> Division | None:
+def _division(forms: Forms, orders: dict[str, Any], asked: EvidenceThresholds) -> Division | None:
     """Return the division that explains most orders."""
     found = {pattern for block in _blocks(orders, asked) if (pattern := simplest(forms, block, _SIMPLE))}
     if not found:
@@ -323,7 +325,7 @@ def _division(forms: Forms, orders: dict[str, Any], asked: Asked) -> Division | 
     return best
 
 
-def _is_exact(division: Division, sums: Floats, counts: Any, asked: Asked) -> bool:
+def _is_exact(division: Division, sums: Floats, counts: Any, asked: EvidenceThresholds) -> bool:
     """Tell whether each part has enough orders, and any is explained by one pattern."""
     shares = [(counts[group].sum(), sums[group].sum(axis=0).max()) for group in division.groups]
     return all(orders >= asked.orders for orders, _ in shares) and any(
@@ -331,7 +333,7 @@ def _is_exact(division: Division, sums: Floats, counts: Any, asked: Asked) -> bo
     )
 
 
-def _blocks(orders: dict[str, Any], asked: Asked) -> Iterator[dict[str, Any]]:
+def _blocks(orders: dict[str, Any], asked: EvidenceThresholds) -> Iterator[dict[str, Any]]:
     """Yield orders that may share a pattern: those of one value, or of days that follow each other."""
     for dimension in DIMENSIONS:
         places = orders[f"at_{dimension}"]

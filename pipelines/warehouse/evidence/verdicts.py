@@ -162,7 +162,7 @@ _BY_CHANCE = 0.25  # a form that fits fewer, of orders that refute all, says not
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvidenceThresholds:
     """What settings ask for: so many orders that distinguish, and at most this share that breaks the rule."""
 
     orders: int
@@ -196,7 +196,9 @@ class Judgement:
         return Verdict(checked, against if is_refuted else [], [] if is_refuted else against)
 
 
-def judge(forms: Forms, patterns: Patterns, weights: Ints, asked: Asked, only: int | None = None) -> Judgement:
+def judge(
+    forms: Forms, patterns: Patterns, weights: Ints, asked: EvidenceThresholds, only: int | None = None
+) -> Judgement:
     """Judge a population given how many of its orders follow each pattern; `only` is a form that settings name."""
     counts = weights.astype(np.float64)
     all_fits = counts @ patterns.fits
@@ -227,7 +229,7 @@ def best(forms: Forms, fits: Floats, among: list[int], orders: int) -> int:
     return min(places, key=lambda form: (-fits[form], forms.complexity[form], form))
 
 
-def decide(forms: Forms, found: Judgement, asked: Asked) -> None:
+def decide(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> None:
     """Set verdict and open parts from the candidates that remain."""
     differing = forms.differs[found.leader, found.candidates].any(axis=0)
     found.open_parts = [int(part) for part in np.flatnonzero(differing & forms.is_tested)]

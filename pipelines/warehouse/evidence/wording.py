@@ -18,8 +18,8 @@ from pipelines.warehouse.evidence.residuals import COMMON
 
 if TYPE_CHECKING:
     from pipelines.warehouse.evidence.populations import Population
-    from pipelines.warehouse.evidence.residuals import Residual, Rounding
-    from pipelines.warehouse.evidence.verdicts import Asked, Forms, Judgement, Patterns
+    from pipelines.warehouse.evidence.residuals import PopulationRounding, Residual
+    from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns
 
 
 _LISTED = 4  # values that are listed before the rest is counted
@@ -97,7 +97,7 @@ def distinguishing(forms: Forms, patterns: Patterns, weights: Any, leader: int, 
     return int(weights[told].sum()), round(float((weights[told] * patterns.fits[told, leader]).sum()))
 
 
-def deciding(forms: Forms, found: Judgement, asked: Asked) -> list[str]:
+def deciding(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> list[str]:
     """Say which orders would decide the open parts, and how many more of them."""
     texts = []
     for part in found.open_parts:
@@ -112,9 +112,9 @@ def deciding(forms: Forms, found: Judgement, asked: Asked) -> list[str]:
 def sentence(
     forms: Forms,
     found: Judgement,
-    asked: Asked,
+    asked: EvidenceThresholds,
     told: tuple[int, int],
-    rounding: Rounding | None,
+    rounding: PopulationRounding | None,
     residual_text: str | None,
     *,
     is_configured: bool,
@@ -135,7 +135,7 @@ def sentence(
     return "; ".join(texts)
 
 
-def _verdict(forms: Forms, found: Judgement, asked: Asked) -> str:
+def _verdict(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> str:
     fits, judged = f"{found.fits:,} of {found.orders:,} fit", found.judged()
     if judged.is_good:
         return f"{verdicts.SUPPORTED}, {fits}"
@@ -149,7 +149,7 @@ def _verdict(forms: Forms, found: Judgement, asked: Asked) -> str:
     return _compatible(found, asked, fits)
 
 
-def _compatible(found: Judgement, asked: Asked, fits: str) -> str:
+def _compatible(found: Judgement, asked: EvidenceThresholds, fits: str) -> str:
     if found.orders < asked.orders:
         return f"compatible, {fits}; {asked.orders - found.orders} more orders needed"
     needed = verdicts.orders_needed(found.fits, found.orders, 1 - asked.noise)
@@ -159,7 +159,7 @@ def _compatible(found: Judgement, asked: Asked, fits: str) -> str:
     return f"compatible, {fits} ({share:.1%}, at least {least:.1%}); {allowed}: {more}"
 
 
-def _refutation(forms: Forms, found: Judgement, asked: Asked) -> str:
+def _refutation(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> str:
     """Say on which orders the leader fails most clearly."""
     if found.fits < verdicts.fewest_fits(found.orders, asked.noise):
         return f"{found.fits:,} of {found.orders:,} fit"

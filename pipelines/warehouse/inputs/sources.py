@@ -49,7 +49,7 @@ T = TypeVar("T")
 KEPT = 2_000  # entries: a rotation of 64 nights, several parts a night
 
 
-class Verified(msgspec.Struct, frozen=True):
+class ComparedPart(msgspec.Struct, frozen=True):
     """One part that was compared: `part` is orders (a range of ids), day, entities (stores and menus) or all."""
 
     no: int
@@ -71,7 +71,7 @@ class Verified(msgspec.Struct, frozen=True):
         return not self.difference_count
 
 
-def verifications(data_dir: Path) -> list[Verified]:
+def verifications(data_dir: Path) -> list[ComparedPart]:
     """Return what was verified, oldest first; a line that cannot be read is left out."""
     found = []
     try:
@@ -80,13 +80,13 @@ def verifications(data_dir: Path) -> list[Verified]:
         return []
     for line in lines:
         try:
-            found.append(msgspec.json.decode(line, type=Verified))
+            found.append(msgspec.json.decode(line, type=ComparedPart))
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
     return found
 
 
-def append_verification(data_dir: Path, verified: Verified) -> None:
+def append_verification(data_dir: Path, verified: ComparedPart) -> None:
     """Add an entry, durably; the oldest beyond so many go."""
     kept = [*verifications(data_dir), verified][-KEPT:]
     file = _file(data_dir)
@@ -110,14 +110,14 @@ _MAX_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferenceRows:
     """The rows of each configured file by its table, and a hash of all files."""
 
     rows: Mapping[str, list[dict[str, Any]]]
     digest: str
 
 
-def read_reference(settings: Settings, *only: str) -> Reference:
+def read_reference(settings: Settings, *only: str) -> ReferenceRows:
     """Read the files that [reference] names, or `only` those.
 
     Raise SettingsError, with line and column, for a value to correct.
@@ -131,7 +131,7 @@ def read_reference(settings: Settings, *only: str) -> Reference:
             content = _bytes(path, f"[reference] {name}: {path}")
             digest.update(f"{name} {len(content)}\n".encode() + content)
             rows[table.name] = _rows(content, table, f"[reference] {name}: {path.name}")
-    return Reference(rows, digest.hexdigest() if rows else "")
+    return ReferenceRows(rows, digest.hexdigest() if rows else "")
 
 
 def categories(settings: Settings) -> list[tuple[int, str | None]]:

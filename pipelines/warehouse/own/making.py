@@ -87,7 +87,7 @@ class _Record(msgspec.Struct):
     is_personal: bool
 
 
-class Made(NamedTuple):
+class OwnTables(NamedTuple):
     """The own tables of a release, and their problems, by the name of a table, check or example."""
 
     tables: Mapping[str, OwnTable] = {}
@@ -107,7 +107,7 @@ def make_own(
     erased: str = "",
     *,
     trial: Path | None = None,
-) -> Made:
+) -> OwnTables:
     """Make every model that is not as its inputs; `release` is the file of a draft, `parts` lists its content.
 
     `erased` is the state of erasures: rows from before another one go, unless they lead to nobody.
@@ -117,7 +117,7 @@ def make_own(
     file = trial or state_file(settings.data_dir)
     if not models.digest or (models.missing and not file.exists()):
         file.unlink(missing_ok=True)
-        return Made()
+        return OwnTables()
     names = {*models.wrong, *(model.name for model in models.models)}
     records, lost = _kept(file, None if models.missing else names, erased)
     wrong = dict(models.wrong)
@@ -144,7 +144,9 @@ def make_own(
     for name in lost & wrong.keys():
         wrong[name] += "; its last rows, from before an erasure, were removed"
     replace = msgspec.structs.replace
-    return Made({name: replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records)}, wrong)
+    return OwnTables(
+        {name: replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records)}, wrong
+    )
 
 
 @contextlib.contextmanager

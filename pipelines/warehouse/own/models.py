@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Check, Reads, Table
-    from pipelines.warehouse.contracts import Head
+    from pipelines.warehouse.contracts import TableHead
 
 
 def is_scoped(table: str, scope: str) -> bool:
@@ -132,7 +132,7 @@ class Model:
 
     name: str
     sql: str
-    head: Head
+    head: TableHead
     reads: Reads
     checks: tuple[Check, ...] = ()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.release.manifest import Manifest
+    from pipelines.warehouse.release.manifest import ReleaseManifest
 
 
 class CopyError(Exception):
@@ -63,7 +63,7 @@ def copy_release(settings: Settings, url: str, progress: Callable[[str, int, int
     return postgres.copy_to_postgres(settings, url, progress)
 
 
-def release_to_copy(settings: Settings) -> tuple[Path, Manifest]:
+def release_to_copy(settings: Settings) -> tuple[Path, ReleaseManifest]:
     """Return the folder and the manifest of the current release; raise CopyError without one."""
     release = current_release(settings.data_dir / "published")
     if release is None:

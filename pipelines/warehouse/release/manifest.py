@@ -30,7 +30,7 @@ MANIFEST = "manifest.json"
 DATABASE = "ordermart.duckdb"
 
 
-class File(msgspec.Struct, frozen=True):
+class ReleaseFile(msgspec.Struct, frozen=True):
     """A file of a release, by its path in it.
 
     A Parquet file names its table, its month ('' where the table is one file) and the commit of the warehouse that
@@ -45,7 +45,7 @@ class File(msgspec.Struct, frozen=True):
     changed_in: str = ""
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class ReleaseManifest(msgspec.Struct, frozen=True):
     """What a release is. `commit` is the warehouse's; `settings` is a hash of the settings without secrets.
 
     `fingerprint` is what shaped its tables besides what was landed: a hash per thing. `as_of` is `published_at` in full
@@ -62,7 +62,7 @@ class Manifest(msgspec.Struct, frozen=True):
     settings: str
     rows: dict[str, int]
     checks: dict[str, int]
-    files: list[File]
+    files: list[ReleaseFile]
     fingerprint: dict[str, str] = {}
     as_of: str = ""
     shown_in: str = ""
@@ -73,22 +73,22 @@ class Manifest(msgspec.Struct, frozen=True):
     own: list[OwnTable] = []
 
 
-def read_manifest(release: Path) -> Manifest | None:
+def read_manifest(release: Path) -> ReleaseManifest | None:
     """Return the manifest of a release folder, None where there is none that can be read."""
     try:
-        return msgspec.json.decode((release / MANIFEST).read_bytes(), type=Manifest)
+        return msgspec.json.decode((release / MANIFEST).read_bytes(), type=ReleaseManifest)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-def write_manifest(release: Path, manifest: Manifest) -> None:
+def write_manifest(release: Path, manifest: ReleaseManifest) -> None:
     """Write the manifest into a release folder that nobody reads yet."""
     (release / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
 
 
-def described(release: Path, path: Path, *, table: str = "", month: str = "", changed_in: str = "") -> File:
+def described(release: Path, path: Path, *, table: str = "", month: str = "", changed_in: str = "") -> ReleaseFile:
     """Return the entry of a file that was just written."""
-    return File(str(path.relative_to(release)), path.stat().st_size, file_hash(path), table, month, changed_in)
+    return ReleaseFile(str(path.relative_to(release)), path.stat().st_size, file_hash(path), table, month, changed_in)
 
 
 @functools.cache

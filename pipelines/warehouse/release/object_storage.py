@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.release.manifest import Manifest
+    from pipelines.warehouse.release.manifest import ReleaseManifest
 
 SCHEMES = ("s3", "gs", "az", "abfss", "file")
 CURRENT = "current.json"
@@ -256,7 +256,7 @@ def _listed(store: ObjectStore, prefix: str) -> Iterator[tuple[str, int, dt.date
         yield from ((each["path"], each["size"], each["last_modified"]) for each in some)
 
 
-def _objects_of(release: Path, manifest: Manifest) -> list[StoredObject]:
+def _objects_of(release: Path, manifest: ReleaseManifest) -> list[StoredObject]:
     """Return the objects of a release's files, but for its database."""
     found = []
     for file in manifest.files:
@@ -278,7 +278,7 @@ def _pieces_of(release: Path) -> list[StoredObject]:
 def _upload(
     store: ObjectStore,
     release: Path,
-    manifest: Manifest,
+    manifest: ReleaseManifest,
     pieces: Sequence[StoredObject],
     missing: Sequence[StoredObject],
     progress: Callable[[str, int, int], None],

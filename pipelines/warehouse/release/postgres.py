@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.release.manifest import Manifest
+    from pipelines.warehouse.release.manifest import ReleaseManifest
 
 _TYPES = {
     "DOUBLE": "double precision",
@@ -91,7 +91,7 @@ class _Copying:
     """One transaction on the way: nothing of it is seen before it is committed."""
 
     def __init__(
-        self, con: duckdb.DuckDBPyConnection, pg: psycopg.Connection, release: Path, manifest: Manifest
+        self, con: duckdb.DuckDBPyConnection, pg: psycopg.Connection, release: Path, manifest: ReleaseManifest
     ) -> None:
         self._con, self._pg, self._release, self._manifest = con, pg, release, manifest
         self._rows = self._parts = 0

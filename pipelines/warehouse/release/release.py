@@ -31,7 +31,7 @@ from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import (
     DATABASE,
     UNFINISHED,
-    Manifest,
+    ReleaseManifest,
     code_version,
     damaged_files,
     defer,
@@ -64,10 +64,10 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.inputs.sources import Reference
-    from pipelines.warehouse.own.making import Made
+    from pipelines.warehouse.inputs.sources import ReferenceRows
+    from pipelines.warehouse.own.making import OwnTables
     from pipelines.warehouse.own.models import Models
-    from pipelines.warehouse.release.manifest import File
+    from pipelines.warehouse.release.manifest import ReleaseFile
     from pipelines.warehouse.rows.fresh_rows import BuildResult
     from pipelines.warehouse.rows.session import Memory
 
@@ -149,7 +149,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     _write_odcs(draft, last if is_same and known and known.own == list(made.tables.values()) else None, made)
     with _beside(lambda: sync(draft / DATABASE)):
         own = [described(draft, draft / DATABASE), described(draft, draft / CONTRACT)]
-    manifest = Manifest(
+    manifest = ReleaseManifest(
         id=release_id,
         published_at=started.isoformat(timespec="seconds"),
         commit=commit,
@@ -193,7 +193,7 @@ def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, st
     return str(commit), str(shown_in), memory
 
 
-def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str) -> str:
+def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: str) -> str:
     """Return why a run publishes no other release than the known one, "" if it does.
 
     Nothing waits for a release that was made while the clock was ahead.
@@ -228,7 +228,7 @@ def _compared(
     return list(zip(meta_tables.COMPARED, ([release], rows, amounts), strict=True))
 
 
-def _parts(con: duckdb.DuckDBPyConnection, reference: Reference, release_id: str) -> Parts:
+def _parts(con: duckdb.DuckDBPyConnection, reference: ReferenceRows, release_id: str) -> Parts:
     """Return of which commit the rows of each table and month are; of ref and meta, of which files and release."""
     parts: Parts = {table.name: {} for table in catalogue.released()}
     months = "select table_name, month, changed_in from warehouse.build.months"
@@ -242,8 +242,8 @@ def _describe(
     draft: Path,
     rows: Mapping[str, int],
     about: list[tuple[Table, list[dict[str, Any]]]],
-    reference: Reference,
-    files: list[File],
+    reference: ReferenceRows,
+    files: list[ReleaseFile],
 ) -> list[str]:
     """Add macros and schemas meta and ref to a release, opened itself, and the files of ref; return sentences."""
     with duckdb.connect(str(draft / DATABASE)) as released:
@@ -273,8 +273,8 @@ def _add_own(
     parts: Parts,
     previous: Side | None,
     about: list[tuple[Table, list[dict[str, Any]]]],
-    files: list[File],
-) -> Made:
+    files: list[ReleaseFile],
+) -> OwnTables:
     """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""
     made = make_own(settings, models, draft / DATABASE, parts, erasures_state(settings.data_dir))
     with duckdb.connect(str(draft / DATABASE)) as released:
@@ -296,7 +296,7 @@ def _add_own(
     return made
 
 
-def _write_odcs(draft: Path, same: Path | None, made: Made) -> None:
+def _write_odcs(draft: Path, same: Path | None, made: OwnTables) -> None:
     """Write the data contract into a release, or link that of a release of the same code and own tables."""
     if not (same and linked(same / CONTRACT, draft / CONTRACT)):
         (draft / CONTRACT).write_text(odcs([each.table() for each in made.tables.values()]), encoding="utf-8")

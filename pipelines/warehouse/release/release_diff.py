@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Table
     from pipelines.warehouse.own.making import OwnTable
-    from pipelines.warehouse.release.manifest import File
+    from pipelines.warehouse.release.manifest import ReleaseFile
 
 READERS = ("core.", "mart.", "own.")  # schema audit also logs runs: it differs every night
 _ORDERS = "core.orders"
@@ -35,11 +35,11 @@ class Side(NamedTuple):
     """A release to be compared: its folder, its files, and what shaped its tables, as its manifest says."""
 
     folder: Path
-    files: Sequence[File]
+    files: Sequence[ReleaseFile]
     fingerprint: Mapping[str, str]
     own: Sequence[OwnTable] = ()
 
-    def parts(self, table: str) -> dict[str, File]:
+    def parts(self, table: str) -> dict[str, ReleaseFile]:
         """Return the files of a table by month."""
         return {file.month: file for file in self.files if file.table == table}
 
@@ -90,7 +90,7 @@ def _compared() -> Iterator[Table]:
     yield from (table for table in sorted(catalogue.released(), key=lambda t: t.name) if table.name.startswith(READERS))
 
 
-def _differing(before: Side, after: Side, name: str) -> tuple[list[File], list[File]]:
+def _differing(before: Side, after: Side, name: str) -> tuple[list[ReleaseFile], list[ReleaseFile]]:
     """Return the files of a table, before and after, that are not the same in the other release."""
     old, new = before.parts(name), after.parts(name)
     same = {month for month in old.keys() & new.keys() if old[month].sha256 == new[month].sha256}
@@ -100,8 +100,8 @@ def _differing(before: Side, after: Side, name: str) -> tuple[list[File], list[F
 def _compare_table(
     con: duckdb.DuckDBPyConnection,
     table: Table,
-    old: tuple[Side, list[File]],
-    new: tuple[Side, list[File]],
+    old: tuple[Side, list[ReleaseFile]],
+    new: tuple[Side, list[ReleaseFile]],
     changes: Changes,
 ) -> None:
     columns = _shared(con, table, old, new)
@@ -175,7 +175,10 @@ def _key(table: Table, columns: list[str]) -> str:
 
 
 def _shared(
-    con: duckdb.DuckDBPyConnection, table: Table, old: tuple[Side, list[File]], new: tuple[Side, list[File]]
+    con: duckdb.DuckDBPyConnection,
+    table: Table,
+    old: tuple[Side, list[ReleaseFile]],
+    new: tuple[Side, list[ReleaseFile]],
 ) -> list[str]:
     """Return the columns of a table that both sides have, in the same type."""
     if table.sql and old[0].fingerprint and old[0].fingerprint == new[0].fingerprint:
@@ -189,7 +192,7 @@ def _shared(
     return [column.name for column in table.columns if column.name in both]
 
 
-def _rows(table: Table, side: tuple[Side, list[File]], columns: list[str]) -> str:
+def _rows(table: Table, side: tuple[Side, list[ReleaseFile]], columns: list[str]) -> str:
     """Return a relation of rows with their store and month; without rows if there are no files."""
     release, files = side
     if not files:
@@ -210,7 +213,7 @@ def _rows(table: Table, side: tuple[Side, list[File]], columns: list[str]) -> st
     )"""
 
 
-def _parquet(side: Side, files: list[File]) -> str:
+def _parquet(side: Side, files: list[ReleaseFile]) -> str:
     paths = literals(side.folder / file.path for file in files)
     return f"read_parquet([{paths}], hive_partitioning = false, filename = true)"
 

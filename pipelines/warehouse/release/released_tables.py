@@ -34,7 +34,7 @@ from pipelines.warehouse.catalogue.meta_tables import (
 from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in_business_month, month_of, partition_of
 from pipelines.warehouse.inputs.relations import ARROW_TYPES
 from pipelines.warehouse.own.making import state_file
-from pipelines.warehouse.release.manifest import File, described
+from pipelines.warehouse.release.manifest import ReleaseFile, described
 from pipelines.warehouse.rows.views import between
 from pipelines.warehouse.storage import comment
 
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.tables import Table
-    from pipelines.warehouse.inputs.sources import Reference
-    from pipelines.warehouse.own.making import Made
+    from pipelines.warehouse.inputs.sources import ReferenceRows
+    from pipelines.warehouse.own.making import OwnTables
     from pipelines.warehouse.own.models import Models
     from pipelines.warehouse.release.release_diff import Side
 
@@ -57,7 +57,7 @@ _MONTH = "touched.orders_of_month"
 _FORMAT = "format parquet, compression zstd"
 
 
-class _Part(NamedTuple):
+class _TablePart(NamedTuple):
     """A table's rows of a month, or all of them, and the commit that last changed them."""
 
     table: Table
@@ -66,15 +66,15 @@ class _Part(NamedTuple):
 
 
 def write_parquet(
-    con: duckdb.DuckDBPyConnection, release: Path, last: Path | None, known: Sequence[File]
-) -> list[File]:
+    con: duckdb.DuckDBPyConnection, release: Path, last: Path | None, known: Sequence[ReleaseFile]
+) -> list[ReleaseFile]:
     """Write `parquet/<schema>/<table>/` below `release` from the attached database, and return its files.
 
     `last` is the folder of the release before, `known` its files.
     """
     before = {(file.table, file.month, file.changed_in): file for file in known if file.table}
     files = []
-    wanted: dict[tuple[str, str], list[_Part]] = {}
+    wanted: dict[tuple[str, str], list[_TablePart]] = {}
     months: dict[str, list[tuple[str, str]]] = {}
     for name, *part in con.execute("select table_name, month, changed_in from warehouse.build.months").fetchall():
         months.setdefault(name, []).append((part[0], part[1]))
@@ -85,7 +85,7 @@ def write_parquet(
             if same and last and linked(last / same.path, release / same.path):
                 files.append(same)
             else:
-                wanted.setdefault((partition_of(table), month), []).append(_Part(table, month, changed_in))
+                wanted.setdefault((partition_of(table), month), []).append(_TablePart(table, month, changed_in))
     con.execute(
         f"create table {_MONTHS} as select order_id, {month_of('created_at')} as month from warehouse.core.orders"
     )
@@ -100,7 +100,7 @@ def write_parquet(
     for table in catalogue.released():
         if table.name not in filled:
             month = NO_MONTH if partition_of(table) else WHOLE
-            empty = _write(con, release, _Part(table, month, ""), "false", is_needed=True)
+            empty = _write(con, release, _TablePart(table, month, ""), "false", is_needed=True)
             files += [empty] if empty else []
     return sorted(files, key=lambda file: file.path)
 
@@ -132,8 +132,8 @@ def linked(source: Path, target: Path) -> bool:
 
 
 def _write(
-    con: duckdb.DuckDBPyConnection, release: Path, part: _Part, condition: str, *, is_needed: bool = False
-) -> File | None:
+    con: duckdb.DuckDBPyConnection, release: Path, part: _TablePart, condition: str, *, is_needed: bool = False
+) -> ReleaseFile | None:
     """Write the rows of a part, those under a condition about `t`; nothing if there are none, unless needed."""
     folder = _folder(release, part.table.name)
     draft = folder / f"draft{part.month}.parquet"
@@ -148,7 +148,7 @@ def _write(
     return _named(release, file, folder / f"{partition}={part.month}" if partition else folder)
 
 
-def _named(release: Path, file: File, folder: Path) -> File:
+def _named(release: Path, file: ReleaseFile, folder: Path) -> ReleaseFile:
     """Give a file that was just written its place and name, a hash of its content, and return it so."""
     folder.mkdir(exist_ok=True)
     target = folder / f"{file.sha256[:16]}.parquet"
@@ -157,7 +157,7 @@ def _named(release: Path, file: File, folder: Path) -> File:
     return msgspec.structs.replace(file, path=str(target.relative_to(release)))
 
 
-def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: Table, rows: list[dict[str, Any]]) -> File:
+def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: Table, rows: list[dict[str, Any]]) -> ReleaseFile:
     """Create one table of schema meta or ref with these rows, and its Parquet; return the file."""
     create_table(con, meta, rows)
     return write_file(con, release, meta.name)
@@ -176,7 +176,7 @@ def add_rows(con: duckdb.DuckDBPyConnection, table: Table, rows: list[dict[str, 
     con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(table.name)
 
 
-def write_file(con: duckdb.DuckDBPyConnection, release: Path, name: str, **facts: str) -> File:
+def write_file(con: duckdb.DuckDBPyConnection, release: Path, name: str, **facts: str) -> ReleaseFile:
     """Write the Parquet of a table that is one file, and return the file, of which the manifest says these facts."""
     folder = _folder(release, name)
     folder.mkdir(parents=True)
@@ -193,8 +193,8 @@ _IDS = {
 
 
 def write_reference(
-    con: duckdb.DuckDBPyConnection, release: Path, reference: Reference
-) -> tuple[list[File], list[str]]:
+    con: duckdb.DuckDBPyConnection, release: Path, reference: ReferenceRows
+) -> tuple[list[ReleaseFile], list[str]]:
     """Create schema ref in the release's own file, opened itself, and its Parquet; return files and sentences.
 
     A sentence says how many ids do not match; ref.unmatched lists them. No row of another table depends on it.
@@ -232,8 +232,8 @@ Facts = dict[str, list[dict[str, Any]]]
 
 
 def write_own(
-    con: duckdb.DuckDBPyConnection, settings: Settings, made: Made, release: Path, previous: Side | None
-) -> list[File]:
+    con: duckdb.DuckDBPyConnection, settings: Settings, made: OwnTables, release: Path, previous: Side | None
+) -> list[ReleaseFile]:
     """Create schema own in the release's own file, opened itself, and its Parquet; return the files.
 
     Rows that are those of the last release are its file.
@@ -257,7 +257,7 @@ def write_own(
     return files
 
 
-def of_own(made: Made, models: Models) -> Facts:
+def of_own(made: OwnTables, models: Models) -> Facts:
     """Return the rows of tables of meta that are about own tables."""
     facts: Facts = {
         TABLES.name: [in_tables(own.table(), own.rows, own.about) for own in made.tables.values()],

@@ -316,7 +316,7 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 @dataclass
-class Cost:
+class TableCost:
     """What one table or check took in all its parts; `peak` is the most memory of the process meanwhile, in bytes."""
 
     clock_ns: int = 0
@@ -324,7 +324,7 @@ class Cost:
     peak: int = 0
 
 
-Profile = dict[str, Cost]  # by the name of a table or check
+Profile = dict[str, TableCost]  # by the name of a table or check
 _CURRENT: ContextVar[Profile | None] = ContextVar("profile", default=None)
 
 
@@ -349,7 +349,7 @@ def measured(name: str) -> Iterator[None]:
         _CLEAR.write_text(_RESET_PEAK, encoding="ascii")
     clock, cpu = time.perf_counter_ns(), time.process_time_ns()
     yield
-    add_costs({name: Cost(time.perf_counter_ns() - clock, time.process_time_ns() - cpu, _peak())})
+    add_costs({name: TableCost(time.perf_counter_ns() - clock, time.process_time_ns() - cpu, _peak())})
 
 
 def add_costs(other: Profile) -> None:
@@ -358,7 +358,7 @@ def add_costs(other: Profile) -> None:
     if profile is None:
         return
     for name, cost in other.items():
-        known = profile.setdefault(name, Cost())
+        known = profile.setdefault(name, TableCost())
         known.clock_ns += cost.clock_ns
         known.cpu_ns += cost.cpu_ns
         known.peak = max(known.peak, cost.peak)
