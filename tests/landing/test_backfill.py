@@ -93,7 +93,7 @@ def test_what_was_landed_is_not_landed_again(settings: Settings, tmp_path: Path)
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from pipelines.landing.archives import Asked, backfill
+from pipelines.landing.archives import LandingRequest, backfill
 from pipelines.landing.load import Load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
@@ -110,7 +110,7 @@ def dying(self):
 Load.commit = dying
 settings = load_settings()
 with open_vault(settings) as vault:
-    backfill(settings, vault, "orders", Asked([file]), part=3)
+    backfill(settings, vault, "orders", LandingRequest([file]), part=3)
 """
 
 
