@@ -16,6 +16,7 @@ RECONCILED = (
     "audit.order_residual_causes",
     "mart.order_reconciliation",
 )
+NO_ISSUES = "create table if not exists audit.order_field_issues (order_id bigint, missing_fields varchar[])"
 
 
 def reconcile(con: Any, rules: list[tuple[str, str]]) -> None:
@@ -34,6 +35,7 @@ def reconcile(con: Any, rules: list[tuple[str, str]]) -> None:
         from mart.orders as orders inner join pairs on orders.platform = pairs.platform
         """
     )
+    con.execute(NO_ISSUES)
     for name in RECONCILED:
         con.execute(f"create table {name} as {catalogue.table(name).sql}")
 

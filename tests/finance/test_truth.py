@@ -16,7 +16,7 @@ import pytest
 
 from pipelines.settings import read_conditions
 from pipelines.warehouse import catalogue
-from tests.finance.test_reconciled import RECONCILED
+from tests.finance.test_reconciled import NO_ISSUES, RECONCILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,6 +161,7 @@ def made(make_orders: Any, state: Any, change: Callable[[list[Any]], None], seed
 
 def verdicts(con: Any) -> dict[int, str]:
     """Make the tables of reconciliation, and return the verdict on each order."""
+    con.execute(NO_ISSUES)
     for name in RECONCILED:
         con.execute(f"create or replace table {name} as {catalogue.table(name).sql}")
     return dict(con.execute("select order_id, verdict from mart.order_reconciliation").fetchall())

@@ -21,6 +21,7 @@ OTHERS: dict[str, tuple[str, object]] = {
     "release.copies": ('["s3://mart/x"]', ("s3://mart/x",)),
     "webhooks.trusted_proxies": ('["127.0.0.1"]', ("127.0.0.1",)),
     "partner.base_url": ("https://partner.test:1/stage", "https://partner.test:1/stage"),
+    "partner.authenticate.header": ("X-Auth", "X-Auth"),
     "partner.authenticate.path": ("/token", "/token"),
     "partner.authenticate.encoding": ("form", "form"),
     "partner.list_stores.path": ("/stores", "/stores"),
