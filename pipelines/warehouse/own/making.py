@@ -44,6 +44,7 @@ _DAYS = f"select distinct {_DAY} as key from release.mart.orders as t"
 _OF_DAY = f"{_DAY} in (select key from temp.touched)"
 _OF_ORDER = f"t.order_id in (select order_id from release.mart.orders as t where {_OF_DAY})"
 _REVERSED = " order by rowid desc"
+ROWS_GONE = "; its last rows, from before an erasure, were removed"
 _MANY = 10  # times the rows of its largest input
 _MIDDLE = f"select quantile_disc(key, 0.5) as key from ({_DAYS})"
 _NO_ORDER = "t.order_id not in (select order_id from release.core.orders)"
@@ -142,7 +143,7 @@ def make_own(
         except (CatalogueError, QueryError) as error:
             wrong[model.name] = str(error) if isinstance(error, CatalogueError) else _short(str(error))
     for name in lost & wrong.keys():
-        wrong[name] += "; its last rows, from before an erasure, were removed"
+        wrong[name] += ROWS_GONE
     replace = msgspec.structs.replace
     return OwnTables(
         {name: replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records)}, wrong

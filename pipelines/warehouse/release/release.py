@@ -26,7 +26,7 @@ from pipelines.warehouse.building.stored_warehouse import warehouse_file
 from pipelines.warehouse.catalogue import meta_tables
 from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.inputs.sources import read_reference
-from pipelines.warehouse.own.making import Parts, make_own
+from pipelines.warehouse.own.making import ROWS_GONE, Parts, make_own
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import (
     DATABASE,
@@ -143,6 +143,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             drop_internal_tables(con)
         notes = _describe(draft, rows, about, reference, files)
     made = _add_own(settings, draft, models, parts, previous, about, files)
+    notes += [f"{name} is not made: {why}." for name, why in sorted(made.wrong.items()) if why.endswith(ROWS_GONE)]
     rows |= {table.name: table.rows for table in made.tables.values()}
     (draft / DATABASE).chmod(0o444)
     is_same = known is not None and known.code == code_version() and CONTRACT not in damaged
