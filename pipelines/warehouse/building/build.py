@@ -36,7 +36,7 @@ from pipelines.warehouse.catalogue.tables import CREATED, WHOLE, month_of, month
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs import landed
-from pipelines.warehouse.inputs.sources import create_sources, states
+from pipelines.warehouse.inputs.sources import HINTS, all_sources, create_sources, states
 from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildResult, Making, TiesBroken, results_as_stored, tie_out
 from pipelines.warehouse.rows.session import OBSERVATIONS, measured
@@ -123,7 +123,9 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = session.Memory(session.fingerprint_of(settings), states(settings))
     with session.session(settings) as con:
-        make_sources = functools.cache(functools.partial(create_sources, con, settings))  # once it is decided
+        # Also where nothing changed: what a close recorded is compared with its hash. Deliveries may be millions.
+        create_sources(con, settings, *(name for name in all_sources() if name != HINTS))
+        make_hints = functools.cache(functools.partial(create_sources, con, settings, HINTS))  # once it is decided
         if not why and not file.exists():
             why = "there was no warehouse yet"
         before = None
@@ -154,14 +156,14 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                     needed = stored_warehouse.needed_bytes(file, (), full=False)
                     stored_warehouse.require_room(settings.data_dir, needed)
                     session.use_few_threads(con, settings, file)
-                    make_sources()
+                    make_hints()
                     if find_changes(con, raw, new):
                         applied = apply_changes(con, raw, new, now, sources, show)
                         return _result(con, applied, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
                     if not settings.warehouse.threads:
                         con.execute("reset threads")
-        make_sources()
+        make_hints()
         documents = [each.path for files in raw.values() for each in files.documents]
         stored_warehouse.require_room(settings.data_dir, stored_warehouse.needed_bytes(file, documents, full=True))
         applied = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))

@@ -227,7 +227,7 @@ def states(settings: Settings) -> dict[str, str]:
 
 def create_sources(con: duckdb.DuckDBPyConnection, settings: Settings, *only: str) -> None:
     """Make the table of each source, or only of those named."""
-    names = only or (*SOURCES, *_OF_SETTINGS)
+    names = only or all_sources()
     if of_files := [name for name in names if name not in _OF_SETTINGS]:
         create(con, *of_files)
     for name in names:
@@ -235,6 +235,11 @@ def create_sources(con: duckdb.DuckDBPyConnection, settings: Settings, *only: st
             fill(con, name, _OF_SETTINGS[name](settings))
         else:
             SOURCES[name].create(con, name, settings.data_dir)
+
+
+def all_sources() -> tuple[str, ...]:
+    """Return the names of all sources."""
+    return *SOURCES, *_OF_SETTINGS
 
 
 def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]]:
@@ -307,9 +312,10 @@ def _filled(rows: Callable[[Path], list[Any]]) -> Callable[[duckdb.DuckDBPyConne
     return lambda con, name, data_dir: fill(con, name, rows(data_dir))
 
 
+HINTS = "raw.hints"  # the ids that webhooks named
 SOURCES: dict[str, Source] = {
     "raw.service_log": Source(service_log_state, _create_service_log),
-    "raw.hints": Source(_of_inbox(lambda inbox: "{}-{}".format(*span(inbox)), ""), _create_hints),
+    HINTS: Source(_of_inbox(lambda inbox: "{}-{}".format(*span(inbox)), ""), _create_hints),
     "raw.plans": Source(_of_inbox(plans_state, ""), _filled(_of_inbox(_plans, []))),
     "raw.verifications": Source(verifications_state, _filled(_verifications)),
     "raw.control_totals": Source(entries.state_of(ACT), _filled(_control_totals)),
