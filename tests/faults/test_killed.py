@@ -32,10 +32,10 @@ _PULL = (
 # What `ordermart run` fetches, without the build.
 _NIGHT = """
 from pipelines.record import FETCHING, NIGHT
-from pipelines.run.under_way import Asked, begun
+from pipelines.run.under_way import RunRequest, begun
 from pipelines.settings import load_settings
 settings = load_settings()
-with begun(settings, NIGHT, Asked(order_ids=str(settings.data_dir.parent / "ids"))) as way:
+with begun(settings, NIGHT, RunRequest(order_ids=str(settings.data_dir.parent / "ids"))) as way:
     for kind in FETCHING:
         way.do(kind)
 """
