@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 
 from pipelines import clock
-from pipelines.landing.archives import EvidenceThresholds as Files
+from pipelines.landing.archives import LandingRequest as Files
 from pipelines.landing.archives import land_files
 from pipelines.listening import claimed
 from pipelines.settings import load_settings
