@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from pipelines.finance import closing  # noqa: E402 - found through the path above
-from pipelines.finance.periods import BookPeriod, one_day  # noqa: E402 - the same
+from pipelines.finance.released import BookPeriod, one_day  # noqa: E402 - the same
 from pipelines.ledger import chain, ledger_of  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - the same
 from pipelines.warehouse import catalogue  # noqa: E402 - the same

@@ -38,12 +38,11 @@ from raw_world import make_orders, make_raw, seconds_apart  # noqa: E402 - besid
 from pipelines.record import WEBHOOKS  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
 from pipelines.warehouse import increment  # noqa: E402 - the same
-from pipelines.warehouse.building.build import build  # noqa: E402 - the same
-from pipelines.warehouse.building.stored_warehouse import warehouse_file  # noqa: E402 - the same
+from pipelines.warehouse.building.build import build, warehouse_file  # noqa: E402 - the same
 from pipelines.warehouse.catalogue.tables import tables  # noqa: E402 - the same
 from pipelines.warehouse.release.release import publish  # noqa: E402 - the same
 from pipelines.warehouse.rows.fresh_rows import Making  # noqa: E402 - the same
-from pipelines.warehouse.rows.views import UNDATED, key_of  # noqa: E402 - the same
+from pipelines.warehouse.rows.session import UNDATED, key_of  # noqa: E402 - the same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

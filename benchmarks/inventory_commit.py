@@ -19,9 +19,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import Committer, Inbox, WebhookDelivery, reason_bit
-from pipelines.tracked import STORES, WORK_LIST
+from pipelines.inbox.store import Committer, Inbox, Notification, WebhookDelivery, reason_bit
+from pipelines.inventory import STORES, WORK_LIST
 
 
 def groups(commits: int, size: int) -> list[list[WebhookDelivery]]:

@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.closing import write_current
 from pipelines.finance import closing
 from pipelines.finance.exporting import export
-from pipelines.finance.periods import period_of
+from pipelines.finance.released import period_of
 from pipelines.ledger import User
 from pipelines.settings import load_settings
-from pipelines.vault.keys import new_key_file
+from pipelines.vault.bodies import new_key_file
 from pipelines.warehouse import catalogue
 from tests.settlements import statements
 from tests.settlements.conftest import Books

@@ -19,8 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.raw_world import make_raw  # noqa: E402 -- found by then
 from pipelines.settings import load_settings  # noqa: E402
-from pipelines.warehouse.building.build import build  # noqa: E402
-from pipelines.warehouse.building.stored_warehouse import warehouse_file  # noqa: E402
+from pipelines.warehouse.building.build import build, warehouse_file  # noqa: E402
 from pipelines.warehouse.catalogue import ties  # noqa: E402
 from pipelines.warehouse.rows.fresh_rows import violations  # noqa: E402
 from pipelines.warehouse.rows.session import attached, session  # noqa: E402

@@ -17,7 +17,7 @@ from pipelines.inbox.worklist import (
     REJECTED_RETRIES,
     UNFETCHED_FOR,
 )
-from pipelines.partner.answers import RunStopped
+from pipelines.partner.exchange import RunStopped
 from pipelines.settings import load_settings
 
 HERE = Path(__file__).parent

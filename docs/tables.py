@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.descriptions import CONTRACT, odcs
 from pipelines.warehouse.catalogue.meta_tables import (
     META,
     REFERENCE,
@@ -13,7 +14,6 @@ from pipelines.warehouse.catalogue.meta_tables import (
     macros,
     not_available,
 )
-from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.catalogue.tables import joins, partition_of
 
 if TYPE_CHECKING:

@@ -27,13 +27,12 @@ import typer
 from pipelines.clock import shift_clock
 from pipelines.durable import keep_private, make_folder, write_whole
 from pipelines.finance import closing
-from pipelines.finance.periods import one_day
-from pipelines.finance.released import released
-from pipelines.ingest.lock import run_lock
+from pipelines.finance.released import one_day, released
+from pipelines.ingest.ingest_session import run_lock
 from pipelines.ledger import import_totals
-from pipelines.ledger.decisions import current_user
+from pipelines.ledger.entries import current_user
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.record import NIGHT
+from pipelines.record import NIGHT, Exit
 from pipelines.report.outcomes import summary
 from pipelines.report.page.morning import PAGE
 from pipelines.report.text import terminal_progress
@@ -45,7 +44,6 @@ from pipelines.settings import SettingsError, load_settings
 from pipelines.settlements.importing import import_bank, import_statements
 from pipelines.settlements.mapping import read_mapping
 from pipelines.vault import new_key_file
-from pipelines.verdict import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

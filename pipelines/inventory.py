@@ -3,6 +3,12 @@
 It has the size and hash of each file, how far each SQLite store had come, with counts and digests of its rows, and the
 ledger's length and last hash. Of its two copies either suffices. A small file is written under its temporary name,
 noted, and renamed: after a kill in between, `settle` renames it.
+
+SQLite stores that cannot be rebuilt, tracked: how far each has come, with counts and digests of its rows.
+
+Each record leaves a random mark in a store. A store with the last recorded mark continues it; an older one, or a new
+one, lacks it. Triggers note which parts change after a mark: all others must be as they were recorded. Nothing but a
+write of a few bytes is added to a commit.
 """
 
 from __future__ import annotations
@@ -11,17 +17,243 @@ import datetime as dt  # noqa: TC003 - msgspec reads the annotations
 import fcntl
 import hashlib
 import os
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+import secrets
+import sqlite3
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from pipelines.durable import file_hash, fresh, make_folder, put_in_place, sync, unfinished, write_whole
-from pipelines.tracked import STORES, TrackedStore, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # SQLite may quote the bytes that it cannot read
+
+
+class TrackedStore(msgspec.Struct):
+    """How far an SQLite store had come: its last mark, and the rows of each part as count and digest.
+
+    Parts that are `damaged` are not recorded again until somebody accepts them. `schema` is SQLite's count of changes
+    to tables and triggers, and a digest of their texts; `last` is the last number of rows that are appended.
+    """
+
+    no: int
+    mark: str
+    columns: str
+    parts: dict[str, tuple[int, str]]
+    damaged: list[str] = []
+    schema: tuple[int, str] = (-1, "")
+    last: int = 0
+
+
+class Tracked(NamedTuple):
+    """A table, the columns by which it falls into parts (the last by ranges; none: one part), and its key."""
+
+    name: str
+    by: tuple[str, ...]
+    key: str
+
+
+VAULT, WORK_LIST = "vault/vault.sqlite", "inbox/worklist.sqlite"
+STORES = {
+    VAULT: (
+        Tracked("customers", ("n",), "n"),
+        Tracked("erased", ("kind", "id"), "kind, id"),
+        Tracked("lookups", ("customer",), "customer, hash"),
+        Tracked("meta", (), "name"),
+        Tracked("open_loads", (), "load_id"),
+        Tracked("personal_data", ("kind", "id"), "kind, id, no"),
+        Tracked("refused", (), "ref"),
+    ),
+    WORK_LIST: (
+        Tracked("deliveries", ("seq",), "seq"),
+        Tracked("entries", ("kind", "id"), "kind, id"),
+        Tracked("plans", ("no",), "no"),
+        Tracked("reasons", (), "no"),
+    ),
+}
+_EVENTS = (("insert", "new"), ("update", "new"), ("delete", "old"))
+_APPENDED = "deliveries"  # a trigger for each row would cost the receiver more than to compare the last number
+_BITS = 12  # ids of 4,096 rows make a part
+_MARKS_KEPT = 200  # a backup that is under way compares its copy with the inventory of its beginning
+_DIGEST_BYTES = 16
+_LAST_MARK = "(select coalesce(max(no), 0) from inventory_marks)"
+_OVER_EARLIER = "on conflict (part) do update set no = excluded.no where no < excluded.no"
+_TABLES = (
+    "create table if not exists inventory_marks (no integer primary key, mark text not null)",
+    "create table if not exists inventory_changed (part text primary key, no integer not null) without rowid",
+)
+
+
+def track(db: sqlite3.Connection, store: str) -> None:
+    """Have triggers note which parts of a store change, but for rows that are appended; the tables must be there."""
+    query = "select count(*) from sqlite_master where type = 'trigger' and name like 'inventory_%'"
+    if db.execute(query).fetchone()[0] == len(_EVENTS) * len(STORES[store]) - (store == WORK_LIST):
+        return
+    for statement in _TABLES:
+        db.execute(statement)
+    for table in STORES[store]:
+        for event, row in _EVENTS[table.name == _APPENDED :]:
+            db.execute(
+                f"create trigger if not exists inventory_{table.name}_{event} after {event} on {table.name} begin "
+                f"insert into inventory_changed values ({_part_of(table, row)}, {_LAST_MARK}) {_OVER_EARLIER}; end"
+            )
+
+
+def recorded(path: Path, name: str, before: TrackedStore | None) -> TrackedStore | None:
+    """Set a mark in a store, and return its record; `before` if nothing changed, or it is not the one recorded."""
+    try:
+        with closing(_opened(path)) as db:
+            if not _is_tracked(db) or (before and _why_not(db, before)):
+                return before
+            columns = columns_of(db, name)
+            known = before if before and before.columns == columns else None
+            changed = changed_parts(db, name, known) if known else set(_every_part(db, name))
+            if known and not changed:
+                return before
+            row = db.execute("select coalesce(max(no), 0) + 1 from inventory_marks").fetchone()
+            no, mark = int(row[0]), secrets.token_hex(8)
+            db.execute("begin immediate")
+            db.execute("insert into inventory_marks values (?, ?)", (no, mark))
+            db.execute("delete from inventory_marks where no < ?", (no - _MARKS_KEPT,))
+            db.execute("delete from inventory_changed where no < ?", (no - _MARKS_KEPT,))
+            db.execute("commit")
+            db.execute("begin")  # one state for all parts; later commits change after this mark
+            parts, damaged = (dict(known.parts), known.damaged) if known else ({}, [])
+            for part in changed - set(damaged):
+                parts[part] = digest(db, name, part)
+                if not parts[part][0]:
+                    del parts[part]
+            return TrackedStore(no, mark, columns, parts, damaged, _schema(db), _last_of(db, name))
+    except _UNREADABLE:
+        return before  # a comparison names it
+
+
+def _why_not(db: sqlite3.Connection, store: TrackedStore) -> str:
+    query = "select 1 from inventory_marks where no = ? and mark = ?"
+    if not _is_tracked(db) or db.execute(query, (store.no, store.mark)).fetchone() is None:
+        return "an older version, or another file: it lacks what was last recorded of it"
+    count, texts = _schema(db)
+    is_other = count == store.schema[0] and texts != store.schema[1]
+    return "its tables or triggers are damaged: they are not those that were recorded" if is_other else ""
+
+
+def _schema(db: sqlite3.Connection) -> tuple[int, str]:
+    texts = db.execute("select type, name, tbl_name, sql from sqlite_master order by name").fetchall()
+    (count,) = db.execute("pragma schema_version").fetchone()
+    return count, hashlib.blake2b(msgspec.msgpack.encode(texts), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _last_of(db: sqlite3.Connection, name: str) -> int:
+    """Return the last number of the rows of a store that are appended, 0 if there are none."""
+    query = f"select coalesce(max(seq), 0) from {_APPENDED}"
+    return int(db.execute(query).fetchone()[0]) if name == WORK_LIST else 0
+
+
+def changed_parts(db: sqlite3.Connection, name: str, store: TrackedStore) -> set[str]:
+    """Return the parts that changed after the mark of a record."""
+    found = {part for (part,) in db.execute("select part from inventory_changed where no >= ?", (store.no,))}
+    by = {table.name: table.by for table in STORES[name]}
+    for table, *values in (str(part).split("/") for part in found):
+        is_no = all(each.removeprefix("-").isdecimal() for each in values[-1:])  # ids may be negative
+        if table not in by or len(values) != len(by[table]) or not is_no:
+            raise sqlite3.DatabaseError("the note of what changed names a part that there is not")
+    if (last := _last_of(db, name)) > store.last:
+        found |= {f"{_APPENDED}/{part}" for part in range((store.last + 1) >> _BITS, (last >> _BITS) + 1)}
+    return found
+
+
+def damaged_parts(path: Path, name: str, store: TrackedStore, parts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield those of these parts whose rows are not what was recorded, each with what differs."""
+    with closing(_opened(path)) as db:
+        db.execute("begin")
+        changed = changed_parts(db, name, store) if columns_of(db, name) == store.columns else None
+        for part in parts:
+            if changed is None or part in changed:
+                continue
+            count, recorded = store.parts[part]
+            try:
+                now = digest(db, name, part)
+            except _UNREADABLE as error:
+                yield part, str(error)
+                continue
+            if now[0] != count:
+                yield part, f"{now[0]:,} rows instead of {count:,}"
+            elif now[1] != recorded:
+                yield part, "other rows than were recorded"
+
+
+def why_not_continued(path: Path, store: TrackedStore) -> str:
+    """Return why a store does not continue its record; "" where it does."""
+    try:
+        with closing(_opened(path)) as db:
+            return _why_not(db, store)
+    except _UNREADABLE as error:
+        return str(error)
+
+
+def structure(path: Path) -> str:
+    """Return what SQLite finds wrong in a file when it reads all of it; "" for nothing."""
+    try:
+        with closing(_opened(path)) as db:
+            (found,) = db.execute("pragma integrity_check(1)").fetchone()
+    except _UNREADABLE as error:
+        return str(error)
+    return "" if found == "ok" else " ".join(str(found).split())
+
+
+def digest(db: sqlite3.Connection, store: str, part: str) -> tuple[int, str]:
+    """Return the number of rows of a part, and a digest of them."""
+    name, *values = part.split("/")
+    table = next(each for each in STORES[store] if each.name == name)
+    condition, arguments = "true", []
+    if table.by:
+        *kinds, column = table.by
+        first = int(values[-1]) << _BITS
+        condition = " and ".join([*(f"{kind} = ?" for kind in kinds), f"{column} between ? and ?"])
+        arguments = [*values[:-1], first, first + (1 << _BITS) - 1]
+    found, count = hashlib.blake2b(digest_size=_DIGEST_BYTES), 0
+    for row in db.execute(f"select * from {name} where {condition} order by {table.key}", arguments):
+        found.update(msgspec.msgpack.encode(row))
+        count += 1
+    return count, found.hexdigest()
+
+
+def columns_of(db: sqlite3.Connection, store: str) -> str:
+    """Return the columns of the tables of a store: after an upgrade that changed them, rows are recorded again."""
+    return " ".join(
+        f"{table.name}.{column}"
+        for table in STORES[store]
+        for (column,) in db.execute("select name from pragma_table_info(?)", (table.name,))
+    )
+
+
+def _every_part(db: sqlite3.Connection, store: str) -> Iterator[str]:
+    for table in STORES[store]:
+        for (part,) in db.execute(f"select distinct {_part_of(table, table.name)} from {table.name}"):
+            yield part
+
+
+def _part_of(table: Tracked, row: str) -> str:
+    if not table.by:
+        return f"'{table.name}'"
+    *kinds, column = table.by  # the constant is one text: a concatenation is made for each row
+    values = [*(f"{row}.{kind}" for kind in kinds), f"({row}.{column} >> {_BITS})"]
+    return f"'{table.name}/' || " + " || '/' || ".join(values)
+
+
+def _is_tracked(db: sqlite3.Connection) -> bool:
+    return db.execute("select 1 from sqlite_master where name = 'inventory_marks'").fetchone() is not None
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open a store that is there; nothing is created."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=30, isolation_level=None)
+
 
 INVENTORY, COPY = "inventory.json", "inventory-copy.json"
 FORMAT = "inventory"  # its name in format.json

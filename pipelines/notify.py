@@ -81,7 +81,7 @@ def _post(notify: Notify, text: str) -> None:
 
 
 def _request(what: str, method: str, url: Secret, **content: Any) -> None:
-    from pipelines.partner.answers import PartnerMisconfigured  # noqa: PLC0415 -- slow: a status sends nothing
+    from pipelines.partner.exchange import PartnerMisconfigured  # noqa: PLC0415 -- slow: a status sends nothing
     from pipelines.partner.network import open_client  # noqa: PLC0415 -- the same
 
     async def send() -> httpx.Response:

@@ -25,15 +25,15 @@ import duckdb
 import msgspec
 
 from pipelines.durable import make_folder, write_whole
+from pipelines.finance.closing import build_and_record
 from pipelines.finance.released import FinanceError
-from pipelines.finance.restating import build_and_record
 from pipelines.landing.customers import filing_rule, settle_customers
 from pipelines.landing.data_folder import applied_erasures, erasure_log_place, guard_source, migrate, note_erasure
 from pipelines.landing.merge import erase_in_raw
 from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.landing.reprocess import unknown_pattern
 from pipelines.ledger import Ledger, LedgerError, ledger_of
-from pipelines.ledger.decisions import (
+from pipelines.ledger.entries import (
     ERASED,
     EXPORTED,
     FIELDS_REVEALED,
@@ -49,10 +49,10 @@ from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.setting_tables import Secret
 from pipelines.vault import Destroyed, Person, open_vault
+from pipelines.vault.bodies import new_keys, read_keys, rotate
 from pipelines.vault.database import all_erased
-from pipelines.vault.keys import new_keys, read_keys, rotate
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
-from pipelines.warehouse.inputs.landed import MissingDocumentError
+from pipelines.warehouse.building.build import warehouse_file
+from pipelines.warehouse.inputs.relations import MissingDocumentError
 from pipelines.warehouse.release.manifest import DATABASE, read_manifest, remove_release
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked
@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.ledger import LedgerEntry
-    from pipelines.ledger.decisions import FoundBy, User
+    from pipelines.ledger.entries import FoundBy, User
     from pipelines.settings import Settings
     from pipelines.vault import Vault
-    from pipelines.vault.keys import Rotated
+    from pipelines.vault.bodies import Rotated
 
     Progress = Callable[[str, int, int], None]
 

@@ -22,16 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.finance import closing, restating
-from pipelines.finance.periods import one_day, period_of
-from pipelines.finance.released import FinanceError
+from pipelines.finance import closing
+from pipelines.finance.released import FinanceError, one_day, period_of
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.settlements.importing import import_statements
 from pipelines.settlements.lines import SettlementError
 from pipelines.settlements.mapping import read_mapping
-from pipelines.warehouse.building.build import build
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import build, warehouse_file
 from pipelines.warehouse.release.release import publish
 from tests.replayed_books import measures, replay
 from tests.warehouse.conftest import World, menu, order, store
@@ -182,7 +180,7 @@ def run(steps: History, folder: Path) -> tuple[World, int]:
     for step in steps:
         match step["do"]:
             case "build":
-                increments += not restating.build_and_record(world.settings).full
+                increments += not closing.build_and_record(world.settings).full
                 figures = _unchanged_figures(world, figures)
             case "settings":
                 environ |= step["environ"]
@@ -215,7 +213,7 @@ def _take(world: World, step: Step) -> None:
         case "post":
             with contextlib.suppress(FinanceError):
                 publish(world.settings)
-                restating.post(world.settings, step["period"])
+                closing.post(world.settings, step["period"])
         case "publish":
             publish(world.settings)
         case "kill":
@@ -458,7 +456,7 @@ def _kill(world: World, place: str) -> None:
         with (folder / "ledger.jsonl").open("ab") as lines:
             lines.write(b'{"act":"posted","at":')
     elif build(world.settings).rows["audit.pending_restatements"] and place == "after_record":
-        restating.record(world.settings)
+        closing.record(world.settings)
 
 
 def _unchanged_figures(world: World, before: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -23,9 +23,16 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_target
-from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, EvidenceThresholds
+from pipelines.warehouse.evidence.verdicts import (
+    AGREED,
+    COMPATIBLE,
+    NONE,
+    SUPPORTED,
+    UNDECIDED,
+    EvidenceThresholds,
+    create_candidates,
+)
 from pipelines.warehouse.rows.fresh_rows import typed
 from pipelines.warehouse.rows.session import create_functions
 

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from pipelines.inbox.deliveries import Decoder, deserialized, serialized
-from pipelines.landing.archives import time_in
-from pipelines.landing.documents_in_files import JsonStream
+from pipelines.inbox.store import Decoder, deserialized, serialized
+from pipelines.landing.archives import JsonStream, time_in
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.reprocess import Rekeeper
 from pipelines.landing.validate import Validator
 from pipelines.literals import one_line as plain
-from pipelines.partner.answers import shape
 from pipelines.partner.breaker import Pages, has_a_field
+from pipelines.partner.exchange import shape
 from pipelines.partner.listing import LinkError, targets, value_at
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import get_all

@@ -34,10 +34,9 @@ from pipelines.assets.shown import (
     results_of_own,
 )
 from pipelines.clock import utc_now
-from pipelines.inbox.deliveries import span
-from pipelines.inbox.store import inbox_path
+from pipelines.inbox.store import inbox_path, span
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
+from pipelines.ingest.ingest_session import RunLockedError, lock_holder, run_lock
 from pipelines.record import (
     FETCHING,
     KINDS_OF_RUNS,

@@ -19,7 +19,7 @@ from pipelines.clock import utc_now
 from pipelines.record import WEBHOOKS, Run, current_release
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse.building.stored_warehouse import stored_results
+from pipelines.warehouse.building.build import stored_results
 from pipelines.warehouse.catalogue.tables import tables
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import read_manifest

@@ -4,8 +4,7 @@ The vault's keys are in no backup: keep a copy of them elsewhere.
 """
 
 from pipelines.backup.backup import BackedUp, back_up
-from pipelines.backup.backup_manifest import BackupError, Rows, backups_holding, read_manifest
-from pipelines.backup.comparing import accept_losses, compare, mend
+from pipelines.backup.comparing import BackupError, Rows, accept_losses, backups_holding, compare, mend, read_manifest
 from pipelines.backup.restore import Restored, check_backup, restore
 
 __all__ = [

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.backup.backup_manifest import (
+from pipelines.backup.comparing import (
     MANIFEST,
     UNFINISHED,
     BackupError,
     BackupFile,
     BackupManifest,
     backups,
+    compare,
     copy_database,
     copy_file,
     link,
@@ -32,24 +33,29 @@ from pipelines.backup.backup_manifest import (
     sync_tree,
     write_content,
 )
-from pipelines.backup.comparing import compare
 from pipelines.backup.restore import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole
-from pipelines.inventory import INVENTORY, Inventory, read_inventory, record_stores, write_copy
+from pipelines.inventory import (
+    INVENTORY,
+    Inventory,
+    damaged_parts,
+    read_inventory,
+    record_stores,
+    why_not_continued,
+    write_copy,
+)
 from pipelines.landing.data_folder import guard_format, remember_erasure_log
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ledger_of
-from pipelines.ledger.decisions import erasures
+from pipelines.ledger.entries import erasures
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.notify import LastBackup, record_backup
 from pipelines.privacy import LOG, add_to_log, erasure_log
-from pipelines.record import current_release
+from pipelines.record import Verdict, current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
-from pipelines.tracked import damaged_parts, why_not_continued
 from pipelines.vault.database import forget_later_loads
-from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from pipelines.backup.backup_manifest import (
+from pipelines.backup.comparing import (
     MANIFEST,
     BackupError,
     BackupManifest,
@@ -28,19 +28,18 @@ from pipelines.backup.backup_manifest import (
 )
 from pipelines.clock import utc_now
 from pipelines.durable import sync
-from pipelines.finance.restating import build_and_record
+from pipelines.finance.closing import build_and_record
 from pipelines.inventory import fault, read_inventory, write_inventory
 from pipelines.landing.data_folder import RESTORING, guard_format, migrate
 from pipelines.landing.raw_folder import RawFiles, raw_files
 from pipelines.literals import literal
 from pipelines.privacy import NoErasures, apply_to_restored, known_erasures
+from pipelines.record import Verdict
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError, open_vault
-from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.build import rebuild
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import rebuild, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.release.manifest import DATABASE
 from pipelines.warehouse.release.manifest import read_manifest as read_release_manifest

@@ -82,8 +82,8 @@ def main() -> None:
     try:
         app()
     except Exception as error:
+        from pipelines.record import code_of_error
         from pipelines.report.text import sentence_of
-        from pipelines.verdict import code_of_error
 
         sentence = sentence_of(error)
         if sentence is None:

@@ -11,8 +11,8 @@ from typer.core import TyperGroup
 from pipelines.cli.options import Commands, Locked, Since, Until, given, group, leave, say, usage_error
 
 if TYPE_CHECKING:
-    from pipelines.finance.periods import BookPeriod
-    from pipelines.ledger.decisions import User
+    from pipelines.finance.released import BookPeriod
+    from pipelines.ledger.entries import User
     from pipelines.settings import Settings
 
 Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
@@ -63,7 +63,7 @@ def _keys(keys: list[str]) -> list[int | str]:
 
 def _days(settings: Settings, day: str, period: str) -> BookPeriod:
     """Return the days that a command is about; exactly one of both is given."""
-    from pipelines.finance.periods import one_day, period_of
+    from pipelines.finance.released import one_day, period_of
 
     if bool(day) == bool(period):
         raise usage_error("give either a day such as 2026-10-31, or --period such as 2026-10")
@@ -175,7 +175,7 @@ def close_reopen(
     lock.
     """
     from pipelines.finance import closing
-    from pipelines.finance.periods import one_day
+    from pipelines.finance.released import one_day
     from pipelines.report.finance_views import reopened
 
     why = given("--reason", reason)
@@ -199,7 +199,7 @@ def audit_pack(
 
     The pack contains no personal data and no secrets. `python3 -I verify.py` in it checks every hash and the chain.
     """
-    from pipelines.finance.periods import period_or_day
+    from pipelines.finance.released import period_or_day
     from pipelines.report.audit_pack import make_pack
     from pipelines.report.finance_views import packed
 
@@ -215,10 +215,10 @@ def restatements_list(
     settings: Settings,
 ) -> None:
     """List the unposted restatements."""
-    from pipelines.finance import restating
+    from pipelines.finance import closing
     from pipelines.report.finance_views import restatements as listed
 
-    say(listed(restating.recorded(settings, everything=everything)))
+    say(listed(closing.recorded(settings, everything=everything)))
 
 
 @restatements.command("post")
@@ -234,11 +234,11 @@ def restatements_post(
     Exit codes: 0 posted, or nothing to post; 1 the period is closed; 2 no such period; 4 another process holds the run
     lock.
     """
-    from pipelines.finance import restating
+    from pipelines.finance import closing
     from pipelines.report.finance_views import posted
 
     with locked("ordermart restatements post"):
-        say([posted(restating.post(settings, period, user))])
+        say([posted(closing.post(settings, period, user))])
 
 
 @app.command(short_help="Reconcile totals, lines and closed days.")
@@ -264,9 +264,8 @@ def reconcile(
     usage; 3 not balanced (breaks, indeterminate orders, unposted restatements, control totals with a variance), or no
     order is selected.
     """
-    from pipelines.finance.periods import Selection
     from pipelines.finance.reconciliation import reconciliation
-    from pipelines.finance.released import released
+    from pipelines.finance.released import Selection, released
     from pipelines.report.finance_views import reconciliation_lines, write_page
     from pipelines.report.text import terminal_progress
     from pipelines.report.workbook import write_workbook
@@ -297,8 +296,8 @@ def breaks_list(
     settings: Settings,
 ) -> None:
     """List the open breaks of the current release by currency, the largest first, with assignee and comment."""
-    from pipelines.finance.periods import Selection
     from pipelines.finance.reconciliation import list_breaks
+    from pipelines.finance.released import Selection
     from pipelines.report.finance_views import break_lines
 
     say(break_lines(list_breaks(settings, Selection.between(since, until, store)), everything=everything))

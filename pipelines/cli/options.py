@@ -66,7 +66,7 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     def call(**values: Any) -> None:
         settings = values["settings"] = load_settings(values.pop("config"))
         if "user" in wanted.parameters:
-            from pipelines.ledger.decisions import current_user
+            from pipelines.ledger.entries import current_user
 
             values["user"] = current_user(values.pop("name"))
         if "locked" in wanted.parameters:
@@ -84,7 +84,7 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def _locked(settings: Settings, holder: str) -> Iterator[Progress]:
-    from pipelines.ingest.lock import run_lock
+    from pipelines.ingest.ingest_session import run_lock
     from pipelines.report.text import terminal_progress
 
     with run_lock(settings.data_dir, holder), terminal_progress() as progress:
@@ -135,7 +135,7 @@ def say(lines: Iterable[str]) -> None:
 
 def leave(*, is_open: object, has_failed: object = False) -> NoReturn:
     """Exit with the code for what a command found."""
-    from pipelines.verdict import code_of
+    from pipelines.record import code_of
 
     raise typer.Exit(code_of(is_open=is_open, has_failed=has_failed))
 

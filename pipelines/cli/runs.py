@@ -124,7 +124,7 @@ def build(
     Exit codes: 0 published, or nothing changed; 1 blocked by a check, the previous release stays current; 2 invalid
     settings; 4 another run holds the lock.
     """
-    from pipelines.finance.restating import build_and_record
+    from pipelines.finance.closing import build_and_record
     from pipelines.landing.data_folder import migrate
     from pipelines.report.outcomes import built, costs
     from pipelines.run.under_way import tell_of_dead_runs
@@ -249,7 +249,7 @@ def doctor(*, settings: Settings) -> None:
     Asks the service for a token, its stores, one menu and one order. Exit codes: 0 every part is ok; 1 a part fails;
     2 invalid settings; 3 there are warnings only.
     """
-    from pipelines.report.doctor import examine, judge
+    from pipelines.report.status import examine, judge
 
     findings = []
     for finding in examine(settings):

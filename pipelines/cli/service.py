@@ -22,7 +22,7 @@ from pipelines.sandbox.__main__ import serve
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipelines.ledger.decisions import User
+    from pipelines.ledger.entries import User
     from pipelines.settings import Settings
     from pipelines.warehouse.own import Tried
 
@@ -131,7 +131,7 @@ def source_move(
 
     Exit codes: 0 moved; 1 NEW is another service, nothing is changed; 2 the settings or the data name other addresses.
     """
-    from pipelines.ingest.source_move import move_source
+    from pipelines.ingest.loop import move_source
 
     done = move_source(settings, old, new, user)
     typer.echo(f"Moved: {new} has {done.at_new} of {done.held} documents as held; {old} answers {done.at_old}.")
@@ -165,8 +165,7 @@ def webhooks_undecodable(*, settings: Settings) -> None:
 
     Each has its number, time, reason, and whether its body is kept in the vault.
     """
-    from pipelines.inbox.deliveries import undecodable
-    from pipelines.inbox.store import inbox_path
+    from pipelines.inbox.store import inbox_path, undecodable
     from pipelines.report.outcomes import undecodable_list
 
     say(undecodable_list(undecodable(inbox_path(settings.data_dir))))
@@ -178,8 +177,7 @@ def webhooks_reprocess(*, settings: Settings) -> None:
 
     The ids of those that can now be decoded are put on the work list.
     """
-    from pipelines.inbox.deliveries import reprocess_deliveries
-    from pipelines.inbox.store import inbox_path
+    from pipelines.inbox.store import inbox_path, reprocess_deliveries
     from pipelines.report.outcomes import reprocessed
     from pipelines.vault import open_vault
 
@@ -228,7 +226,7 @@ def init(
 
     from pipelines.examining.first import Given, make_settings
     from pipelines.examining.login import OpenAnswerError
-    from pipelines.ingest.plan import ids_of_file
+    from pipelines.ingest.loop import ids_of_file
 
     answers = dict(_pairs(sets or []))
     answers |= {

@@ -156,10 +156,10 @@ def journal(
     accounts of an earlier export; 2 invalid usage; 3 a store's day is stopped, with its order, and nothing is written;
     4 another process holds the run lock.
     """
-    from pipelines.finance.accounts import FORMS
     from pipelines.finance.exporting import check as checked
     from pipelines.finance.exporting import export, places
-    from pipelines.finance.periods import period_of
+    from pipelines.finance.journal import FORMS
+    from pipelines.finance.released import period_of
     from pipelines.report.finance_views import journal_lines
 
     if check:

@@ -14,7 +14,7 @@ from pipelines.cli.options import As, Commands, Config, Locked, given, group, le
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.ledger.decisions import User
+    from pipelines.ledger.entries import User
     from pipelines.privacy import Facts, PersonRequest
     from pipelines.settings import Settings
 
@@ -80,8 +80,8 @@ def restore(
     """
     from pipelines.backup import check_backup
     from pipelines.backup import restore as restore_backup
-    from pipelines.ingest.lock import RESTORE, run_lock
-    from pipelines.ledger.decisions import current_user
+    from pipelines.ingest.ingest_session import RESTORE, run_lock
+    from pipelines.ledger.entries import current_user
     from pipelines.privacy import NoErasures
     from pipelines.report.outcomes import restore_lines
     from pipelines.report.text import terminal_progress
@@ -309,7 +309,7 @@ def vault_erase(
     erasure_log, or the tables could not be published: then give it again; 2 invalid usage; 4 another run holds the
     lock.
     """
-    from pipelines.backup.backup_manifest import backups_holding
+    from pipelines.backup.comparing import backups_holding
     from pipelines.notify import last_backup
     from pipelines.privacy import erase, forget_request
     from pipelines.report.outcomes import erased

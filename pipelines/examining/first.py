@@ -41,8 +41,8 @@ from pipelines.examining.store_search import StoreSearch
 from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
-from pipelines.partner.answers import ListingBroken, PartnerMisconfigured, RunStopped, ServiceDown, TokenRefused
 from pipelines.partner.client import PartnerClient
+from pipelines.partner.exchange import ListingBroken, PartnerMisconfigured, RunStopped, ServiceDown, TokenRefused
 from pipelines.partner.network import through
 from pipelines.record import current_release
 from pipelines.settings import SettingsError, given_keys, load_settings
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     import httpx
 
     from pipelines.examining.login import Ask
-    from pipelines.partner.answers import Fetched
+    from pipelines.partner.exchange import Fetched
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
 

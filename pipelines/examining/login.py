@@ -18,8 +18,7 @@ import msgspec
 
 from pipelines.landing.exact import escaped, shown
 from pipelines.literals import unmarked
-from pipelines.partner.answers import PartnerMisconfigured
-from pipelines.partner.exchange import ASK_FOR_JSON, read_body
+from pipelines.partner.exchange import ASK_FOR_JSON, PartnerMisconfigured, read_body
 from pipelines.partner.listing import word_of
 from pipelines.partner.network import open_client, transport_to
 from pipelines.partner.pointer import get

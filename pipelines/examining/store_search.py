@@ -15,8 +15,7 @@ import httpx
 import msgspec
 
 from pipelines.examining.login import ANSWERED, REQUESTS, Draft, Meter, Reply, UnprovenError, leaves, members, send
-from pipelines.partner.answers import ListingBroken
-from pipelines.partner.exchange import ASK_FOR_JSON, exchange
+from pipelines.partner.exchange import ASK_FOR_JSON, ListingBroken, exchange
 from pipelines.partner.listing import (
     MORE,
     NEXT,
@@ -34,7 +33,7 @@ from pipelines.partner.pointer import PointerError, get, get_all, parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipelines.partner.answers import Answer, RequestError
+    from pipelines.partner.exchange import Answer, RequestError
 
     Record = dict[str, Any]
 

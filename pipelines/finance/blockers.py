@@ -12,28 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.finance.periods import Selection, gaps
 from pipelines.finance.reconciliation import create_break_views, describe_total, untied_totals
-from pipelines.finance.released import FinanceError, money_of, query, records, released, rows_of
+from pipelines.finance.released import FinanceError, Selection, gaps, money_of, query, records, released, rows_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
-from pipelines.inventory import read_inventory
+from pipelines.inventory import WORK_LIST, read_inventory
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import Closes, effective_totals
-from pipelines.ledger.decisions import NO_ORDERS, accepted_without_orders
+from pipelines.ledger.entries import NO_ORDERS, accepted_without_orders
 from pipelines.literals import literals
+from pipelines.record import Verdict
 from pipelines.settings.kinds import KINDS
-from pipelines.tracked import WORK_LIST
-from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipelines.finance.periods import BookPeriod
-    from pipelines.finance.released import Released
+    from pipelines.finance.released import BookPeriod, Released
     from pipelines.ledger import LedgerEntry
-    from pipelines.ledger.decisions import User
+    from pipelines.ledger.entries import User
     from pipelines.settings import Settings
 
 

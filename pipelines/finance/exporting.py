@@ -26,13 +26,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.finance.accounts import Export, files_of, read_accounts
-from pipelines.finance.journal import ACT, AS_MATCHED, NO_STORE, Journal, JournalEntry, JournalLine, StoppedDay, journal
-from pipelines.finance.periods import one_day, period_holding, period_of
-from pipelines.finance.released import FinanceError, query
-from pipelines.finance.restating import recorded
+from pipelines.finance.closing import recorded
+from pipelines.finance.journal import (
+    ACT,
+    AS_MATCHED,
+    NO_STORE,
+    Export,
+    Journal,
+    JournalEntry,
+    JournalLine,
+    StoppedDay,
+    files_of,
+    journal,
+    read_accounts,
+)
+from pipelines.finance.released import FinanceError, one_day, period_holding, period_of, query
 from pipelines.ledger import Closes
-from pipelines.ledger.decisions import ACCEPTED
+from pipelines.ledger.entries import ACCEPTED
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.settings import SettingsError
 from pipelines.settlements.importing import ACTS
@@ -41,12 +51,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from pipelines.finance.accounts import Accounts
-    from pipelines.finance.journal import Place
-    from pipelines.finance.periods import BookPeriod
-    from pipelines.finance.released import Released
+    from pipelines.finance.journal import Accounts, Place
+    from pipelines.finance.released import BookPeriod, Released
     from pipelines.ledger import Ledger, LedgerEntry
-    from pipelines.ledger.decisions import User
+    from pipelines.ledger.entries import User
     from pipelines.settings import Settings
 
 EXPORTED = pa.schema(

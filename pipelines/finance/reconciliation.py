@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.finance.periods import Selection
-from pipelines.finance.released import FinanceError, money, money_of, query, records, released, rows_of
-from pipelines.landing.charges import PRICES
-from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions, order_key
-from pipelines.verdict import Verdict
+from pipelines.finance.released import FinanceError, Selection, money, money_of, query, records, released, rows_of
+from pipelines.landing.shape import PRICES
+from pipelines.ledger.entries import ACCEPTED, ASSIGNED, COMMENTED, decisions, order_key
+from pipelines.record import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipelines.finance.released import Released
     from pipelines.ledger import LedgerEntry
-    from pipelines.ledger.decisions import User
+    from pipelines.ledger.entries import User
     from pipelines.settings import Settings
     from pipelines.warehouse.release.manifest import ReleaseManifest
 

@@ -24,8 +24,7 @@ from starlette.routing import Route
 
 from pipelines.clock import utc_now
 from pipelines.durable import keep_private
-from pipelines.inbox.deliveries import Decoder, serialized, verifier
-from pipelines.inbox.store import Committer, WebhookDelivery, inbox_path
+from pipelines.inbox.store import Committer, Decoder, WebhookDelivery, inbox_path, serialized, verifier
 from pipelines.listening import claimed, serve_until_stopped
 from pipelines.settings import SettingsError
 from pipelines.settings.contradictions import unsigned
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from pipelines.inbox.deliveries import Verify
+    from pipelines.inbox.store import Verify
     from pipelines.settings import Settings, WebhookSettings
     from pipelines.vault import Vault
 

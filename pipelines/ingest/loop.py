@@ -2,6 +2,12 @@
 
 A body goes from the client to validation; until its load is committed an encrypted copy is in the vault's spool, from
 which the next run recovers it.
+
+Put ids on the work list: those that a run was asked for, and known orders that are due again.
+
+The values come from the warehouse and from landed files, the rules from the inbox.
+
+Follow a partner service that moved to another address: only if that address has the documents that are held.
 """
 
 from __future__ import annotations
@@ -12,12 +18,17 @@ from collections import Counter, defaultdict
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec.structs import replace
+
 from pipelines.clock import utc_now
-from pipelines.inbox.store import BAD_TOGETHER, EPOCH, INT64, inbox_path
-from pipelines.inbox.worklist import FAILED_FOR, WorkList
-from pipelines.ingest.ingest_session import PartnerSession
+from pipelines.inbox import planner
+from pipelines.inbox.store import BAD_TOGETHER, EPOCH, INT64, inbox_path, notified_ids
+from pipelines.inbox.worklist import FAILED_FOR, GAP_PROBE, WorkList
+from pipelines.ingest.ingest_session import PartnerSession, run_lock
 from pipelines.ingest.outcome import (
     AnswerCheck,
     Ingested,
@@ -29,26 +40,217 @@ from pipelines.ingest.outcome import (
     menu_ids_of,
     refusals_of,
 )
-from pipelines.landing.data_folder import guard_source, keep_behaviour
+from pipelines.landing.data_folder import guard_source, keep_behaviour, note_source, source_of
+from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.load import Load
-from pipelines.landing.raw_folder import raw_files
+from pipelines.landing.raw_folder import raw_files, read_rows
 from pipelines.landing.raw_rows import FetchCost
-from pipelines.partner.answers import ListingBroken, RunStopped
+from pipelines.landing.validate import Validator
+from pipelines.ledger.signed_head import signing_ledger
+from pipelines.literals import encoding_of
 from pipelines.partner.client import fetch_all
+from pipelines.partner.exchange import ListingBroken, RunStopped
 from pipelines.partner.pointer import raw_at
+from pipelines.settings import SettingsError
+from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_spool, open_vault
-from pipelines.warehouse.building.stored_warehouse import known_among, known_ids, stores_of_orders
+from pipelines.warehouse.building.build import (
+    known_among,
+    known_ids,
+    known_orders,
+    never_found,
+    newest_documents,
+    stores_of_orders,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
 
     from pipelines.landing.raw_rows import LoadSummary, Refusal
+    from pipelines.ledger.entries import User
     from pipelines.partner.client import PartnerClient
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
     from pipelines.vault import FetchedBody, Spool, Vault
 
     Progress = Callable[[str, int, int], None]
+
+
+def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
+    """Add the known orders that are due again, within [planner] request_budget; return sentences on the plan."""
+    now = now or utc_now()
+    planned = planner.plan(known_orders(settings.data_dir), now, settings.planner)
+    planner.add_plan(work, planned)
+    gap: list[int] = []
+    if settings.planner.gap_probe:
+        gap = planner.gap_ids(
+            (known.id for known in known_orders(settings.data_dir)),
+            never_found(settings.data_dir),
+            settings.planner.gap_budget,
+        )
+        work.add("orders", gap, GAP_PROBE)
+    if planned.due or planned.sample or gap:
+        planner.keep_plan(inbox_path(settings.data_dir), planned, gap, now)
+    return [planned.sentence()]
+
+
+def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]) -> list[str]:
+    """Evaluate the sample and the gap probe of the last plan on these loads; keep the results, return sentences.
+
+    A sampled order that something else requested too, such as a webhook, is not a missed change. Return nothing if the
+    last plan has been evaluated already.
+    """
+    path = inbox_path(settings.data_dir)
+    last = planner.plans(path)[-1:]
+    if not last or last[0].evaluated_at is not None:
+        return []
+    (kept,) = last
+    rows = read_rows(settings.data_dir, "orders", "observations", ("id", "verdict"), loads)
+    verdicts = dict(rows)  # the last of each
+    sample = {id_: verdicts[id_] for id_ in kept.sample if id_ in verdicts}
+    answered = [id_ for id_, verdict in sample.items() if verdict in ("accepted", "unchanged")]
+    entries = {id_: work.entry("orders", id_) for id_ in answered if verdicts[id_] == "accepted"}
+    changed = sum(entry is None or entry.why == {planner.SAMPLE} for entry in entries.values())
+    missed = planner.missed_changes(len(answered), changed, kept.population)
+    found = {id_ for id_ in kept.gap if verdicts.get(id_) == "accepted"}
+    gaps = planner.gap_report({id_ for id_ in kept.gap if id_ in verdicts}, found, notified_ids(path, "orders"))
+    not_found = sum(verdict == "missing" for verdict in sample.values())
+    planner.keep_results(path, kept.no, missed, not_found, gaps)
+    return ([missed.sentence()] if kept.sample else []) + ([gaps.sentence()] if kept.gap else [])
+
+
+_LARGEST_ID = 2**63 - 1
+
+
+def ids_of_file(path: Path) -> Iterator[int]:
+    """Yield the ids of a file, one per line; skip blank lines and lines that start with #.
+
+    Raise SettingsError with file and line for anything that is no id.
+    """
+    try:
+        with path.open("rb") as file:
+            encoding = encoding_of(file.read(4))
+        with path.open(encoding=encoding, errors="replace") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.strip()
+                if not text or text.startswith("#"):
+                    continue
+                if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= _LARGEST_ID):
+                    raise SettingsError(f"{path.name}, line {number}: not a valid id; use one integer per line")
+                yield int(text)
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def ids_of_range(text: str) -> range:
+    """Return the ids of a range written A-B, both included; raise SettingsError for anything else."""
+    first, _, last = text.partition("-")
+    if not (first.isdigit() and last.isdigit() and int(first) <= int(last) <= _LARGEST_ID):
+        raise SettingsError(f"--order-id-range: {text!r} is not a valid range; use A-B (inclusive), e.g. 100-200")
+    return range(int(first), int(last) + 1)
+
+
+def add_requested(
+    work: WorkList,
+    *,
+    order_ids_file: str = "",
+    order_id_range: str = "",
+    menu_ids_file: str = "",
+    unless_done_since: datetime | None = None,
+) -> None:
+    """Add the requested ids to the work list, each with the reason for the request.
+
+    `unless_done_since` leaves out what was fetched since then, so that a repeated request resumes a killed run.
+    """
+    since = unless_done_since
+    # Lists, not iterators: a file with an invalid line adds nothing.
+    if order_ids_file:
+        work.add("orders", list(ids_of_file(Path(order_ids_file))), why="order-ids file", unless_done_since=since)
+    if order_id_range:
+        work.add("orders", ids_of_range(order_id_range), why="order-id range", unless_done_since=since)
+    if menu_ids_file:
+        work.add("menus", list(ids_of_file(Path(menu_ids_file))), why="menu-ids file", unless_done_since=since)
+
+
+Held = tuple[int | None, dt.datetime | None] | None  # store and creation of an order; None for other kinds
+MOVED = "source_moved"
+_ASKED = 10  # documents of each kind
+_OK = 200
+
+
+class SourceError(Exception):
+    """The new address does not have the documents that are held; nothing was changed."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How many documents the new address has as they are held, and how many the old one still answers."""
+
+    held: int
+    at_new: int
+    at_old: int
+
+
+def move_source(settings: Settings, old: str, new: str, user: User) -> Moved:
+    """Note `new` as the address of the landed data, which came from `old`; record it in the ledger.
+
+    The newest documents of each kind are requested at both addresses. What never changes of them (an order's store and
+    creation, a menu's or store's id) must be at the new one as it is held, for all of them. Raise SourceError if it is
+    not, SettingsError if the settings or the data folder name other addresses.
+    """
+    old, new = old.rstrip("/"), new.rstrip("/")
+    if settings.partner.base_url.rstrip("/") != new:
+        raise SettingsError(f"[partner] base_url is {settings.partner.base_url}: set it to {new} first")
+    with run_lock(settings.data_dir, "ordermart source move"):
+        if (known := source_of(settings.data_dir)) != old:
+            raise SettingsError(f"{settings.data_dir} holds data of {known or 'no service yet'}, not of {old}")
+        held = {kind: newest_documents(settings.data_dir, kind, _ASKED) for kind in KINDS}
+        count = sum(map(len, held.values()))
+        if not count:
+            raise SourceError(f"{settings.data_dir} has no built documents to compare: run `ordermart build` first")
+        at_new = _same(settings, new, held)
+        if at_new < count:
+            raise SourceError(f"{new} has {at_new} of {count} documents as they are held: it is not the same service")
+        at_old = _same(settings, old, held)
+        done = Moved(count, at_new, at_old)
+        figures = {"held": done.held, "at_new": done.at_new, "at_old": done.at_old}
+        signing_ledger(settings).append(MOVED, {"old": old, "new": new, **figures, **user.body})
+        note_source(settings.data_dir, new)
+        return done
+
+
+def _same(settings: Settings, base_url: str, held: dict[Kind, dict[int, Held]]) -> int:
+    """Return how many documents an address answers as they are held; 0 if it answers none."""
+    partner = replace(settings.partner, base_url=base_url, max_attempts=2, outage_timeout_seconds=10.0)
+    asked = replace(settings, partner=partner)
+
+    async def ask(client: PartnerClient) -> int:
+        same = 0
+        for kind, documents in held.items():
+            for id_, then in documents.items():
+                fetched = await client.fetch(kind, id_)
+                same += fetched.status == _OK and _has(settings, kind, id_, fetched.body, then)
+        return same
+
+    try:
+        with PartnerSession(asked) as session:
+            return session.run(ask)
+    except RunStopped:
+        return 0
+
+
+def _has(settings: Settings, kind: Kind, id_: int, body: bytes, held: Held) -> bool:
+    """Tell whether a body is a valid document of this id, and of an order also its store and creation."""
+    try:
+        document = msgspec.json.decode(Validator(settings, kind).validate(body, id_).document)
+    except InvalidDocumentError:
+        return False
+    if held is None:
+        return True
+    created = document.get("created_at")
+    return (document.get("store_id"), created and dt.datetime.fromisoformat(created)) == held
+
 
 __all__ = ["Ingested", "SuspectBaseUrlError", "ingest"]
 

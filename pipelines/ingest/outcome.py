@@ -14,16 +14,16 @@ from pipelines.inbox.store import IDS
 from pipelines.landing.raw_folder import read_rows
 from pipelines.landing.raw_rows import Refusal
 from pipelines.partner.pointer import UNREADABLE, get_all
+from pipelines.record import Verdict
 from pipelines.settings.contradictions import is_zone
 from pipelines.vault import FetchedBody
-from pipelines.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from pipelines.partner.answers import Fetched, RunStopped
+    from pipelines.partner.exchange import Fetched, RunStopped
     from pipelines.settings import Settings
 
 _NOT_FOUND = 404

@@ -16,8 +16,19 @@ from pipelines.clock import utc_now
 from pipelines.inventory import note_files
 from pipelines.landing.customers import filing_rule, store_of
 from pipelines.landing.exact import EXACT, InvalidDocumentError
-from pipelines.landing.index import MICROSECOND, Index, Seen, load_id_at, rank, time_of_load
-from pipelines.landing.raw_folder import LandingError, Lock, pair, raw_files, sweep
+from pipelines.landing.raw_folder import (
+    MICROSECOND,
+    Index,
+    LandingError,
+    Lock,
+    Seen,
+    load_id_at,
+    pair,
+    rank,
+    raw_files,
+    sweep,
+    time_of_load,
+)
 from pipelines.landing.raw_rows import (
     FAILED,
     OBSERVATIONS,
@@ -41,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.landing.index import Now
+    from pipelines.landing.raw_folder import Now
     from pipelines.landing.raw_rows import FetchCost, ValidatedDocument
     from pipelines.settings import Settings
     from pipelines.vault import Encrypted, Vault

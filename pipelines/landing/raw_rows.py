@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from pathlib import Path
 
-    from pipelines.landing.index import Seen
+    from pipelines.landing.raw_folder import Seen
 
 
 EMPTY = b"{}"

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.landing.exact import InvalidDocumentError, parsed, plain, shown
-from pipelines.landing.index import rank
 from pipelines.landing.load import Load
-from pipelines.landing.raw_folder import naming_damage, raw_files
+from pipelines.landing.raw_folder import naming_damage, rank, raw_files
 from pipelines.landing.raw_rows import ValidatedDocument
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, SUMS, Field, ObjectField, Shape
 from pipelines.landing.unknown_fields import Sorted, attributes, pointer_order, trie, within
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pipelines.landing.index import Rank
+    from pipelines.landing.raw_folder import Rank
     from pipelines.landing.raw_rows import LoadSummary, Source
     from pipelines.settings import Settings
     from pipelines.vault import Vault

@@ -6,9 +6,23 @@ Upstream of the warehouse: a build reads it and never writes it.
 from pathlib import Path
 
 from pipelines.ledger.chain import IntactChain, Ledger, LedgerEntry, LedgerError, verify
-from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, Closes, day_hashes
-from pipelines.ledger.decisions import ERASED, ROTATED, User, current_user, erasures, written_off
-from pipelines.ledger.totals import HEADER, TotalsError, effective_totals, import_totals, read_totals
+from pipelines.ledger.entries import (
+    CLOSED,
+    CLOSED_ORDERS,
+    ERASED,
+    HEADER,
+    ROTATED,
+    Closes,
+    TotalsError,
+    User,
+    current_user,
+    day_hashes,
+    effective_totals,
+    erasures,
+    import_totals,
+    read_totals,
+    written_off,
+)
 
 __all__ = [
     "CLOSED",

@@ -22,16 +22,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from pipelines.durable import make_folder, write_whole
 from pipelines.inventory import LedgerHead, changing, is_expected, read_inventory
 from pipelines.ledger.chain import Ledger, LedgerError, verify
-from pipelines.ledger.decisions import HEAD_ACCEPTED
+from pipelines.ledger.entries import HEAD_ACCEPTED
+from pipelines.record import Verdict
 from pipelines.vault import VaultError
-from pipelines.vault.keys import keep_ledger_head, kept_ledger_head, ledger_key
-from pipelines.verdict import Verdict
+from pipelines.vault.bodies import keep_ledger_head, kept_ledger_head, ledger_key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.ledger.chain import LedgerEntry
-    from pipelines.ledger.decisions import User
+    from pipelines.ledger.entries import User
     from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)

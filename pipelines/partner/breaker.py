@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipelines.partner.answers import Answer, RequestError, ServiceDown
+from pipelines.partner.exchange import Answer, RequestError, ServiceDown
 from pipelines.partner.pacing import LONGEST_SECONDS
 
 if TYPE_CHECKING:

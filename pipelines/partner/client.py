@@ -15,19 +15,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
-from pipelines.partner.answers import (
+from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
+from pipelines.partner.exchange import (
+    ASK_FOR_JSON,
+    NO_ADDRESS,
+    PROXY,
     Answer,
     Attempt,
     AuthenticationFailed,
     Behaviour,
     Fetched,
+    Recorder,
     RequestError,
     RunTooLong,
     ServiceDown,
+    exchange,
     unusable,
 )
-from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
-from pipelines.partner.exchange import ASK_FOR_JSON, NO_ADDRESS, PROXY, Recorder, exchange
 from pipelines.partner.listing import StoreListing
 from pipelines.partner.network import open_client
 from pipelines.partner.pacing import LONGEST_SECONDS, Clock, ConcurrencyLimit, RetryBudget, full_jitter

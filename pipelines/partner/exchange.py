@@ -2,27 +2,295 @@
 
 Exceptions of httpx and aiohttp hold request headers, and so the token: none leaves this file, neither as a cause nor in
 a frame of a traceback.
+
+Results of requests: Fetched for an id, Answer or RequestError for one attempt; errors; counts of all.
+
+    RunStopped                 nothing more can be requested in this run
+    ├── PartnerMisconfigured   a setting is invalid; nothing was sent
+    ├── AuthenticationFailed   no token: rejected, or the response does not match the settings
+    ├── TokenRefused           401 again, with a token just renewed, whatever is requested
+    ├── ListingBroken          the list of stores does not match the settings
+    ├── RunTooLong             [partner] max_run_seconds are over
+    └── ServiceDown            sustained failure; the circuit breaker gave up
+
+A repr shows figures, never a body. No message contains a body, a token, a credential or a header's value. The
+service's behaviour is counted by names and figures, never free text: a header's name, an error body's keys and types,
+and of both only plain names.
 """
 
 from __future__ import annotations
 
 import asyncio
+import bisect
 import contextlib
 import functools
+import re
 import zlib
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import httpx
+import msgspec
 
 from pipelines.literals import unmarked
-from pipelines.partner.answers import ERROR_BODY, Answer, Behaviour, RequestError, shape
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import is_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable
+    import builtins
+    from collections.abc import AsyncIterable, Iterable, Mapping
 
     from pipelines.partner.pacing import Clock
+    from pipelines.settings.kinds import Kind
+
+
+class Attempt(NamedTuple):
+    """A request that was followed by another for the same id: its status (None: no response) and a short code."""
+
+    http_status: int | None
+    reason: str
+    ms: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """The end of all requests for one id: status 200 with a body, 404 without one, or no usable response.
+
+    Without one it has a short code, and a sentence that quotes no body; `status` is the last HTTP status, None if there
+    was none. A body above the limit is cut just there. `ms` is the duration of the last attempt, `bytes` the size of
+    the body as read. `attempts` counts all requests sent for the id, `earlier` has all but the last. `date` is the
+    header of this name: the service's clock. `age` is for how many seconds a cache kept the answer.
+    """
+
+    kind: Kind
+    id: int
+    fetched_at: datetime
+    status: int | None
+    body: builtins.bytes = field(default=b"", repr=False)
+    code: str = ""
+    reason: str = ""
+    ms: float
+    bytes: int
+    attempts: int
+    earlier: tuple[Attempt, ...] = ()
+    date: str = field(default="", repr=False)
+    age: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A successful attempt: a status with a meaning (200, 401, 404), and its body."""
+
+    status: int
+    body: bytes = field(repr=False)
+    ms: float
+    oversize: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # names in lower case
+    links: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestError:
+    """A failed attempt.
+
+    `transient`: a retry may help. `service`: the service as a whole is at fault (slow, overloaded or down), which
+    concurrency limit and circuit breaker record. `overload`: the service says so. `body`: of a complete response that
+    is not a usable document: not JSON, without a documented field, or the document of another id.
+    """
+
+    code: str
+    reason: str
+    status: int | None
+    ms: float
+    bytes: int = 0
+    transient: bool = True
+    service: bool = True
+    overload: bool = False
+    retry_after: float | None = None
+    body: builtins.bytes | None = field(default=None, repr=False)
+    is_of_many: bool = False  # the same comes for different ids
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether the service limits its rate, and works."""
+        return self.overload and not self.service
+
+    @property
+    def is_service_fault(self) -> bool:
+        """Whether the service as a whole may be at fault."""
+        return self.service or self.overload or self.body is not None
+
+
+def unusable(answer: Answer, code: str, reason: str, **more: Any) -> RequestError:
+    """Return a complete answer as an error of its url: what it has is no usable document."""
+    size = len(answer.body)
+    return RequestError(code=code, reason=reason, status=answer.status, ms=answer.ms, bytes=size, service=False, **more)
+
+
+class RunStopped(Exception):
+    """Nothing more can be requested in this run."""
+
+
+class PartnerMisconfigured(RunStopped):
+    """A setting is invalid; nothing was sent."""
+
+
+class AuthenticationFailed(RunStopped):
+    """The service issues no token."""
+
+
+class TokenRefused(RunStopped):
+    """The service rejects a token that it has just issued."""
+
+
+class ListingBroken(RunStopped):
+    """The list of stores does not match the settings, or does not end."""
+
+
+class RunTooLong(RunStopped):
+    """The run has requested documents for [partner] max_run_seconds."""
+
+
+class ServiceDown(RunStopped):
+    """The service failed for longer than [partner] outage_timeout_seconds."""
+
+
+_BOUNDS = [n * 10**e for e in range(9) for n in (1, 1.5, 2, 3, 5, 7)]
+_NAME = re.compile(r"[A-Za-z_][A-Za-z_-]{0,39}", re.ASCII)
+_NUMBER = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)")
+_MOST_NAMES = 500  # per aspect; further names are counted as one
+_MOST_KEYS, _MOST_DEPTH = 12, 3
+_MOST_BYTES = 65_536  # of an error body whose keys are read
+_REST = "…"
+
+
+ERROR_BODY = "error_body"
+SHOWN_FROM = 20  # different requests in whose answers a name is, so that it is no person's
+_KEY = re.compile(r'"([^"]*)":')
+_COMMON = frozenset("error errors message code status title type detail".split())
+
+
+class Counted(msgspec.Struct):
+    """How often a name occurred, its smallest and largest figure, first and last time."""
+
+    operation: str
+    aspect: str
+    name: str
+    n: int
+    least: float | None
+    greatest: float | None
+    first_at: datetime
+    last_at: datetime
+    askers: list[int] = []  # of up to so many different requests as show the names in a name
+
+    def meet(self, asked: Iterable[int]) -> None:
+        """Note requests that it was the answer to."""
+        self.askers = sorted({*self.askers, *asked})[:SHOWN_FROM]
+
+
+class Behaviour:
+    """The counts since the last `take`."""
+
+    def __init__(self) -> None:
+        self._counted: dict[tuple[str, str, str], Counted] = {}
+        self._names: dict[str, int] = {}
+
+    def record(
+        self, at: datetime, operation: str, aspect: str, name: str, figure: float | None = None, asked: str = ""
+    ) -> None:
+        """Count one occurrence of a name, with its figure if it has one, as an answer to what was `asked`."""
+        key = (operation, aspect, name)
+        found = self._counted.get(key)
+        if found is None:
+            if self._names.get(aspect, 0) >= _MOST_NAMES and name != _REST:
+                self.record(at, operation, aspect, _REST, figure)
+                return
+            found = Counted(operation, aspect, name, 0, figure, figure, at, at)
+            self._names[aspect] = self._names.get(aspect, 0) + 1
+            self._counted[key] = found
+        found.n += 1
+        if asked:
+            found.meet([zlib.crc32(asked.encode())])
+        found.last_at = at
+        if figure is not None:
+            found.least = figure if found.least is None else min(found.least, figure)
+            found.greatest = figure if found.greatest is None else max(found.greatest, figure)
+
+    def record_response(self, at: datetime, operation: str, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        """Count a response's status and the names of its headers; of rate limits also the numbers."""
+        self.record(at, operation, "status", str(status))
+        for name, value in headers:
+            known = name if _NAME.fullmatch(name) else _REST
+            self.record(at, operation, "header", known)
+            if "ratelimit" in name or "rate-limit" in name:
+                number = _NUMBER.match(value)
+                self.record(at, operation, "rate_limit", known, float(number[1]) if number else None)
+
+    def record_cost(self, at: datetime, operation: str, ms: float, size: int | None) -> None:
+        """Count the duration of an attempt and the size of its body."""
+        self.record(at, operation, "duration_ms", _bucket(ms), ms)
+        if size is not None:
+            self.record(at, operation, "response_bytes", _bucket(size), size)
+
+    def take(self) -> list[Counted]:
+        """Return the counts and reset them."""
+        counted, self._counted, self._names = list(self._counted.values()), {}, {}
+        return counted
+
+
+def shape(body: bytes) -> str:
+    """Return the keys and types of a body, as {"error":string}, or "not JSON"; of a body above 64 KiB only that."""
+    if not body:
+        return "empty"
+    if len(body) > _MOST_BYTES:
+        return "above 64 KiB"
+    try:
+        return _shape(msgspec.json.decode(body), 0)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return "not JSON"
+
+
+def _shape(value: Any, depth: int) -> str:
+    if isinstance(value, dict):
+        if depth >= _MOST_DEPTH:
+            return "object"
+        members = {key if _NAME.fullmatch(key) else _REST: _shape(member, depth + 1) for key, member in value.items()}
+        shown = [f'"{key}":{members[key]}' for key in sorted(members)[:_MOST_KEYS]]
+        return "{" + ",".join([*shown, *([_REST] if len(members) > _MOST_KEYS else [])]) + "}"
+    if isinstance(value, list):
+        return "[" + ("" if not value or depth >= _MOST_DEPTH else _shape(value[0], depth + 1)) + "]"
+    if value is None:
+        return "null"
+    return {bool: "boolean", int: "integer", float: "number"}.get(type(value), "string")
+
+
+def with_shown_keys(counted: Iterable[Counted], known_fields: Iterable[str]) -> list[Counted]:
+    """Return counts with keys of error bodies as "?" that may be a person's name.
+
+    Shown is one of a few common words, one that ends a known field, and one in answers to 20 different requests.
+    """
+    found = list(counted)
+    askers: defaultdict[str, set[int]] = defaultdict(set)
+    for each in found:
+        for key in _KEY.findall(each.name) if each.aspect == ERROR_BODY else ():
+            askers[key].update(each.askers)
+    shown = _COMMON | {path.rpartition("/")[2] for path in known_fields}
+    shown |= {key for key, asked in askers.items() if len(asked) >= SHOWN_FROM}
+    return [
+        msgspec.structs.replace(each, name=_KEY.sub(lambda key: key[0] if key[1] in shown else '"?":', each.name))
+        if each.aspect == ERROR_BODY
+        else each
+        for each in found
+    ]
+
+
+def _bucket(figure: float) -> str:
+    """Return the bucket of a figure: its upper bound, of six per power of ten."""
+    at = bisect.bisect_left(_BOUNDS, figure)
+    return f"{_BOUNDS[min(at, len(_BOUNDS) - 1)]:g}" if at else "1"
 
 
 _GZIP_OR_ZLIB = 47  # window bits: 32 + 15, the header says which

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import msgspec
 
-from pipelines.partner.answers import Answer, ListingBroken, RequestError
+from pipelines.partner.exchange import Answer, ListingBroken, RequestError
 from pipelines.partner.pointer import UNREADABLE, parse, raw_at
 from pipelines.partner.token import origin_of
 

@@ -18,7 +18,7 @@ from urllib.request import getproxies
 
 import httpx
 
-from pipelines.partner.answers import PartnerMisconfigured
+from pipelines.partner.exchange import PartnerMisconfigured
 
 if TYPE_CHECKING:
     import ssl

@@ -16,8 +16,14 @@ import httpx
 import msgspec
 
 from pipelines.partner import pointer
-from pipelines.partner.answers import AuthenticationFailed, Behaviour, PartnerMisconfigured, RunStopped, TokenRefused
-from pipelines.partner.exchange import ASK_FOR_JSON
+from pipelines.partner.exchange import (
+    ASK_FOR_JSON,
+    AuthenticationFailed,
+    Behaviour,
+    PartnerMisconfigured,
+    RunStopped,
+    TokenRefused,
+)
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:

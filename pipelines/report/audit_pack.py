@@ -26,19 +26,18 @@ from pipelines.durable import file_hash
 from pipelines.finance.released import FinanceError, query, released
 from pipelines.ledger import Closes, Ledger, ledger_of, verify
 from pipelines.ledger.chain import select_rows
-from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
+from pipelines.ledger.entries import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
 from pipelines.ledger.signed_head import check_heads
 from pipelines.literals import cell_in_sql, literal
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
-from pipelines.warehouse.inputs.ledger_entries import day_closes
 from pipelines.warehouse.inputs.relations import table_of
+from pipelines.warehouse.inputs.sources import day_closes
 
 if TYPE_CHECKING:
     import duckdb
 
-    from pipelines.finance.periods import BookPeriod
-    from pipelines.finance.released import Released
+    from pipelines.finance.released import BookPeriod, Released
     from pipelines.ledger import LedgerEntry
     from pipelines.settings import Settings
 

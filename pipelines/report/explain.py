@@ -14,7 +14,7 @@ from pipelines.finance.exporting import numbers_of
 from pipelines.finance.released import NOT_STATED, FinanceError, measured, money, records, released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing.charges import PRICES
+from pipelines.landing.shape import PRICES
 from pipelines.literals import one_line as plain
 from pipelines.report.identities import LineRule, identities, line_rule
 from pipelines.report.settlement_views import order_settlements

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.reconciliation import describe_total
 from pipelines.finance.released import FinanceError, measured, money, money_of
-from pipelines.landing.charges import CHARGES, TOTAL
+from pipelines.landing.shape import CHARGES, TOTAL
 from pipelines.literals import one_line as plain
 from pipelines.report.identities import bridge
 from pipelines.report.text import COLUMNS, counted, fitted, moment, wrapped
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipelines.finance.closing import Closed, Reopened, Totals
+    from pipelines.finance.closing import Closed, Posting, Reopened, Totals
     from pipelines.finance.exporting import Done
-    from pipelines.finance.periods import BookPeriod
     from pipelines.finance.reconciliation import Reconciliation
-    from pipelines.finance.restating import Posting
+    from pipelines.finance.released import BookPeriod
     from pipelines.ledger import IntactChain, LedgerEntry
+    from pipelines.record import Verdict
     from pipelines.report.audit_pack import Pack
-    from pipelines.verdict import Verdict
 
 
 _SHOWN = 50
@@ -417,7 +416,7 @@ def write_page(reconciled: Reconciliation, path: Path) -> None:
 def page_text(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> str:
     """Return the page; tables are cut at `most_rows` rows, with a note on where all are."""
     from pipelines.report.page import render  # noqa: PLC0415 -- slow: only a page needs it
-    from pipelines.report.page.facts import reconciled_facts, urgent_days  # noqa: PLC0415 -- the same
+    from pipelines.report.page.morning import reconciled_facts, urgent_days  # noqa: PLC0415 -- the same
 
     return render(
         "reconciliation.html",

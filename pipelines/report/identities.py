@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.released import money, records
-from pipelines.landing.charges import CHARGES, OPTIONAL
+from pipelines.landing.shape import CHARGES, OPTIONAL
 from pipelines.report.text import counted, wrapped
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.finance.released import money_of, records, released
 from pipelines.settings import DEFAULT_FILE, given_keys
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
-from pipelines.warehouse.catalogue.odcs import dbt_sources
+from pipelines.warehouse.catalogue.descriptions import dbt_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,10 +32,10 @@ import duckdb
 
 from pipelines import notify
 from pipelines.clock import utc_now
-from pipelines.ingest.lock import RunLockedError, run_lock
+from pipelines.ingest.ingest_session import RunLockedError, run_lock
 from pipelines.record import COPYING, NIGHT, VERIFYING, current_release, release_before, runs, save
 from pipelines.report.text import counted
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.inputs.sources import verifications
 from pipelines.warehouse.release.manifest import deferred_until
 

@@ -23,15 +23,14 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.backup import BackedUp, Restored
-    from pipelines.inbox.deliveries import StoredDelivery
-    from pipelines.inbox.store import WorkListEntry
+    from pipelines.inbox.store import StoredDelivery, WorkListEntry
     from pipelines.landing.archives import Backfilled
     from pipelines.landing.raw_rows import LoadSummary, Refusal
     from pipelines.privacy import Erasure, Facts
     from pipelines.record import Run
     from pipelines.settings import Settings
     from pipelines.settings.setting_tables import Sales
-    from pipelines.vault.keys import Rotated
+    from pipelines.vault.bodies import Rotated
     from pipelines.warehouse.release.release import Release
     from pipelines.warehouse.release.release_diff import Diff
     from pipelines.warehouse.rows.fresh_rows import BuildResult

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.released import FinanceError, money, query, records, released
-from pipelines.ledger.decisions import Decisions, decisions
+from pipelines.ledger.entries import Decisions, decisions
 from pipelines.report.finance_views import decided_lines
 from pipelines.report.text import counted, wrapped
 from pipelines.settlements.lines import records_of

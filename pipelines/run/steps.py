@@ -28,23 +28,27 @@ import duckdb
 from pipelines.backup.comparing import DamageError, mend
 from pipelines.clock import utc_now
 from pipelines.engines import engine_of
-from pipelines.finance.periods import fiscal_periods
-from pipelines.finance.released import FinanceError
-from pipelines.finance.restating import build_and_record
-from pipelines.inbox.deliveries import prune_deliveries
-from pipelines.inbox.store import inbox_path
+from pipelines.finance.closing import build_and_record
+from pipelines.finance.released import FinanceError, fiscal_periods
+from pipelines.inbox.store import inbox_path, prune_deliveries
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.loop import ingest, ingest_unlisted_stores
-from pipelines.ingest.plan import add_requested, ids_of_file, ids_of_range, plan_orders, report_plan_results
+from pipelines.ingest.loop import (
+    add_requested,
+    ids_of_file,
+    ids_of_range,
+    ingest,
+    ingest_unlisted_stores,
+    plan_orders,
+    report_plan_results,
+)
 from pipelines.landing.customers import settle_customers
 from pipelines.landing.data_folder import migrate
-from pipelines.landing.index import clock_set_back
 from pipelines.landing.merge import merge_days
-from pipelines.landing.raw_folder import LandingError
+from pipelines.landing.raw_folder import LandingError, clock_set_back
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import sign_missing_heads
-from pipelines.partner.answers import PartnerMisconfigured, ServiceDown
 from pipelines.partner.client import client_of
+from pipelines.partner.exchange import PartnerMisconfigured, ServiceDown
 from pipelines.partner.token import authenticate_request
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
 from pipelines.record import COPYING, NIGHT, VERIFYING, WEBHOOKS, RunKind, current_release
@@ -52,10 +56,10 @@ from pipelines.report.text import moment
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError, open_vault
-from pipelines.vault.keys import read_keys
-from pipelines.warehouse.building.stored_warehouse import created_before, unbuilt_loads, unreadable, warehouse_file
-from pipelines.warehouse.evidence.candidates import unknown_rules
-from pipelines.warehouse.inputs.landed import MissingDocumentError
+from pipelines.vault.bodies import read_keys
+from pipelines.warehouse.building.build import created_before, unbuilt_loads, unreadable, warehouse_file
+from pipelines.warehouse.evidence.verdicts import unknown_rules
+from pipelines.warehouse.inputs.relations import MissingDocumentError
 from pipelines.warehouse.release.copies import CopyError, copy_release
 from pipelines.warehouse.release.manifest import DATABASE, damaged_files, make_room
 from pipelines.warehouse.release.release import publish

@@ -21,15 +21,22 @@ from pipelines.clock import utc_now
 from pipelines.durable import naming_a_full_disk
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.ingest_session import PartnerSession, current_stop
-from pipelines.ingest.lock import A_MOMENT, RunLockedError, lock_holder, run_lock
-from pipelines.ingest.plan import add_requested
+from pipelines.ingest.ingest_session import (
+    A_MOMENT,
+    PartnerSession,
+    RunLockedError,
+    current_stop,
+    lock_holder,
+    run_lock,
+)
+from pipelines.ingest.loop import add_requested
 from pipelines.landing.data_folder import guard_source
 from pipelines.notify import notice_missing_nights
 from pipelines.record import (
     NIGHT,
     WEBHOOKS,
     Step,
+    code_of_error,
     current_release,
     forget_old,
     mark_if_killed,
@@ -42,7 +49,6 @@ from pipelines.report.status import lost_keys, refused, unused_statuses
 from pipelines.report.text import sentence_of
 from pipelines.run.steps import STEPS, check_before_run, steps_of
 from pipelines.settings import given_keys
-from pipelines.verdict import code_of_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipelines.sandbox.menus import shortest
 from pipelines.sandbox.rng import Rng
+from pipelines.sandbox.stores import shortest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

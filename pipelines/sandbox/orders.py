@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines.sandbox.menus import CENT, ZERO, at, shortest
 from pipelines.sandbox.rng import Rng
-from pipelines.sandbox.stores import WISHES, SandboxCustomer, contact
+from pipelines.sandbox.stores import CENT, WISHES, ZERO, SandboxCustomer, at, contact, shortest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipelines.sandbox.menus import Menu, PlacedModifier, Price
-    from pipelines.sandbox.stores import SandboxStore
+    from pipelines.sandbox.stores import Menu, PlacedModifier, Price, SandboxStore
 
 
 FEE = Decimal("0.99")  # of an order by phone, in the world of the story

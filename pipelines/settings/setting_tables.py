@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from pipelines.record import Exit
 from pipelines.settings.contradictions import read_conditions
-from pipelines.verdict import Exit
 
 PositiveInt = Annotated[int, msgspec.Meta(gt=0)]
 NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]

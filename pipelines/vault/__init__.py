@@ -1,9 +1,17 @@
 """The only package that stores personal data: encrypted per customer, found by keyed hashes."""
 
-from pipelines.vault.bodies import FetchedBody, Spool, open_spool
-from pipelines.vault.erasing import Destroyed, Erasing, Person, key_sha256
-from pipelines.vault.filing import Rule
-from pipelines.vault.keys import Keys, VaultError, new_key_file, new_keys, read_keys, rotate
+from pipelines.vault.bodies import (
+    FetchedBody,
+    Keys,
+    Spool,
+    VaultError,
+    new_key_file,
+    new_keys,
+    open_spool,
+    read_keys,
+    rotate,
+)
+from pipelines.vault.erasing import Destroyed, Erasing, Person, Rule, key_sha256
 from pipelines.vault.vault import Encrypted, PersonalData, Vault, open_vault
 
 __all__ = [

@@ -3,29 +3,335 @@
 The spool has one file per kind, written response by response and removed when the load ends: a killed run need not
 request them again. It survives the process, not the machine: it is not synced, and the next run requests whatever a
 power cut loses. Quarantined bodies have a key each, so that they can be reprocessed.
+
+Read, check and generate the two secrets of the vault, encrypt bytes with a key, and change the secrets.
+
+The master key wraps every data key; the lookup secret makes keyed hashes, so neither is useful alone.
+
+A rotation wraps every key again, and computes digests with the new secret, in one transaction: killed at any point, the
+vault has the old secrets and the rotation starts again, or has the new ones. Lookup hashes are made again when orders
+are filed again. Bodies stay as they are, since they are encrypted with the customers' own keys. The key that signs the
+ledger's head is kept in the vault, wrapped by the master key, with the head that was signed: rotating wraps it again.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import datetime as dt
+import json
 import os
 import secrets
+import sqlite3
+import stat
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import msgspec
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.durable import make_folder
-from pipelines.vault.database import erased_ids, transaction
-from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, VaultError, decrypt, encrypt, read_keys, require_key
-from pipelines.vault.mentions import is_readable
+from pipelines.clock import utc_now
+from pipelines.durable import fresh, make_folder, sync, unfinished
+from pipelines.literals import unmarked
+from pipelines.settings import DEFAULT_FILE
+from pipelines.vault.contacts import is_readable
+from pipelines.vault.database import MALFORMED, RULE, Lookup, erased_ids, opened, transaction
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from pipelines.inventory import LedgerHead
     from pipelines.settings import Settings
+
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+_NAMES = ("master_key", "lookup_secret")
+
+
+class VaultError(Exception):
+    """The vault cannot be opened or read; the message names the setting or file, never a value."""
+
+
+class Keys(NamedTuple):
+    """The two secrets, 32 bytes each."""
+
+    master: bytes
+    lookup: bytes
+
+    def __repr__(self) -> str:
+        return "Keys(…)"
+
+
+def read_keys(settings: Settings) -> Keys:
+    """Return both secrets from the settings or from the key file they name.
+
+    Raise VaultError naming the setting when one is missing, malformed or readable by others.
+    """
+    given = {name: getattr(settings.vault, name).reveal() for name in _NAMES}
+    is_untouched = settings.file == DEFAULT_FILE or not settings.file.exists()
+    if is_untouched and not any((*given.values(), settings.vault.key_file, settings.partner.client_id)):
+        raise VaultError(
+            "no service is configured ([vault] master_key is missing): "
+            "try `ordermart demo`, or `ordermart init shop.toml`"
+        )
+    origin = dict.fromkeys(_NAMES, "the environment")
+    if settings.vault.key_file:
+        path = settings.file.parent / settings.vault.key_file
+        allowed = settings.security.allow_readable_secrets
+        for name, text in _read_key_file(path, may_be_readable=allowed).items():
+            if not given[name]:
+                given[name], origin[name] = text, path.name
+    return Keys(*(_decoded(name, given[name], origin[name]) for name in _NAMES))
+
+
+def new_keys(path: Path) -> Keys:
+    """Return the secrets of a key file, which is created if it does not exist; raise VaultError if it is unusable."""
+    if not path.exists():
+        new_key_file(path)
+    unfinished(path).unlink(missing_ok=True)  # of a kill: another name of the same file
+    held = _read_key_file(path, may_be_readable=False)
+    return Keys(*(_decoded(name, held.get(name, ""), path.name) for name in _NAMES))
+
+
+def new_key_file(path: Path) -> None:
+    """Generate both secrets in a new file that only its owner can read (mode 600).
+
+    Raise FileExistsError rather than overwrite keys: without them a vault is lost.
+    """
+    make_folder(path.parent)
+    new = {name: base64.b64encode(os.urandom(KEY_BYTES)).decode() for name in _NAMES}
+    with fresh(unfinished(path), 0o600) as file:
+        file.write(json.dumps(new, indent=1).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(unfinished(path), path)  # unlike a rename, never in the place of another file
+    finally:
+        unfinished(path).unlink()
+    sync(path.parent)
+
+
+def encrypt(cipher: AESGCM, nonce: bytes, plain: bytes, bound_to: bytes) -> bytes:
+    """Encrypt, with the nonce in front; decryption needs the same `bound_to`."""
+    return nonce + cipher.encrypt(nonce, plain, bound_to)
+
+
+def decrypt(cipher: AESGCM, encrypted: bytes, bound_to: bytes) -> bytes:
+    """Decrypt the output of `encrypt`; raise VaultError if key, `bound_to` or bytes differ."""
+    try:
+        return cipher.decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], bound_to)
+    except InvalidTag:
+        raise VaultError(
+            "encrypted bytes cannot be decrypted: they were changed or moved, or belong to another key"
+        ) from None
+
+
+def _read_key_file(path: Path, *, may_be_readable: bool) -> dict[str, str]:
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        text = unmarked(path.read_bytes()).decode()
+    except OSError as error:
+        raise VaultError(f"[vault] key_file: cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise VaultError(f"[vault] key_file: {path} is not a key file") from None
+    if mode & 0o077 and not may_be_readable:
+        raise VaultError(
+            f"[vault] key_file: others can read {path}: chmod 600 it, then run `ordermart vault rotate --new-key-file "
+            "FILE`; or set [security] allow_readable_secrets = true"
+        )
+    try:
+        held = json.loads(text)
+    except ValueError:
+        raise VaultError(f"[vault] key_file: {path} is not a key file") from None
+    if not isinstance(held, dict) or not all(isinstance(held.get(n, ""), str) for n in _NAMES):
+        raise VaultError(f"[vault] key_file: {path} must be an object with {' and '.join(_NAMES)}")
+    return {name: held[name] for name in _NAMES if name in held}
+
+
+def _decoded(name: str, text: str, origin: str) -> bytes:
+    variable = f"ORDERMART_VAULT__{name.upper()}"
+    if not text:
+        raise VaultError(f"[vault] {name} is missing: set {variable} or {variable}_FILE, or name a [vault] key_file")
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise VaultError(f"[vault] {name} from {origin} must be {KEY_BYTES} bytes in base64")
+    return key
+
+
+CHECK = b"ordermart vault"
+_ROWS_AT_ONCE = 1_000
+
+
+class Rotated(NamedTuple):
+    """The data that the new secrets protect; `is_new` is false if the vault had them already."""
+
+    customers: int
+    versions: int
+    at: str
+    is_new: bool
+
+
+def rotate(path: Path, old: Keys, new: Keys, progress: Callable[[str, int, int], None] | None = None) -> Rotated:
+    """Give a vault its new secrets; if it has them already, change nothing.
+
+    The caller holds the run lock. Responses of a killed run are removed: they are requested again. Raise VaultError if
+    the vault has neither pair of secrets.
+    """
+    with closing(opened(path)) as db:
+        if is_keyed(db, new):
+            row = db.execute("select value from meta where name = 'rotated_at'").fetchone()
+            (customers,) = db.execute("select count(*) from customers where wrapped is not null").fetchone()
+            (versions,) = db.execute("select count(*) from personal_data").fetchone()
+            return Rotated(customers, versions, bytes(row[0]).decode() if row else "", is_new=False)
+        if not is_keyed(db, old):
+            raise VaultError("the vault has neither the keys of the settings nor those of the new key file")
+        for spool in path.parent.glob("spool-*"):
+            spool.unlink()
+        now = utc_now().isoformat(timespec="microseconds")
+        with transaction(db):
+            rotated = _Rotation(db, old, new, progress or (lambda *_: None)).run()
+            db.execute("insert or replace into meta values ('rotated_at', ?)", (now.encode(),))
+        db.execute("pragma wal_checkpoint(truncate)")
+        return Rotated(*rotated, now, is_new=True)
+
+
+def is_keyed(db: sqlite3.Connection, keys: Keys) -> bool:
+    """Tell whether a vault has these secrets."""
+    row = db.execute("select value from meta where name = 'lookup_check'").fetchone()
+    return is_master(db, AESGCM(keys.master)) and row is not None and row[0] == Lookup(keys.lookup).check
+
+
+def is_master(db: sqlite3.Connection, master: AESGCM) -> bool:
+    """Tell whether a vault has this master key."""
+    row = db.execute("select value from meta where name = 'master_check'").fetchone()
+    try:
+        return row is not None and decrypt(master, row[0], CHECK).startswith(CHECK)
+    except (VaultError, ValueError):
+        return False
+
+
+def require_key(db: sqlite3.Connection, master: AESGCM) -> None:
+    """Raise VaultError if another process has rotated the keys since this one read them."""
+    if not is_master(db, master):
+        raise VaultError("the vault's keys were rotated meanwhile: set the new ones and start again")
+
+
+class _Rotation:
+    def __init__(self, db: sqlite3.Connection, old: Keys, new: Keys, progress: Callable[[str, int, int], None]) -> None:
+        self._db = db
+        self._old, self._new = AESGCM(old.master), AESGCM(new.master)
+        self._lookup = Lookup(new.lookup)
+        self._progress = progress
+
+    def run(self) -> tuple[int, int]:
+        """Change everything that the secrets protect; return how many customers and versions there are."""
+        customers = self._rewrap("customers", "n", "customer_key", lambda key: key.encode())
+        self._rewrap("refused", "ref", "ref", lambda ref: f"refused/{ref}".encode())
+        versions = self._rekey()
+        self._db.execute("insert or replace into meta values ('lookup_check', ?)", (self._lookup.check,))
+        query = "select name, value from meta where name like 'key/%' or name = 'master_check'"
+        for name, wrapped in self._db.execute(query).fetchall():
+            bound_to = CHECK if name == "master_check" else name.encode()
+            self._db.execute("update meta set value = ? where name = ?", (self._again(wrapped, bound_to), name))
+        return customers, versions
+
+    def _again(self, wrapped: bytes, bound_to: bytes) -> bytes:
+        return encrypt(self._new, os.urandom(NONCE_BYTES), decrypt(self._old, wrapped, bound_to), bound_to)
+
+    def _rewrap(self, table: str, key: str, bound: str, bound_to: Callable[[str], bytes]) -> int:
+        """Wrap the keys of a table's rows with the new master key; return how many."""
+        rows = self._db.execute(f"select {key}, {bound}, wrapped from {table} where wrapped is not null").fetchall()
+        self._db.executemany(
+            f"update {table} set wrapped = ? where {key} = ?",
+            ((self._again(wrapped, bound_to(text)), value) for value, text, wrapped in rows),
+        )
+        return len(rows)
+
+    def _rekey(self) -> int:
+        """Compute digests from the decrypted content, forget all hashes; return how many versions there are."""
+        (total,) = self._db.execute("select count(*) from personal_data").fetchone()
+        for each in ("lookups", "pairs", "shared", f"meta where name = '{RULE}'"):  # all orders are filed again next
+            self._db.execute(f"delete from {each}")
+        last, done = ("", 0, 0), 0
+        while rows := self._db.execute(
+            "select kind, id, no, customer_key, wrapped, body from personal_data "
+            "join customers on customers.n = customer where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?",
+            (*last, _ROWS_AT_ONCE),
+        ).fetchall():
+            digests = []
+            for kind, id_, no, customer_key, wrapped, body in rows:
+                cipher = AESGCM(decrypt(self._new, wrapped, customer_key.encode()))
+                content = decrypt(cipher, body, f"{kind}/{id_}/{customer_key}".encode())
+                digests.append((self._lookup.digest(content), kind, id_, no))
+            self._db.executemany("update personal_data set digest = ? where kind = ? and id = ? and no = ?", digests)
+            last, done = rows[-1][:3], done + len(rows)
+            self._progress("computing digests", done, total)
+        return int(total)
+
+
+_LEDGER, _HEAD = "key/ledger", "ledger/head"
+_SIGNED = CHECK + b", with a signed ledger"  # what nobody without the master key can take back
+
+
+def ledger_key(settings: Settings) -> tuple[bytes, bool]:
+    """Return the key that signs the ledger's head, b"" before the first, and whether a head was ever signed.
+
+    Raise VaultError without the vault or its keys.
+    """
+    master = AESGCM(read_keys(settings).master)
+    with _reading(settings) as db:
+        require_key(db, master)
+        query = "select name, value from meta where name in (?, 'master_check')"
+        held = dict(db.execute(query, (_LEDGER,)).fetchall())
+        key = decrypt(master, held[_LEDGER], _LEDGER.encode()) if _LEDGER in held else b""
+        return key, decrypt(master, held["master_check"], CHECK) == _SIGNED
+
+
+def keep_ledger_head(settings: Settings, signed: Callable[[bytes], LedgerHead]) -> LedgerHead:
+    """Keep the head that `signed` makes with the key, which is made when it is first needed; return it.
+
+    Raise VaultError if there is no vault yet, it cannot be opened, or the keys are not set.
+    """
+    master = AESGCM(read_keys(settings).master)
+    with _reading(settings) as db, transaction(db):  # key and head at once: a key without a head has lost it
+        require_key(db, master)
+        made = encrypt(master, os.urandom(NONCE_BYTES), os.urandom(KEY_BYTES), _LEDGER.encode())
+        db.execute("insert or ignore into meta values (?, ?)", (_LEDGER, made))
+        (wrapped,) = db.execute("select value from meta where name = ?", (_LEDGER,)).fetchone()
+        head = signed(decrypt(master, wrapped, _LEDGER.encode()))
+        check = encrypt(master, os.urandom(NONCE_BYTES), _SIGNED, CHECK)
+        rows = ((_HEAD, msgspec.json.encode(head)), ("master_check", check))
+        db.executemany("insert or replace into meta values (?, ?)", rows)
+        return head
+
+
+def kept_ledger_head(path: Path) -> tuple[bool, bytes | None]:
+    """Return whether a vault has the key, and the head that it keeps; needs no keys."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=30)) as db:
+        query = "select name, value from meta where name in (?, ?)"
+        try:
+            found = dict(db.execute(query, (_LEDGER, _HEAD)).fetchall())
+        except UnicodeDecodeError:  # SQLite quotes a text of its tables that is damaged
+            raise sqlite3.DatabaseError(MALFORMED) from None
+    return _LEDGER in found, found.get(_HEAD)
+
+
+@contextmanager
+def _reading(settings: Settings) -> Iterator[sqlite3.Connection]:
+    path = settings.data_dir / "vault" / "vault.sqlite"
+    if not path.exists():
+        raise VaultError("there is no vault yet, which keeps the key that signs the ledger's head")
+    try:
+        with closing(opened(path)) as db:
+            yield db
+    except sqlite3.Error as error:
+        raise VaultError(f"the vault cannot be read: {error}") from None
 
 
 _UNREAD_DAYS = 30

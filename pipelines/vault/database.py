@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.durable import make_folder
+from pipelines.inventory import track
 from pipelines.resources import resource
-from pipelines.tracked import track
 from pipelines.vault.contacts import normal_email, normal_phone
 
 if TYPE_CHECKING:

@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.vault.bodies import RefusedBodies
-from pipelines.vault.database import Lookup, Random, erased_ids, opened, pattern, rows_of, transaction, values
-from pipelines.vault.erasing import Erasing
-from pipelines.vault.filing import Filing, Rule
-from pipelines.vault.keys import (
+from pipelines.vault.bodies import (
     CHECK,
     KEY_BYTES,
     NONCE_BYTES,
     Keys,
+    RefusedBodies,
     VaultError,
     decrypt,
     encrypt,
@@ -29,6 +26,8 @@ from pipelines.vault.keys import (
     read_keys,
     require_key,
 )
+from pipelines.vault.database import Lookup, Random, erased_ids, opened, pattern, rows_of, transaction, values
+from pipelines.vault.erasing import Erasing, Filing, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -34,7 +34,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipelines.landing.charges import read_sql
+from pipelines.landing.shape import read_sql
 from pipelines.literals import literals
 from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS

@@ -18,10 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.settings.kinds import WHOLE_KINDS
-from pipelines.warehouse.catalogue.generated_selects import HELD, filled
+from pipelines.warehouse.catalogue.selects import HELD, filled
 from pipelines.warehouse.inputs import relations
-from pipelines.warehouse.inputs.landed import by_loads, create_earlier_documents
-from pipelines.warehouse.inputs.relations import columns_of
+from pipelines.warehouse.inputs.relations import by_loads, columns_of, create_earlier_documents
 from pipelines.warehouse.storage import count_of, spelled
 
 if TYPE_CHECKING:

@@ -22,21 +22,28 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.landing.raw_folder import LandingError, check_raw, raw_files
 from pipelines.literals import literal, literals
-from pipelines.record import current_release
+from pipelines.record import Verdict, current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
-from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.build import LIVE, SAMPLE, build_sample, create_sample, rebuild
-from pipelines.warehouse.building.stored_warehouse import remove_database, stored_rows, warehouse_file
+from pipelines.warehouse.building.build import (
+    LIVE,
+    SAMPLE,
+    build_sample,
+    create_sample,
+    rebuild,
+    remove_database,
+    stored_rows,
+    warehouse_file,
+)
 from pipelines.warehouse.increment import OBSERVED
-from pipelines.warehouse.inputs.landed import MissingDocumentError
+from pipelines.warehouse.inputs.relations import MissingDocumentError
 from pipelines.warehouse.inputs.sources import ComparedPart, append_verification, create_sources, states, verifications
 from pipelines.warehouse.own import remade
 from pipelines.warehouse.own.models import read_models
 from pipelines.warehouse.release.manifest import DATABASE, ReleaseManifest, read_manifest
 from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import as_texts
-from pipelines.warehouse.rows.views import between
+from pipelines.warehouse.rows.session import between
 from pipelines.warehouse.storage import count_of, short
 
 if TYPE_CHECKING:

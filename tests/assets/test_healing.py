@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.backup import mend
-from pipelines.finance.restating import build_and_record
+from pipelines.finance.closing import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import write_noted
@@ -20,7 +20,7 @@ from pipelines.run.steps import heal
 from pipelines.run.under_way import begun
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.release.manifest import DATABASE, read_manifest
 from pipelines.warehouse.release.release import publish
 from tests.warehouse.conftest import World, order

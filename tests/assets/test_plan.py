@@ -11,8 +11,7 @@ import pytest
 from pipelines.clock import shift_clock, utc_now
 from pipelines.inbox.planner import plans
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.loop import SuspectBaseUrlError
-from pipelines.ingest.plan import plan_orders, report_plan_results
+from pipelines.ingest.loop import SuspectBaseUrlError, plan_orders, report_plan_results
 from pipelines.landing.load import Load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.finance.restating import build_and_record
+from pipelines.finance.closing import build_and_record
 from pipelines.landing.raw_folder import RawDamageError, raw_files
 from pipelines.warehouse.release.release import publish
 from tests.warehouse.conftest import World, menu, order, store

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from pipelines.finance.restating import build_and_record
+from pipelines.finance.closing import build_and_record
 from pipelines.record import WEBHOOKS
 from pipelines.run.steps import heal
-from pipelines.warehouse.building.stored_warehouse import unreadable, warehouse_file
+from pipelines.warehouse.building.build import unreadable, warehouse_file
 from pipelines.warehouse.release.manifest import DATABASE
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.storage import NotOpenedError

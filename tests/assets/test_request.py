@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.plan import add_requested, ids_of_range
+from pipelines.ingest.loop import add_requested, ids_of_range
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import dagster as dg
 import pytest
 
 from pipelines.definitions import wiring
-from pipelines.ingest.lock import run_lock
+from pipelines.ingest.ingest_session import run_lock
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.catalogue.tables import tables

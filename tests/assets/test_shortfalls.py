@@ -9,7 +9,7 @@ import pytest
 from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.outcome import Ingested
 from pipelines.landing.load import Load
-from pipelines.partner.answers import AuthenticationFailed, ServiceDown
+from pipelines.partner.exchange import AuthenticationFailed, ServiceDown
 from pipelines.run.steps import NothingCameError, fail_if_nothing_came
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault

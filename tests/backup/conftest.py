@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.periods import one_day
-from pipelines.finance.restating import build_and_record
+from pipelines.finance.closing import build_and_record
+from pipelines.finance.released import one_day
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.data_folder import guard_source

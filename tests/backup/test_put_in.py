@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from pipelines.backup.backup_manifest import BackupError, BackupFile, BackupManifest
+from pipelines.backup.comparing import BackupError, BackupFile, BackupManifest
 from pipelines.backup.restore import restore
 from pipelines.privacy import NoErasures
 from pipelines.settings import load_settings

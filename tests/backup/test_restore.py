@@ -13,7 +13,7 @@ import pytest
 
 from pipelines import cli
 from pipelines.backup import BackupError, Rows, back_up, read_manifest, restore
-from pipelines.finance.restating import build_and_record
+from pipelines.finance.closing import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import LedgerError, ledger_of, verify

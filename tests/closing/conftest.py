@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance import closing, restating
-from pipelines.finance.periods import one_day, period_of
+from pipelines.finance import closing
+from pipelines.finance.released import one_day, period_of
 from pipelines.ledger import Ledger, ledger_of
 from pipelines.settings import load_settings
 from pipelines.warehouse.release.release import publish
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from types import ModuleType
 
-    from pipelines.finance.closing import Closed
-    from pipelines.finance.restating import Posting
+    from pipelines.finance.closing import Closed, Posting
 
 _SPEC = importlib.util.spec_from_file_location("landed", Path(__file__).parents[1] / "warehouse" / "conftest.py")
 assert _SPEC
@@ -125,7 +124,7 @@ class Books:
 
     def publish(self, *, full: bool = False) -> None:
         """Build, record, publish, as a night does."""
-        restating.build_and_record(self.settings, full=full)
+        closing.build_and_record(self.settings, full=full)
         publish(self.settings)
 
     def close(self, what: str, store_id: int | None = None) -> Closed:
@@ -139,7 +138,7 @@ class Books:
 
     def post(self, period: str) -> Posting:
         """Post the unposted restatements."""
-        return restating.post(self.settings, period)
+        return closing.post(self.settings, period)
 
     def all(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query on the current release."""

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 
 # All differ, as do all sums of some of them.
 AMOUNTS = {

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.periods import one_day
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, one_day
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, User, verify

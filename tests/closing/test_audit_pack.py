@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.finance.periods import period_of
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, period_of
 from pipelines.report.audit_pack import TABLES, make_pack
 
 OCTOBER = "2026-10-31T10:00:00Z"

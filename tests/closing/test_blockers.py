@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.periods import fiscal_periods, one_day, period_of, period_or_day
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, fiscal_periods, one_day, period_of, period_or_day
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, verify

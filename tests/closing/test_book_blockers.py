@@ -10,9 +10,8 @@ import pytest
 
 from pipelines.finance import closing
 from pipelines.finance.blockers import accept_no_orders
-from pipelines.finance.periods import Selection, one_day, period_of
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import FinanceError, released
+from pipelines.finance.released import FinanceError, Selection, one_day, period_of, released
 from pipelines.ledger import User, import_totals
 from pipelines.report.finance_views import closed, reconciliation_lines
 

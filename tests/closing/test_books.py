@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance import closing, periods, restating
-from pipelines.finance.periods import period_of
-from pipelines.finance.released import FinanceError
+from pipelines.finance import closing, released
+from pipelines.finance.released import FinanceError, period_of
 from pipelines.ledger import Closes, verify
 from pipelines.report.audit_pack import make_pack
 from pipelines.report.finance_views import reopened, restatements
@@ -81,7 +80,7 @@ def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
     assert sum(by_period(books).values()) == there(books)
     assert books.off() == []
     assert "(posted to 2026-11)  (reversed in 2026-11)" in "\n".join(
-        restatements(restating.recorded(books.settings, everything=True))
+        restatements(closing.recorded(books.settings, everything=True))
     )
     assert closing.reopen(books.settings, D31, None, "a test").reversals == (), "a posting is reversed once"
     books.publish()
@@ -139,10 +138,10 @@ def test_a_period_closed_store_by_store_is_closed(books: Any) -> None:
     books.reopen("2026-10-05", 2)
     assert not is_closed()
     closes, orders = Closes(books.ledger.entries()), {D31: {1}}
-    assert periods.is_closed(closes, october, orders)
-    assert not periods.is_closed(closes, october, {D31: {1, 3}}), "store 3 is open"
-    assert not periods.is_closed(closes, october, {D31: {1, None}}), "an order has no store"
-    assert not periods.is_closed(closes, october, {}), "no store has orders"
+    assert released.is_closed(closes, october, orders)
+    assert not released.is_closed(closes, october, {D31: {1, 3}}), "store 3 is open"
+    assert not released.is_closed(closes, october, {D31: {1, None}}), "an order has no store"
+    assert not released.is_closed(closes, october, {}), "no store has orders"
 
 
 @pytest.mark.slow
@@ -154,7 +153,7 @@ def test_an_order_built_before_a_close_but_not_released(
     books.land(1, created_at=AT, store_id=1)
     books.publish()
     books.land(2, hours[1], created_at=AT, store_id=1)
-    restating.build_and_record(books.settings)
+    closing.build_and_record(books.settings)
     assert books.close(DAY).order_count == 1
     books.publish()
     before = books.world.contents()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.periods import Selection, one_day
 from pipelines.finance.reconciliation import (
     Reconciliation,
     accept_breaks,
@@ -20,7 +19,7 @@ from pipelines.finance.reconciliation import (
     list_breaks,
     reconciliation,
 )
-from pipelines.finance.released import FinanceError, released
+from pipelines.finance.released import FinanceError, Selection, one_day, released
 from pipelines.ledger import User, verify
 from pipelines.report.explain import explain_order
 from pipelines.report.finance_views import break_lines, reconciliation_lines, verdict

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import accept_breaks, list_breaks
+from pipelines.finance.released import Selection
 from pipelines.ledger import User
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import released
+from pipelines.finance.released import Selection, released
 from pipelines.report.finance_views import verdict
 
 DAY, AT = "2026-10-31", "2026-10-31T10:00:00Z"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.periods import one_day
+from pipelines.finance.released import one_day
 
 if TYPE_CHECKING:
     from pathlib import Path

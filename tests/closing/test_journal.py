@@ -14,12 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.finance.accounts import read_accounts
 from pipelines.finance.exporting import Done, check, export, places
-from pipelines.finance.journal import Journal, StoppedDay, unbalanced
-from pipelines.finance.periods import BookPeriod, period_of
+from pipelines.finance.journal import Journal, StoppedDay, read_accounts, unbalanced
 from pipelines.finance.reconciliation import accept_breaks
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import BookPeriod, FinanceError, period_of
 from pipelines.ledger import CLOSED_ORDERS, User
 from pipelines.report.finance_views import journal_lines
 from pipelines.settings import SettingsError

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance.accounts import Accounts
 from pipelines.finance.exporting import Export, check, export, files_of, places
-from pipelines.finance.journal import JournalEntry, JournalLine
-from pipelines.finance.periods import period_of
+from pipelines.finance.journal import Accounts, JournalEntry, JournalLine
 from pipelines.finance.reconciliation import accept_breaks
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, period_of
 from pipelines.ledger import User
 from pipelines.report.explain import explain_order
 from pipelines.settlements.importing import import_bank, import_statements

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.ledger import CLOSED_ORDERS, Ledger, User, ledger_of, written_off
-from pipelines.warehouse.inputs.ledger_entries import break_decisions
+from pipelines.warehouse.inputs.sources import break_decisions
 
 if TYPE_CHECKING:
     from pathlib import Path

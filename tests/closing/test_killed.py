@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance import restating
+from pipelines.finance import closing
 from pipelines.ledger import verify
 from pipelines.warehouse.building.build import build
 
@@ -25,21 +25,21 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 from pipelines.finance import closing, restating
-from pipelines.finance.periods import one_day
+from pipelines.finance.released import one_day
 from pipelines.ledger import chain
 from pipelines.settings import load_settings
 from pipelines.warehouse.release.release import publish
 
 file, what, place = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "1"})
-modules = {"restating": restating, "chain": chain, "os": os, "ledger": chain.Ledger}
+modules = {"restating": closing, "chain": chain, "os": os, "ledger": chain.Ledger}
 module, name = place.split(".")
 def die(*arguments, **named): os._exit(9)
 setattr(modules[module], name, die)
 if what == "close":
     closing.close(settings, one_day("2026-10-31"), exceptions="a test")
 else:
-    restating.build_and_record(settings)
+    closing.build_and_record(settings)
     publish(settings)
 """
 
@@ -120,7 +120,7 @@ def test_a_recorded_restatement_is_built_by_the_next_run(published: Any, hours: 
     published.publish()
     published.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
     build(published.settings)
-    assert restating.record(published.settings) > 0
+    assert closing.record(published.settings) > 0
     published.publish()
     assert published.restated("restatement_no", "restatement_amount") == [(1, Decimal(2))]
     assert len(list(published.ledger.entries("restated"))) == 1

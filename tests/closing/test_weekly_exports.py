@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.finance.exporting import EXPORTED, check, export
-from pipelines.finance.periods import period_of
+from pipelines.finance.released import period_of
 from tests.closing.test_journal_of_statements import ANNE, CLASSES, HEADER, imported, row
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.inbox.worklist import WorkList
+from pipelines.inventory import structure
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
-from pipelines.tracked import structure
 from pipelines.vault import new_key_file, open_vault
 from tests.forked import ordermart
 from tests.rewriting import rewriting

@@ -13,7 +13,7 @@ from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.loop import ingest
 from pipelines.ingest.outcome import Ingested, SuspectBaseUrlError
 from pipelines.notify import standing
-from pipelines.partner.answers import AuthenticationFailed, RunTooLong, ServiceDown
+from pipelines.partner.exchange import AuthenticationFailed, RunTooLong, ServiceDown
 from pipelines.report.status import last_runs
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.building.build import build

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.outcome import SuspectBaseUrlError
-from pipelines.partner.answers import RunStopped
+from pipelines.partner.exchange import RunStopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.inbox.worklist import WorkList
-from pipelines.partner.answers import ServiceDown
+from pipelines.partner.exchange import ServiceDown
 from pipelines.report.outcomes import waiting
 
 if TYPE_CHECKING:

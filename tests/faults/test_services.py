@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner.answers import RunStopped, ServiceDown
+from pipelines.partner.exchange import RunStopped, ServiceDown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,7 @@ import pytest
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.loop import ingest, ingest_unlisted_stores
-from pipelines.warehouse.building.build import build
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import build, warehouse_file
 from tests.rewriting import rewriting
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_evidence
+from pipelines.warehouse.evidence.verdicts import create_candidates
 from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns, rows_as_declared, typed
 from pipelines.warehouse.rows.session import create_functions

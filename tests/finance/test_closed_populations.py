@@ -9,8 +9,8 @@ import pytest
 from pipelines.finance.released import circumstances
 from pipelines.ledger import CLOSED, CLOSED_ORDERS, Closes, Ledger
 from pipelines.settings import load_settings
-from pipelines.warehouse.inputs.ledger_entries import closed_rules, closed_scopes, create_closed_orders, day_closes
 from pipelines.warehouse.inputs.relations import RAW, fill
+from pipelines.warehouse.inputs.sources import closed_rules, closed_scopes, create_closed_orders, day_closes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 
 from pipelines.finance.released import population_conditions
 from pipelines.ledger import CLOSED, Ledger
-from pipelines.warehouse.inputs.ledger_entries import closed_rules, closed_scopes
 from pipelines.warehouse.inputs.relations import fill
+from pipelines.warehouse.inputs.sources import closed_rules, closed_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

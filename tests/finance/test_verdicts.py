@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.warehouse.evidence.residuals import UNROUNDED, PopulationRounding, judge_rounding
+from pipelines.warehouse.evidence.gathering import count_distinguishing, find_rival, list_deciding, word_evidence
+from pipelines.warehouse.evidence.populations import UNROUNDED, PopulationRounding, judge_rounding
 from pipelines.warehouse.evidence.verdicts import (
     AGREED,
     COMPATIBLE,
@@ -19,7 +20,6 @@ from pipelines.warehouse.evidence.verdicts import (
     Patterns,
     judge,
 )
-from pipelines.warehouse.evidence.wording import deciding, distinguishing, rival_of, sentence
 
 ASKED = EvidenceThresholds(orders=20, noise=0.0)
 PARTS = ["tip", "other action"]
@@ -135,8 +135,8 @@ def said(
     asked, among = EvidenceThresholds(orders=20, noise=0.05), patterns(*rows)
     weights = np.array(list(rows.values()))
     found = judge(TIP, among, weights, asked)
-    told = distinguishing(TIP, among, weights, found.leader, rival_of(TIP, found))
-    return sentence(TIP, found, asked, told, rounding, residual, is_configured=False)
+    told = count_distinguishing(TIP, among, weights, found.leader, find_rival(TIP, found))
+    return word_evidence(TIP, found, asked, told, rounding, residual, is_configured=False)
 
 
 def test_a_sentence_has_what_is_known_and_no_more() -> None:
@@ -156,9 +156,9 @@ def test_a_sentence_has_what_is_known_and_no_more() -> None:
     )
     few = {("10", "10"): 5, ("11", "00"): 95}
     found = judge(TIP, patterns(*few), np.array(list(few.values())), EvidenceThresholds(orders=20, noise=0.05))
-    assert deciding(TIP, found, EvidenceThresholds(orders=20, noise=0.05)) == [
+    assert list_deciding(TIP, found, EvidenceThresholds(orders=20, noise=0.05)) == [
         "orders with tip (5 of 5 fit, 15 more would decide)"
     ]
     none = {("11", "00"): 100}
     found = judge(TIP, patterns(*none), np.array(list(none.values())), EvidenceThresholds(orders=20, noise=0.05))
-    assert deciding(TIP, found, EvidenceThresholds(orders=20, noise=0.05)) == ["orders with tip"]
+    assert list_deciding(TIP, found, EvidenceThresholds(orders=20, noise=0.05)) == ["orders with tip"]

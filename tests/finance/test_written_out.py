@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.report.identities import identities, line_rule, total_rule
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.evidence.candidates import create_candidates
+from pipelines.warehouse.evidence.verdicts import create_candidates
 
 if TYPE_CHECKING:
     from pipelines.report.identities import LineRule

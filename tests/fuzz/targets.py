@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.inbox.deliveries import Decoder
+from pipelines.inbox.store import Decoder
 from pipelines.ingest.outcome import menu_ids_of
-from pipelines.landing.documents_in_files import UNREADABLE, documents
+from pipelines.landing.archives import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.raw_folder import LandingError
 from pipelines.landing.unknown_fields import without_plaintext
 from pipelines.landing.validate import Validator
-from pipelines.partner.answers import Answer, ListingBroken
 from pipelines.partner.breaker import has_a_field
+from pipelines.partner.exchange import Answer, ListingBroken
 from pipelines.partner.listing import LinkError, StoreListing, targets
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import PointerError, get, get_all, parse

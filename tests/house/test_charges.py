@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pipelines.landing.charges import CHARGES, PRICES, expanded
-from pipelines.landing.shape import ORDER
+from pipelines.landing.shape import CHARGES, ORDER, PRICES, expanded
 from pipelines.ledger import CLOSED_ORDERS, day_hashes
 
 if TYPE_CHECKING:
@@ -27,10 +26,10 @@ import datetime as dt, json, subprocess, sys
 from pathlib import Path
 import duckdb
 from pipelines.finance import closing, restating
-from pipelines.finance.periods import one_day
+from pipelines.finance.released import one_day
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.periods import Selection
+from pipelines.finance.released import Selection
 from pipelines.landing.load import Load
 from pipelines.landing.shape import ORDER
 from pipelines.ledger import ledger_of

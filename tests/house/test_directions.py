@@ -130,15 +130,15 @@ def test_rooms_import_upstream_only(project: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "source", "found"),
     [
-        ("vault/keys.py", "from pipelines.partner import PartnerClient", "partner is downstream"),
-        ("vault/keys.py", "import pipelines.warehouse.building.build", "warehouse is downstream"),
-        ("vault/keys.py", "from pipelines import landing", "landing is downstream"),
-        ("vault/keys.py", "from .. import landing", "landing is downstream"),
-        ("vault/keys.py", "from ..landing.gate import judge", "landing is downstream"),
+        ("vault/bodies.py", "from pipelines.partner import PartnerClient", "partner is downstream"),
+        ("vault/bodies.py", "import pipelines.warehouse.building.build", "warehouse is downstream"),
+        ("vault/bodies.py", "from pipelines import landing", "landing is downstream"),
+        ("vault/bodies.py", "from .. import landing", "landing is downstream"),
+        ("vault/bodies.py", "from ..landing.gate import judge", "landing is downstream"),
         ("vault/deep/keys.py", "from ...landing import gate", "landing is downstream"),
-        ("vault/keys.py", "def late():\n    from pipelines.landing import gate", "landing is downstream"),
-        ("vault/keys.py", "if TYPE_CHECKING:\n    from pipelines.landing import gate", "landing is downstream"),
-        ("vault/keys.py", "import importlib\nimportlib.import_module('pipelines.landing')", "landing is downstream"),
+        ("vault/bodies.py", "def late():\n    from pipelines.landing import gate", "landing is downstream"),
+        ("vault/bodies.py", "if TYPE_CHECKING:\n    from pipelines.landing import gate", "landing is downstream"),
+        ("vault/bodies.py", "import importlib\nimportlib.import_module('pipelines.landing')", "landing is downstream"),
         ("settings.py", "from pipelines.vault import open_vault", "vault is downstream"),
         ("assets/raw.py", "import pipelines.definitions", "definitions is downstream"),
         ("warehouse/build.py", "import dagster as dg", "imports dagster"),
@@ -149,9 +149,9 @@ def test_rooms_import_upstream_only(project: Path) -> None:
         ("landing/gate.py", "from pipelines.sandbox import world", "sandbox stands beside the stream"),
         ("report/page.py", "from pipelines.cli import app", "cli is an entrance"),
         ("helpers.py", "", "helpers is a package without"),
-        ("warehouse/rows/views.py", "from pipelines.warehouse import building", "building is downstream"),
-        ("warehouse/rows/views.py", "from pipelines.warehouse.building import full", "building is downstream"),
-        ("warehouse/rows/views.py", "from pipelines.warehouse.drawer import x", "drawer has no place"),
+        ("warehouse/rows/session.py", "from pipelines.warehouse import building", "building is downstream"),
+        ("warehouse/rows/session.py", "from pipelines.warehouse.building import full", "building is downstream"),
+        ("warehouse/rows/session.py", "from pipelines.warehouse.drawer import x", "drawer has no place"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, found: str) -> None:
@@ -169,7 +169,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("vault/keys.py", "from pipelines.settings import Settings\nfrom pipelines.vault import encrypt"),
+        ("vault/bodies.py", "from pipelines.settings import Settings\nfrom pipelines.vault import encrypt"),
         ("assets/raw.py", "import dagster\nfrom pipelines.report import page"),
         ("definitions.py", "from pipelines.assets import raw"),
         ("cli.py", "def run():\n    from pipelines.assets import night"),

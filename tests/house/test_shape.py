@@ -37,7 +37,7 @@ SCHEDULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("sql/glossary.sql", "'stores'): What kind of document", "'schedules', "),
     (
-        "pipelines/warehouse/catalogue/generated_selects.py",
+        "pipelines/warehouse/catalogue/selects.py",
         '    "orders": {',
         '    "schedules": {"": Held("core.schedules", "schedule_id")},\n',
     ),
@@ -71,7 +71,7 @@ from pipelines.landing.shape import ORDER
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse.building.build import build
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 
 folder = Path(sys.argv[1])
 new_key_file(folder / "keys.json")

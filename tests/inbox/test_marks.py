@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.testclient import TestClient
 
-from pipelines.inbox.deliveries import Decoder
 from pipelines.inbox.receiver import Receiver, make_app
-from pipelines.ingest.plan import ids_of_file
+from pipelines.inbox.store import Decoder
+from pipelines.ingest.loop import ids_of_file
 from pipelines.landing.validate import Validator
 from pipelines.settings import load_settings
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.deliveries import Decoder, Notification
+from pipelines.inbox.store import Decoder, Notification
 from pipelines.settings import load_settings
 
 if TYPE_CHECKING:

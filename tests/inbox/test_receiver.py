@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from pipelines.clock import utc_now
-from pipelines.inbox.deliveries import deserialized, reprocess_deliveries, undecodable
 from pipelines.inbox.receiver import serve_webhooks
+from pipelines.inbox.store import deserialized, reprocess_deliveries, undecodable
 from pipelines.inbox.worklist import WorkList
 from pipelines.listening import ListenError
 from pipelines.settings import SettingsError, load_settings

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.inbox.deliveries import undecodable
 from pipelines.inbox.receiver import Senders, sender_of
+from pipelines.inbox.store import undecodable
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 

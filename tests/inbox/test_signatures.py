@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
-from pipelines.inbox.deliveries import Decoder, verifier
+from pipelines.inbox.store import Decoder, verifier
 from pipelines.inbox.worklist import WorkList
 from pipelines.settings import Secret, SettingsError, load_settings
 

@@ -13,11 +13,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import Committer, WebhookDelivery, connect, inbox_path, transaction
+from pipelines.inbox.store import Committer, Notification, WebhookDelivery, connect, inbox_path, transaction
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
-from pipelines.inventory import read_inventory, record_stores
-from pipelines.tracked import WORK_LIST, changed_parts, damaged_parts
+from pipelines.inventory import WORK_LIST, changed_parts, damaged_parts, read_inventory, record_stores
 
 if TYPE_CHECKING:
     from pathlib import Path

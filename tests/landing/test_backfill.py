@@ -156,7 +156,7 @@ def test_what_leads_nowhere_is_named(settings: Settings, tmp_path: Path) -> None
 def test_nothing_of_it_is_planned(settings: Settings, tmp_path: Path) -> None:
     """Old orders of an archive, and those of unknown age, are neither due nor drawn."""
     from pipelines.inbox.worklist import WorkList  # noqa: PLC0415
-    from pipelines.ingest.plan import plan_orders  # noqa: PLC0415 -- this test alone looks so far downstream
+    from pipelines.ingest.loop import plan_orders  # noqa: PLC0415 -- this test alone looks so far downstream
     from pipelines.warehouse.building.build import build  # noqa: PLC0415
 
     file = tmp_path / "orders.ndjson"

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing.index import clock_set_back
 from pipelines.landing.load import Load
-from pipelines.landing.raw_folder import raw_files
-from pipelines.warehouse.building.build import build
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.landing.raw_folder import clock_set_back, raw_files
+from pipelines.warehouse.building.build import build, warehouse_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.landing.archives import LandingRequest, land_files
-from pipelines.landing.documents_in_files import JsonStream, documents, open_file
+from pipelines.landing.archives import JsonStream, LandingRequest, documents, land_files, open_file
 from pipelines.landing.raw_folder import LandingError, raw_files
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from pipelines.ledger.signed_head import (
 )
 from pipelines.settings import load_settings
 from pipelines.vault import VaultError, new_key_file, new_keys, open_vault, read_keys, rotate
-from pipelines.vault.keys import CHECK, encrypt
+from pipelines.vault.bodies import CHECK, encrypt
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.settings import load_settings
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from tests.mutations.runner import TEXTS, WORLD
 from tests.unchanged import story
 from tests.unchanged.altered import altered, altered_results, opened, results, selects

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner.answers import AuthenticationFailed, Fetched, ServiceDown
 from pipelines.partner.client import PartnerClient, fetch_all
+from pipelines.partner.exchange import AuthenticationFailed, Fetched, ServiceDown
 from tests.house.test_nginx import certificate
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner.answers import ListingBroken
 from pipelines.partner.client import fetch_all
+from pipelines.partner.exchange import ListingBroken
 from pipelines.partner.listing import sign_of_more
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.partner.answers import ListingBroken
 from pipelines.partner.client import PartnerClient
+from pipelines.partner.exchange import ListingBroken
 from pipelines.partner.listing import LinkError, targets
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from pipelines.partner.answers import Fetched, RunTooLong, ServiceDown
 from pipelines.partner.client import PartnerClient, fetch_all
+from pipelines.partner.exchange import Fetched, RunTooLong, ServiceDown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from pipelines.partner.answers import PartnerMisconfigured, RunStopped
 from pipelines.partner.client import PartnerClient
+from pipelines.partner.exchange import PartnerMisconfigured, RunStopped
 from pipelines.partner.network import open_client, proxy_of, through
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner.answers import RunStopped
 from pipelines.partner.client import PartnerClient, fetch_all
+from pipelines.partner.exchange import RunStopped
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.partner.answers import AuthenticationFailed
 from pipelines.partner.client import PartnerClient, fetch_all
+from pipelines.partner.exchange import AuthenticationFailed
 from pipelines.settings import Secret
 from tests.service.process import StandIn
 

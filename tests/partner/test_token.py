@@ -13,14 +13,8 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 
-from pipelines.partner.answers import (
-    AuthenticationFailed,
-    Fetched,
-    PartnerMisconfigured,
-    ServiceDown,
-    TokenRefused,
-)
 from pipelines.partner.client import PartnerClient, fetch_all
+from pipelines.partner.exchange import AuthenticationFailed, Fetched, PartnerMisconfigured, ServiceDown, TokenRefused
 from pipelines.partner.pacing import Clock
 from pipelines.partner.token import read_token
 from pipelines.settings import Secret

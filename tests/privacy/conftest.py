@@ -9,8 +9,7 @@ import duckdb
 import pytest
 
 from pipelines.settings import load_settings
-from pipelines.warehouse.building.build import build
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import build, warehouse_file
 from tests.backup.conftest import Folder, order
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 import duckdb
 import pytest
 
-from pipelines.finance.restating import build_and_record
+from pipelines.finance.closing import build_and_record
 from pipelines.landing.archives import LandingRequest, land_files
 from pipelines.sandbox.world import MAPPING, SETTLED
 from pipelines.settings import load_settings

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import released
+from pipelines.finance.released import Selection, released
 from pipelines.report.workbook import write_workbook
 
 if TYPE_CHECKING:

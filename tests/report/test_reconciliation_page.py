@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import released
+from pipelines.finance.released import Selection, released
 from pipelines.report.finance_views import page_text
 from tests.report.pages import Page, offences
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import FinanceError, released
+from pipelines.finance.released import FinanceError, Selection, released
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.report.finance_views import ReportFileError
 from pipelines.report.workbook import EXACT, MOST_ROWS, Book, WorkbookError, is_long, write_workbook

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.finance.accounts import Tax
+from pipelines.finance.journal import Tax
 from pipelines.finance.released import query
 from pipelines.ledger import User
 from pipelines.settlements.importing import effective_banks, effective_statements, undo_import

@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import examples
-from pipelines.warehouse.evidence.candidates import create_candidates
+from pipelines.warehouse.evidence.verdicts import create_candidates
 from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.rows import schemas

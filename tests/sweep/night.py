@@ -15,12 +15,11 @@ import duckdb
 
 from pipelines.backup import back_up
 from pipelines.finance import closing
-from pipelines.finance.periods import one_day
-from pipelines.finance.restating import build_and_record
-from pipelines.inbox.deliveries import Notification
-from pipelines.inbox.store import Committer, WebhookDelivery, inbox_path, micros
+from pipelines.finance.closing import build_and_record
+from pipelines.finance.released import one_day
+from pipelines.inbox.store import Committer, Notification, WebhookDelivery, inbox_path, micros
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.lock import run_lock
+from pipelines.ingest.ingest_session import run_lock
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import HEADER, effective_totals, import_totals, ledger_of, verify
 from pipelines.record import NIGHT, current_release
@@ -30,7 +29,7 @@ from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.release.manifest import damaged_files
 from pipelines.warehouse.release.release import publish
 

@@ -35,8 +35,8 @@ import pyarrow.parquet as pq
 
 from pipelines import privacy
 from pipelines.backup import BackupError, back_up, restore
-from pipelines.finance.restating import build_and_record
-from pipelines.ingest.lock import RESTORE, run_lock
+from pipelines.finance.closing import build_and_record
+from pipelines.ingest.ingest_session import RESTORE, run_lock
 from pipelines.landing.data_folder import applied_erasures, note_erasure
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ROTATED, erasures, ledger_of, verify
@@ -44,7 +44,7 @@ from pipelines.ledger.signed_head import checked_heads
 from pipelines.privacy import PersonRequest, erase, forget_request, rotate_keys
 from pipelines.settings import load_settings
 from pipelines.vault import Erasing, VaultError, open_vault
-from pipelines.vault import keys as vault_keys
+from pipelines.vault import bodies as vault_keys
 from pipelines.warehouse.release.release import publish
 from tests.privacy.conftest import ANN, BOB, World, land
 from tests.sweep.bench import MODES, ROOT, SHIM

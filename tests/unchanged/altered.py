@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.finance.periods import Selection
-from pipelines.finance.released import effective_settings, query
-from pipelines.finance.restating import create_entries
-from pipelines.landing.charges import read_sql
+from pipelines.finance.closing import create_entries
+from pipelines.finance.released import Selection, effective_settings, query
+from pipelines.landing.shape import read_sql
 from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.catalogue import create_macros, examples, macros
 from pipelines.warehouse.inputs.relations import RAW
 from pipelines.warehouse.inputs.sources import SOURCES, create_sources

@@ -13,7 +13,7 @@ import duckdb
 
 from pipelines.record import current_release
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from tests.unchanged import story
 from tests.unchanged.altered import altered, altered_results, opened, results, selects
 from tests.unchanged.hashed import Hashes, hash_of, hashes

@@ -7,13 +7,13 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from pipelines import clock
-from pipelines.finance import closing, reconciliation, restating
-from pipelines.finance.periods import Selection, one_day
+from pipelines.finance import closing, reconciliation
+from pipelines.finance.released import Selection, one_day
 from pipelines.inbox.planner import GapReport, Missed, Plan, keep_plan, keep_results
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, User, import_totals, ledger_of
-from pipelines.partner.answers import Counted
+from pipelines.partner.exchange import Counted
 from pipelines.settings import load_settings
 from pipelines.warehouse.inputs.sources import ComparedPart, append_verification
 from pipelines.warehouse.release.release import publish
@@ -138,7 +138,7 @@ def go_on(world: World) -> None:
     world.land("menus", [_about(drawn.menus(("5.25", "4", "6"))[0], -240)], source="archive")
     result = world.build()
     assert not result.full, f"the later night was no increment: {result.why}"
-    restating.record(world.settings)
+    closing.record(world.settings)
 
 
 def _cost(number: int) -> dict[str, Any]:

@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from pipelines.vault.contacts import country_of, normal_email, normal_phone
-from pipelines.vault.mentions import Sought, is_mentioned
+from pipelines.vault.contacts import Sought, country_of, is_mentioned, normal_email, normal_phone
 
 ONE = [
     "+49 170 1234567",

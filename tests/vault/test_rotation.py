@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.vault import Keys, PersonalData, Vault, VaultError, new_keys, rotate
-from pipelines.vault import keys as rotating
+from pipelines.vault import bodies as rotating
 from tests.vault.test_vault import NOW
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import pytest
 
 from pipelines.landing.raw_rows import OBSERVATIONS, documents_schema
 from pipelines.settings import load_settings
-from pipelines.warehouse.building.build import build
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import build, warehouse_file
 from pipelines.warehouse.catalogue.tables import tables
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.finance.restating import build_and_record
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.finance.closing import build_and_record
+from pipelines.warehouse.building.build import warehouse_file
 
 Make = "Callable[..., dict[str, Any]]"
 

@@ -6,9 +6,9 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.affected import changed_orders, note_differences, reads_change
 from pipelines.warehouse.catalogue import reads
-from pipelines.warehouse.rows.views import Staged
+from pipelines.warehouse.increment import changed_orders, note_differences, reads_change
+from pipelines.warehouse.rows.session import Staged
 
 MODIFIERS = "core.order_line_modifiers"
 

@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.inventory import accept
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked, Making
 

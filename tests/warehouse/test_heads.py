@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.landing.charges import read_sql
+from pipelines.landing.shape import read_sql
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.contracts import CatalogueError, Column, Contract, contract_of, glossary, head_of
-from pipelines.warehouse.evidence.candidates import create_candidates
+from pipelines.warehouse.evidence.verdicts import create_candidates
 from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.rows.fresh_rows import has_declared_columns

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.catalogue import create_macros, macros
 from pipelines.warehouse.release.release import publish
 

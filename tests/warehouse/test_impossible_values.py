@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import released
+from pipelines.finance.released import Selection, released
 from pipelines.report.explain import explain_order
 from pipelines.report.page.morning import write_morning_page
 from pipelines.warehouse.release.release import publish

@@ -8,8 +8,7 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.build import build
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import build, warehouse_file
 from pipelines.warehouse.catalogue import joins
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.inbox.deliveries import undecodable
-from pipelines.inbox.store import inbox_path
+from pipelines.inbox.store import inbox_path, undecodable
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import ledger_of, verify
 from pipelines.settings import load_settings

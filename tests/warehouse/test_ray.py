@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from tests.histories import SETTINGS, run
 from tests.ray_cluster import ADDRESS, Cluster, NoNamespacesError
 from tests.warehouse.test_spread import HISTORY, difference

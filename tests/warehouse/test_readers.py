@@ -12,7 +12,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import publish
 

@@ -12,8 +12,7 @@ import pytest
 from benchmarks.raw_world import Shape, make_raw
 from pipelines.settings import load_settings
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.build import build
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
 from pipelines.warehouse.rows.session import READ_ONLY, attached, session
 

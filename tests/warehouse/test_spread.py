@@ -16,8 +16,7 @@ from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building import buckets as parts
 from pipelines.warehouse.building.buckets import spans_of_files
-from pipelines.warehouse.building.build import rebuild
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import rebuild, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, profiled, session

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.catalogue import ties
 from pipelines.warehouse.rows.fresh_rows import tie_out
 from pipelines.warehouse.rows.session import attached, session

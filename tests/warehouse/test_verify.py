@@ -15,7 +15,7 @@ from pipelines.cli import app
 from pipelines.landing.raw_folder import raw_files
 from pipelines.run.steps import run_maintenance
 from pipelines.settings import load_settings
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.inputs.sources import verifications
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.verify import VerifyError, verify_all, verify_days, verify_next

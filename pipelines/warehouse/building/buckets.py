@@ -23,7 +23,7 @@ from pipelines.engines import EngineError
 from pipelines.literals import literal, literals
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.history import RUNS, STATES, create_all_versions
-from pipelines.warehouse.inputs.landed import create_documents
+from pipelines.warehouse.inputs.relations import create_documents
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckResult, Making
 from pipelines.warehouse.rows.session import (
     DOCUMENTS,

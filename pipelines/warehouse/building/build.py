@@ -9,46 +9,245 @@ and looked up faster ever after.
 
 A sample of orders, menus and stores is built in the same way. Its ids are in touched.sample (kind, id); tables that are
 not built show those of `live`, the warehouse.
+
+The stored warehouse: its file, and its facts about orders, as plain values for the planner.
+
+A damaged file is told from other trouble and set aside, so that it is rebuilt from raw. Before a build, the disk must
+have room for it and for its release.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import functools
+import shutil
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.durable import naming_a_full_disk, sync
+from pipelines.clock import utc_now
+from pipelines.durable import DiskFullError, naming_a_full_disk, sync
 from pipelines.engines import engine_of
+from pipelines.inbox.planner import KnownOrder
 from pipelines.landing.data_folder import guard_source
 from pipelines.landing.raw_folder import check_files, check_raw, raw_files
 from pipelines.ledger.signed_head import sign_missing_heads
+from pipelines.literals import literal
 from pipelines.resources import fingerprint, keep, read_kept
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, storage
-from pipelines.warehouse.building import stored_warehouse
 from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages, take_orders
 from pipelines.warehouse.catalogue.tables import CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
-from pipelines.warehouse.inputs import landed
+from pipelines.warehouse.inputs import relations
+from pipelines.warehouse.inputs.relations import ENTITY
 from pipelines.warehouse.inputs.sources import HINTS, all_sources, create_sources, states
 from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildResult, Making, TiesBroken, results_as_stored, tie_out
-from pipelines.warehouse.rows.session import OBSERVATIONS, measured
-from pipelines.warehouse.storage import memory_limit, short
+from pipelines.warehouse.rows.session import OBSERVATIONS, READ_ONLY, measured
+from pipelines.warehouse.storage import memory_limit, short, why_not_opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pipelines.engines import RayCluster
     from pipelines.landing.raw_folder import RawFiles
     from pipelines.settings import Settings
     from pipelines.warehouse.building.buckets import Spread
+    from pipelines.warehouse.rows.fresh_rows import CheckResult
+
+
+def warehouse_file(data_dir: Path) -> Path:
+    """Return where the warehouse is."""
+    return data_dir / "warehouse" / "warehouse.duckdb"
+
+
+# What DuckDB raises on files that are cut, overwritten, or beside the log of another file.
+DAMAGE = (
+    duckdb.IOException,
+    duckdb.CatalogException,
+    duckdb.InternalException,
+    duckdb.FatalException,
+    duckdb.SerializationException,
+)
+_DISK_FULL = ("no space left", "disk full", "failed to offload")
+
+
+def log_of(file: Path) -> Path:
+    """Return where DuckDB logs what it has not yet written to a database file."""
+    return file.with_name(file.name + ".wal")
+
+
+def remove_database(file: Path) -> None:
+    """Remove a database file, and its log, which would be replayed into a file that takes its place."""
+    for each in (file, log_of(file)):
+        each.unlink(missing_ok=True)
+
+
+def unreadable(file: Path) -> str:
+    """Return why DuckDB cannot read a database file; "" where it can, may not, or where there is none."""
+    if not file.exists():
+        return ""
+    try:
+        with duckdb.connect(":memory:") as con:
+            con.execute(f"attach {literal(file)} as damaged {READ_ONLY}")
+            con.execute("select count(*) from duckdb_tables() where database_name = 'damaged'").fetchone()
+    except duckdb.Error as error:
+        return "" if why_not_opened(error) else short(error)
+    return ""
+
+
+def is_damage(error: duckdb.Error, data_dir: Path) -> bool:
+    """Tell whether an error of a build is the warehouse file's: no full disk, file in use or raw file."""
+    text = str(error)
+    is_disk_full = any(words in text.lower() for words in _DISK_FULL)
+    is_other = is_disk_full or why_not_opened(error) or str(data_dir / "raw") in text
+    return isinstance(error, DAMAGE) and not is_other
+
+
+def set_aside(file: Path) -> Path:
+    """Rename a damaged file, and its log; one that was set aside earlier goes."""
+    for older in file.parent.glob(file.name + ".damaged-*"):
+        older.unlink()
+    target = file.with_name(f"{file.name}.damaged-{utc_now():%Y%m%dT%H%M%S}")
+    file.rename(target)
+    if log_of(file).exists():
+        log_of(file).rename(log_of(target))
+    return target
+
+
+SPACE_OF_INCREMENT = 2  # times the warehouse file: the release's copy of it, and the pages written before the commit
+SPACE_OF_FULL = 3  # times the warehouse file: the new one beside the old one, the release's copy, and its Parquet
+SPACE_OF_FIRST = 12  # times the documents in data/raw, which are compressed: for a full build without a warehouse file
+_MIB = 1 << 20
+
+
+def needed_bytes(file: Path, documents: Iterable[Path], *, full: bool) -> int:
+    """Return how much room a build and its release take; `file` is the warehouse, which may not be there yet."""
+    if file.exists():
+        return file.stat().st_size * (SPACE_OF_FULL if full else SPACE_OF_INCREMENT)
+    return SPACE_OF_FIRST * sum(path.stat().st_size for path in documents)
+
+
+def require_room(data_dir: Path, needed: int) -> None:
+    """Raise DiskFullError if less than that is free below the data folder."""
+    free = shutil.disk_usage(data_dir).free
+    if free < needed:
+        raise DiskFullError(
+            f"This build and its release need about {needed // _MIB + 1:,} MiB below {data_dir}, and "
+            f"{free // _MIB:,} MiB are free: nothing was built. Free some, as {data_dir}/warehouse/*.damaged-*, or "
+            "lower [warehouse] keep_releases and [release] keep_nights, and run again: what was landed stays, and so "
+            "does the last release"
+        )
+
+
+_BATCH = 10_000
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def known_orders(data_dir: Path) -> Iterator[KnownOrder]:
+    """Yield every known order, batch by batch; none before the first build."""
+    for order_id, created, checked, status, presence, archive_only in stored_rows(
+        data_dir,
+        """
+            select
+                orders.order_id, epoch_us(orders.created_at), epoch_us(states.last_checked_at), orders.status,
+                case
+                    when orders.is_deleted then 'deleted'
+                    when states.last_verdict = 'missing' then 'not_found'
+                    else 'present'
+                end,
+                states.last_source = 'archive',
+            from core.orders as orders
+            join build.states as states on states.kind = 'orders' and states.id = orders.order_id
+        """,
+    ):
+        yield KnownOrder(order_id, _moment(created), _moment(checked), status, presence, archive_only)
+
+
+def created_before(data_dir: Path, limit: dt.datetime) -> Iterator[int]:
+    """Yield the orders that were created before a time; those without created_at are left out."""
+    query = "select order_id from core.orders where created_at < make_timestamptz(?)"
+    for (order_id,) in stored_rows(data_dir, query, [(limit - _EPOCH) // dt.timedelta(microseconds=1)]):
+        yield order_id
+
+
+def known_among(data_dir: Path, kind: str, ids: Iterable[int]) -> set[int]:
+    """Return which of these ids are documents that the warehouse has."""
+    asked = ",".join(map(str, ids))  # one text: DuckDB looks at each value of a list for one of pandas
+    query = f"select {ENTITY[kind]} from core.{kind} where {ENTITY[kind]} in (select unnest(split(?, ','))::bigint)"
+    return {row[0] for row in stored_rows(data_dir, query, [asked])} if asked else set()
+
+
+def known_ids(data_dir: Path, kind: str) -> list[int]:
+    """Return the id of every document of a kind that the warehouse has."""
+    key = ENTITY[kind]
+    return [row[0] for row in stored_rows(data_dir, f"select {key} from core.{kind} order by {key}")]
+
+
+def stores_of_orders(data_dir: Path, since: dt.datetime) -> dict[int, int]:
+    """Return how many orders created since then each store has."""
+    query = """
+        select store_id, count(*) from core.orders
+        where created_at >= make_timestamptz(?) and store_id is not null group by store_id
+    """
+    return dict(stored_rows(data_dir, query, [(since - _EPOCH) // dt.timedelta(microseconds=1)]))
+
+
+def newest_documents(data_dir: Path, kind: str, count: int) -> dict[int, tuple[int | None, dt.datetime | None] | None]:
+    """Return the documents of a kind with the highest ids; of orders with store and creation."""
+    if kind != "orders":
+        return dict.fromkeys(known_ids(data_dir, kind)[-count:])
+    query = """
+        select order_id, store_id, epoch_us(created_at) from core.orders
+        where not is_deleted order by order_id desc limit ?
+    """
+    return {id_: (store, _moment(created)) for id_, store, created in stored_rows(data_dir, query, [count])}
+
+
+def unbuilt_loads(data_dir: Path) -> set[str]:
+    """Return the loads that were landed since the last build."""
+    landed = {load_id for kind in KINDS for load_id in raw_files(data_dir, kind).load_ids}
+    try:
+        return landed - {row[0] for row in stored_rows(data_dir, "select load_id from build.loads")}
+    except duckdb.Error:
+        return landed  # damaged, or of another version: the build says so
+
+
+def never_found(data_dir: Path) -> set[int]:
+    """Return the order ids that were asked for and never existed, as far as was seen."""
+    query = "select id from build.states where kind = 'orders' and sha256 is null and last_verdict = 'missing'"
+    return {row[0] for row in stored_rows(data_dir, query)}
+
+
+def _moment(microseconds: int | None) -> dt.datetime | None:
+    return None if microseconds is None else _EPOCH + dt.timedelta(microseconds=microseconds)
+
+
+def stored_rows(data_dir: Path, query: str, values: list[Any] | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows that a select gives of the stored warehouse, batch by batch; none before the first build."""
+    file = warehouse_file(data_dir)
+    if not file.exists():
+        return
+    with duckdb.connect(str(file), read_only=True) as con:
+        result = con.execute(query, values)
+        while batch := result.fetchmany(_BATCH):
+            yield from batch
+
+
+def stored_results(settings: Settings) -> list[CheckResult]:
+    """Return the result of every check as the last build stored it; none before the first build."""
+    file = warehouse_file(settings.data_dir)
+    if not file.exists():
+        return []
+    with duckdb.connect(":memory:") as con:
+        con.execute(f"attach {literal(file)} as warehouse (read_only)")
+        return results_as_stored(con)
 
 
 _FINER = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
@@ -76,23 +275,23 @@ def build(
         guard_source(settings)
         sign_missing_heads(settings)
         check_raw(settings.data_dir, hashes=full)
-        file = stored_warehouse.warehouse_file(settings.data_dir)
+        file = warehouse_file(settings.data_dir)
         try:
-            if not full and (broken := stored_warehouse.unreadable(file)):
+            if not full and (broken := unreadable(file)):
                 raise duckdb.IOException(broken)
             return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
         except TiesBroken as error:
             why = f"an incremental build did not tie out ({error.named()}), so it was not committed"
             advice = "The tables are right, the incremental build is not: report it"
-        except landed.MissingDocumentError:
+        except relations.MissingDocumentError:
             check_raw(settings.data_dir, hashes=True)  # names the file that it was in
             raise
         except duckdb.Error as error:
             check_raw(settings.data_dir, hashes=True)  # first: DuckDB raises the same for a raw file that is damaged
-            if not file.exists() or not stored_warehouse.is_damage(error, settings.data_dir):
+            if not file.exists() or not is_damage(error, settings.data_dir):
                 raise
             why = f"the warehouse file was damaged ({short(error)})"
-            advice = f"The damaged file is {stored_warehouse.set_aside(file)}"
+            advice = f"The damaged file is {set_aside(file)}"
         result = _build_in_parts(settings, why, show)
         note = f"{why[0].upper()}{why[1:]}; all tables were rebuilt from raw. {advice}."
         return dataclasses.replace(result, notes=(*result.notes, note))
@@ -119,7 +318,7 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
 
 def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, int], None]) -> BuildResult:
     """Build once; `why` is the reason for a full rebuild, "" if that is yet to be decided."""
-    file = stored_warehouse.warehouse_file(settings.data_dir)
+    file = warehouse_file(settings.data_dir)
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = session.Memory(session.fingerprint_of(settings), states(settings))
     with session.session(settings) as con:
@@ -153,8 +352,8 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                 if not why:
                     areas = [(kind, file) for kind, files in raw.items() for area in files for file in area]
                     check_files(settings.data_dir, [f.path for kind, f in areas if set(f.load_ids) & set(new[kind])])
-                    needed = stored_warehouse.needed_bytes(file, (), full=False)
-                    stored_warehouse.require_room(settings.data_dir, needed)
+                    needed = needed_bytes(file, (), full=False)
+                    require_room(settings.data_dir, needed)
                     session.use_few_threads(con, settings, file)
                     make_hints()
                     if find_changes(con, raw, new):
@@ -165,7 +364,7 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                         con.execute("reset threads")
         make_hints()
         documents = [each.path for files in raw.values() for each in files.documents]
-        stored_warehouse.require_room(settings.data_dir, stored_warehouse.needed_bytes(file, documents, full=True))
+        require_room(settings.data_dir, needed_bytes(file, documents, full=True))
         applied = rebuild(con, file, raw, now, settings.warehouse.buckets, finer, show, engine_of(settings))
         with session.attached(con, file):
             return _result(con, applied, full=True, why=why)
@@ -235,7 +434,7 @@ def rebuild(
     then as it was.
     """
     draft = file.with_name(file.name + ".building")
-    stored_warehouse.remove_database(draft)
+    remove_database(draft)
     try:
         draft.write_bytes(_laid_out(catalogue.tables()))
         with spread(engine, draft) if engine else nullcontext() as elsewhere, session.attached_draft(con, draft):
@@ -252,10 +451,10 @@ def rebuild(
             tables = frozenset(table.name for table in catalogue.tables())
             made = Applied(results, tables, frozenset(each.name for each in results), making.tally.validated)
     except BaseException:
-        stored_warehouse.remove_database(draft)
+        remove_database(draft)
         raise
     # A log left beside a file that takes another's place would be replayed into it.
-    stored_warehouse.log_of(file).unlink(missing_ok=True)
+    log_of(file).unlink(missing_ok=True)
     sync(file.parent)
     draft.replace(file)
     return made
@@ -277,11 +476,11 @@ def _laid_out(tables: tuple[catalogue.Table, ...]) -> bytes:
 
 
 def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
-    landed.create_observations_view(
+    relations.create_observations_view(
         con, "raw.observations", [f.path for files in raw.values() for f in files.observations]
     )
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
-    landed.create_notes(con, {kind: landed.present(files.documents) for kind, files in raw.items()}, loads)
+    relations.create_notes(con, {kind: relations.present(files.documents) for kind, files in raw.items()}, loads)
     fold_all(con)
     session.note_loads(con, {kind: files.load_ids for kind, files in raw.items()})
     con.execute("create or replace view raw.refusals as from warehouse.build.refusals")
@@ -297,15 +496,15 @@ def _make_all(
 ) -> None:
     con = making.con
     for kind in WHOLE_KINDS:
-        landed.create_documents(con, kind, landed.present(raw[kind].documents), "warehouse.build.states")
-        create_versions(con, kind, landed.present(raw[kind].documents))
+        relations.create_documents(con, kind, relations.present(raw[kind].documents), "warehouse.build.states")
+        create_versions(con, kind, relations.present(raw[kind].documents))
     below = catalogue.downstream_of_orders()
     later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
     tables = [table for table in catalogue.tables() if table.name != FINDINGS and table not in later]
     _make_whole(making, [table for table in tables if table.name not in below])
     number_of = catalogue.stages()
     split = buckets_of(con, size)
-    paths = landed.present(raw["orders"].documents)
+    paths = relations.present(raw["orders"].documents)
     for stage in stages():
         doing = "building" if stage.number == 0 else "reconciling"
         show = functools.partial(progress, f"{doing} orders, by bucket")
@@ -341,7 +540,7 @@ def orders_per_bucket(
     """
     if buckets:
         return -(-_orders(con) // buckets)
-    bytes_per_order = BYTES_PER_ROW * landed.rows_per_order(con, landed.present(raw["orders"].documents))
+    bytes_per_order = BYTES_PER_ROW * relations.rows_per_order(con, relations.present(raw["orders"].documents))
     fit = int((engine.memory_bytes if engine else session.memory_bytes(con)) / bytes_per_order)
     size = ORDERS_PER_BUCKET if fit >= ORDERS_PER_BUCKET else min(ROW_GROUP, fit)
     return min(size, -(-_orders(con) // engine.width())) if engine else size
@@ -376,7 +575,7 @@ def create_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], c
     """Make touched.sample of the observed ids of these kinds that meet a condition about `id`; return how many."""
     con.execute(f"create or replace table {SAMPLE} (kind varchar, id bigint)")
     for kind, condition in conditions.items():
-        landed.create_observations_view(con, "touched.observed", [file.path for file in raw[kind].observations])
+        relations.create_observations_view(con, "touched.observed", [file.path for file in raw[kind].observations])
         con.execute(
             f"insert into {SAMPLE} select distinct kind, id from touched.observed where id is not null and {condition}"
         )
@@ -394,15 +593,15 @@ def build_sample(
             con.execute(f"create view warehouse.{table.name} as from {LIVE}.{table.name}")
     observations = [file.path for files in raw.values() for file in files.observations]
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
-    landed.create_observations(con, "raw.observations", observations, loads, only=SAMPLE)
+    relations.create_observations(con, "raw.observations", observations, loads, only=SAMPLE)
     fold_all(con)
     scopes = {table.scope for table in targets}
     for kind in WHOLE_KINDS:
         if ENTITIES[kind] in scopes:
-            paths = landed.present(raw[kind].documents)
-            landed.create_documents(con, kind, paths, "warehouse.build.states")
+            paths = relations.present(raw[kind].documents)
+            relations.create_documents(con, kind, paths, "warehouse.build.states")
             create_versions(con, kind, paths)
-    take_orders(con, "true", landed.present(raw["orders"].documents) if "order" in scopes else None)
+    take_orders(con, "true", relations.present(raw["orders"].documents) if "order" in scopes else None)
     making = Making(con, full=True)
     for table in catalogue.tables():
         if table.name in wanted:

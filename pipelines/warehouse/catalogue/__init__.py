@@ -1,8 +1,7 @@
 """Find every table and check: its contract and select, what it reads, and the order in which tables can be built."""
 
-from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.catalogue.meta_tables import META, Example, create_macros, examples, macros, not_available
-from pipelines.warehouse.catalogue.reads import Reads, reads
+from pipelines.warehouse.catalogue.selects import Reads, filled, reads
 from pipelines.warehouse.catalogue.tables import (
     SCHEMAS,
     SQL,

@@ -20,10 +20,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines.landing.charges import read_sql
+from pipelines.landing.shape import read_sql
 from pipelines.literals import literal
 from pipelines.resources import resource
-from pipelines.warehouse.catalogue.reads import reads
+from pipelines.warehouse.catalogue.selects import reads
 from pipelines.warehouse.catalogue.tables import SQL, Table, listed, partition_of, released
 from pipelines.warehouse.contracts import CatalogueError, Column
 

@@ -32,21 +32,22 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipelines.landing.charges import read_sql
-from pipelines.landing.shape import SHAPES
+from pipelines.landing.shape import SHAPES, read_sql
 from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES, KINDS
-from pipelines.warehouse.catalogue.generated_selects import (
+from pipelines.warehouse.catalogue.selects import (
+    Reads,
     claims_of,
     comparisons,
     completed,
     daily_field_values,
     field_values,
     filled,
+    keep_reads,
     match_validation,
+    reads,
     references_a_menu,
 )
-from pipelines.warehouse.catalogue.reads import Reads, keep_reads, reads
 from pipelines.warehouse.contracts import SCOPES, CatalogueError, Contract, contract_of, head_of, joins_of
 
 if TYPE_CHECKING:

@@ -1,17 +1,24 @@
 """Gather the evidence of both rule targets into relations of schema raw for sql/audit/.
 
 Formulas are judged out of the pattern tables, mart.orders and raw.settings.
+
+Say the evidence of a population's orders in one sentence, and write the settings that would settle it.
+
+Those are ready to paste; a person decides.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.warehouse.evidence import residuals, verdicts, wording
-from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, Tree, find_populations
+from pipelines.warehouse.evidence import populations, verdicts
+from pipelines.warehouse.evidence.populations import COMMON, DAYS, DIMENSIONS, Population, Tree, find_populations
 from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
@@ -19,7 +26,286 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from pipelines.warehouse.evidence.verdicts import Judgement
+    from pipelines.warehouse.evidence.populations import PopulationRounding, Residual
+    from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns
+
+
+_LISTED = 4  # values that are listed before the rest is counted
+_COMPARED = {"subtotal": "with lines and a subtotal", "total": "that state all amounts"}
+_BASES = {"subtotal_less_discount": "(subtotal - discount)", "loyalty": "loyalty discount"}
+
+
+def describe_scope(node: Population, values: dict[str, list[Any]]) -> str:
+    """Say which orders a population is: 'platform kiosk; from 2026-11-01'."""
+    if node.setting_no is not None:
+        return f"orders of [[formula.rule]] no. {node.setting_no}"
+    found: list[str] = []
+    while node.parent is not None:
+        found.insert(0, _condition(node, node.parent, values))
+        node = node.parent
+    return "; ".join(found) or "all orders"
+
+
+def _condition(node: Population, parent: Population, values: dict[str, list[Any]]) -> str:
+    dimension = parent.dimension
+    if dimension not in DIMENSIONS:
+        return f"{'with' if node.values == (1,) else 'without'} {dimension}"
+    if dimension == DAYS:
+        return _days(node.values, values[DAYS])
+    others = [value for child in parent.children if child is not node for value in child.values]
+    name = dimension.replace("_id", "").replace("_", " ")
+    if node.is_rest and len(others) < len(node.values):
+        return f"{name} other than {_listed([values[dimension][value] for value in sorted(others)])}"
+    return f"{name} {_listed([values[dimension][value] for value in node.values])}"
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join("not stated" if value is None else str(value) for value in values[:_LISTED])
+    return shown + (f" and {len(values) - _LISTED} more" if len(values) > _LISTED else "")
+
+
+def runs_of_days(places: tuple[int, ...], days: list[Any]) -> list[list[int]]:
+    """Return the first and last place of each run of days; a place without a day is in none."""
+    runs: list[list[int]] = []
+    for place in sorted(places):
+        if days[place] is None:
+            continue
+        if runs and place == runs[-1][1] + 1:
+            runs[-1][1] = place
+        else:
+            runs.append([place, place])
+    return runs
+
+
+def _days(places: tuple[int, ...], days: list[Any]) -> str:
+    last = len(days) - 1 - (days[-1] is None)
+    texts = []
+    for first, end in runs_of_days(places, days):
+        if first == 0:
+            texts.append(f"until {days[end]}")
+        elif end == last:
+            texts.append(f"from {days[first]}")
+        else:
+            texts.append(f"{days[first]} to {days[end]}")
+    return " and ".join(texts) or "without a date"
+
+
+def find_rival(forms: Forms, found: Judgement) -> int | None:
+    """Return the nearest rival of the leader: a candidate that remains, else the form that fits most of the others."""
+    differing = forms.differs[found.leader].any(axis=1) & forms.is_found
+    among = [form for form in found.candidates if differing[form]] or [int(form) for form in np.flatnonzero(differing)]
+    return min(among, key=lambda form: (-found.all_fits[form], forms.complexity[form], form), default=None)
+
+
+def count_distinguishing(
+    forms: Forms, patterns: Patterns, weights: Any, leader: int, rival: int | None
+) -> tuple[int, int]:
+    """Return how many orders hold what two forms treat differently, and how many of those the leader fits."""
+    if rival is None:
+        return 0, 0
+    told = patterns.holds[:, forms.differs[leader, rival]].any(axis=1)
+    return int(weights[told].sum()), round(float((weights[told] * patterns.fits[told, leader]).sum()))
+
+
+def list_deciding(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> list[str]:
+    """Say which orders would decide the open parts, and how many more of them."""
+    texts = []
+    for part in found.open_parts:
+        held = int(found.held[part])
+        more = max(asked.orders - held, 0)
+        fits = round(float(found.held_fits[part, found.leader]))
+        about = f" ({fits} of {held} fit, {more} more would decide)" if held and more else ""
+        texts.append(forms.deciding_cases[part] + about)
+    return texts
+
+
+def word_evidence(
+    forms: Forms,
+    found: Judgement,
+    asked: EvidenceThresholds,
+    told: tuple[int, int],
+    rounding: PopulationRounding | None,
+    residual_text: str | None,
+    *,
+    is_configured: bool,
+) -> str:
+    """Say what a population shows: which rule, how many fit, what could tell it from its rival, what would decide."""
+    rule = f"{forms.target}{' =' if forms.target == 'total' else ':'} {forms.descriptions[found.leader]}"
+    configured = "configured, " if is_configured else ""
+    if found.verdict == verdicts.NOT_TESTED:
+        return f"{forms.target}: {configured}not tested: no orders {_COMPARED[forms.target]}"
+    texts = [f"{rule}: {configured}{_verdict(forms, found, asked)}"]
+    if found.verdict != verdicts.NONE and told[0]:
+        texts.append(f"{told[0]:,} orders distinguish it from its nearest rival, {told[1]:,} of them fit")
+    if rounding is not None and rounding.rounding_no > 1:
+        rivals = f", {rounding.rivals} other roundings remain" if rounding.rivals else ""
+        texts.append(f"its rounding fits {rounding.fits:,} of {rounding.orders:,} rounded orders{rivals}")
+    if residual_text:
+        texts.append(residual_text)
+    return "; ".join(texts)
+
+
+def _verdict(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> str:
+    fits, judged = f"{found.fits:,} of {found.orders:,} fit", found.judged()
+    if judged.is_good:
+        return f"{verdicts.SUPPORTED}, {fits}"
+    if judged.wrong:
+        return f"refuted, {_refutation(forms, found, asked)}; no candidate holds"
+    open_parts = ", ".join(forms.parts[part] for part in found.open_parts)
+    if found.verdict == verdicts.AGREED:
+        return f"{fits}; {len(found.candidates)} candidates remain and all agree but for: {open_parts}"
+    if found.verdict == verdicts.UNDECIDED:
+        return f"undecided, {fits}; {len(found.candidates)} candidates remain, which differ on: {open_parts}"
+    return _compatible(found, asked, fits)
+
+
+def _compatible(found: Judgement, asked: EvidenceThresholds, fits: str) -> str:
+    if found.orders < asked.orders:
+        return f"compatible, {fits}; {asked.orders - found.orders} more orders needed"
+    needed = verdicts.orders_needed(found.fits, found.orders, 1 - asked.noise)
+    more = "no number of orders at this rate would support it" if needed is None else f"{needed:,} more orders needed"
+    share, least = found.fits / found.orders, verdicts.lower_bound(found.fits, found.orders)
+    allowed = f"settings allow {asked.noise:.3g} to differ"
+    return f"compatible, {fits} ({share:.1%}, at least {least:.1%}); {allowed}: {more}"
+
+
+def _refutation(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> str:
+    """Say on which orders the leader fails most clearly."""
+    if found.fits < verdicts.fewest_fits(found.orders, asked.noise):
+        return f"{found.fits:,} of {found.orders:,} fit"
+    worst = min(
+        (part for part in np.flatnonzero(forms.is_tested & (found.held >= asked.orders))),
+        key=lambda part: found.held_fits[part, found.leader] / found.held[part],
+    )
+    fits, held = round(float(found.held_fits[worst, found.leader])), int(found.held[worst])
+    return f"{fits:,} of {held:,} orders with {forms.parts[worst]} fit"
+
+
+def word_residual(found: Residual) -> str:
+    """Say the common trait of orders that are off: '1,500 of 1,500 that differ are off by 0.99'."""
+    counted = f"{found.fits:,} of {found.orders:,} that differ"
+    where = f", all of them with {found.condition}" if found.condition else ""
+    if found.kind == "zero":
+        return f"{counted} state 0"
+    if found.kind == "negated":
+        return f"{counted} state the negative"
+    if found.kind == "constant":
+        return f"{counted} are off by {_plain(found.value)}{where}"
+    if found.kind == "share":
+        base = _BASES.get(found.base, found.base)
+        return f"{counted} are off by {_plain(found.value * 100)}% of {base}{where}"
+    return f"{counted} are rounded to multiples of {_plain(found.value)}"
+
+
+def _plain(ten_thousandths: int) -> str:
+    sign, whole = "-" if ten_thousandths < 0 else "", abs(ten_thousandths)
+    return f"{sign}{whole // 10_000}.{whole % 10_000:04d}".rstrip("0").rstrip(".")
+
+
+_MOST = 20  # tables of settings that anybody would paste
+_KEYS = {"platform": "platform", "dispatch_method": "dispatch_method", "store_id": "store", "status": "status"}
+_AMOUNTS = {"tip": "tip", "delivery": "delivery_price", "discount": "discount", "loyalty": "loyalty_discount"}
+_STATED = {"zero": "zero/unrounded", "negated": "negated/unrounded"}
+Limits = list[dict[str, Any]]
+
+
+def word_settlement(
+    forms: Forms, node: Population, judged: Judgement, found: Residual, values: dict[str, list[Any]]
+) -> str | None:
+    """Return tables of settings: components, or the rule of those that follow one; None if none can say it.
+
+    A rule by itself is of use where most orders follow it, and the others are off by one amount for no reason that an
+    order states.
+    """
+    scopes = limits_of(node, values) if node.setting_no is None else None
+    if not scopes or len(scopes) > _MOST:
+        return None
+    is_all = found.orders == judged.orders and found.fits >= COMMON * found.orders
+    if forms.target == "subtotal":
+        is_factor = found.kind == "negated" or (found.kind == "share" and found.base == "subtotal")
+        made = [_factor(Decimal(-1) if found.kind == "negated" else 1 - found.amount)] if is_all and is_factor else []
+    elif found.kind == "step":
+        made = [_component(found)] if found.is_of_all else []
+    elif found.kind in _STATED:
+        made = [_rule(_STATED[found.kind])] if is_all else []
+    elif is_all or found.condition:
+        made = [_component(found)]
+    else:
+        most = judged.verdict == verdicts.NONE and 2 * judged.fits > judged.orders
+        made = [_rule(f"{forms.names[judged.leader]}/unrounded")] if most else []
+    return "\n".join(_table(head | limits) for head in made for limits in scopes) or None
+
+
+def _rule(name: str) -> dict[str, Any]:
+    return {"": "rule", "rule_target": "total", "rule": name}
+
+
+def _factor(factor: Decimal) -> dict[str, Any]:
+    written = f"{factor.normalize():f}"
+    return {"": "component", "name": f"prices by {written}", "price_factor": written}
+
+
+def _component(found: Residual) -> dict[str, Any]:
+    amount = f"{found.amount.normalize():f}"
+    of = {"share": amount, "base": found.base} if found.kind == "share" else {found.kind: amount}
+    return {"": "component", "name": f"{amount} of {found.base}" if found.base else amount, **of} | (
+        {"when": found.condition} if found.condition else {}
+    )
+
+
+def _table(made: dict[str, Any]) -> str:
+    conditions = " and ".join([*made.pop("conditions"), *([made.pop("when")] if "when" in made else [])])
+    keys = {key: value for key, value in made.items() if key} | ({"when": conditions} if conditions else {})
+    lines = [f"{key} = {value if key in ('from', 'to') else json.dumps(value)}" for key, value in keys.items()]
+    return "\n".join([f"[[formula.{made['']}]]", *lines])
+
+
+def limits_of(node: Population, values: dict[str, list[Any]]) -> Limits | None:
+    """Return what limits settings to a population, once for each table that it takes; None if no settings can."""
+    limits: Limits = [{"conditions": []}]
+    while node.parent is not None:
+        found = _limits(node, node.parent, values)
+        if found is None:
+            return None
+        limits = [
+            each | before | {"conditions": [*each.get("conditions", []), *before["conditions"]]}
+            for before, each in product(limits, found)
+        ]
+        node = node.parent
+    return limits
+
+
+def _limits(node: Population, parent: Population, values: dict[str, list[Any]]) -> Limits | None:
+    """Return the limits that one division sets."""
+    dimension = parent.dimension
+    if dimension not in DIMENSIONS:
+        held = f"{_AMOUNTS.get(dimension, '')} {'!=' if node.values == (1,) else '='} 0"
+        return [{"conditions": [held]}] if dimension in _AMOUNTS else None
+    listed = [values[dimension][value] for value in node.values]
+    others = [values[dimension][value] for child in parent.children if child is not node for value in child.values]
+    if dimension == DAYS:
+        return _spans(node.values, values[DAYS])
+    if dimension == "sale_class" or None in (others if node.is_rest else listed):
+        return None
+    if node.is_rest and len(others) < len(listed):
+        return [{"conditions": [f"{dimension} != {_value(value)}" for value in sorted(others)]}]
+    if dimension in _KEYS:
+        return [{_KEYS[dimension]: value} for value in listed]
+    return [{"conditions": [f"{dimension} = {_value(value)}"]} for value in listed]
+
+
+def _value(value: Any) -> str:
+    return str(value) if isinstance(value, int) else f"'{value}'"
+
+
+def _spans(places: tuple[int, ...], days: list[Any]) -> Limits | None:
+    """Return the first and last day of each run of days; before and after all days there is no limit."""
+    last = len(days) - 1 - (days[-1] is None)
+    first_last = [
+        ({} if first == 0 else {"from": days[first]}) | ({} if end == last else {"to": days[end]})
+        for first, end in runs_of_days(places, days)
+    ]
+    return [{"conditions": [], **limits} for limits in first_last] or None
 
 
 TARGETS = ("subtotal", "total")
@@ -35,8 +321,8 @@ class Gathered:
     patterns: verdicts.Patterns
     nodes: list[Population]
     values: dict[str, list[Any]]
-    roundings: dict[int, residuals.PopulationRounding] = field(default_factory=dict)
-    residuals: dict[int, residuals.Residual] = field(default_factory=dict)
+    roundings: dict[int, populations.PopulationRounding] = field(default_factory=dict)
+    residuals: dict[int, populations.Residual] = field(default_factory=dict)
 
 
 def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
@@ -85,19 +371,21 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
     find_populations(tree, {setting_no: form for setting_no, (form, _) in settings.items()})
     nodes = tree.nodes
     if target == "total":
-        residuals.divide_by_residuals(tree)
+        populations.divide_by_residuals(tree)
         tree.borrow()
     found = Gathered(forms, patterns, nodes, values)
     for node, judged in _leaves(nodes):
         if target == "total" and judged.verdict == verdicts.NONE and node.setting_no is None:
-            likely = residuals.simplest(forms, residuals.stated_totals(con, node.no, limit=f"limit {residuals.SAMPLE}"))
+            likely = populations.simplest(
+                forms, populations.stated_totals(con, node.no, limit=f"limit {populations.SAMPLE}")
+            )
             judged.leader = likely[0] if likely else judged.leader
             judged.fits = round(float(judged.all_fits[judged.leader]))
     leaves = {node.no: judged.leader for node, judged in _leaves(nodes)}
     if target == "subtotal":
         leaves |= _likely_subtotals(con, nodes, asked)
-    residuals.create_leaves(con, target, leaves)
-    found.roundings = residuals.find_roundings(con, target, asked)
+    populations.create_leaves(con, target, leaves)
+    found.roundings = populations.find_roundings(con, target, asked)
     if target == "total":  # what rounding explains, a rule makes only if it rounds so: breaks are of the rule
         for node, judged in _leaves(nodes):
             if (rounding := found.roundings.get(node.no)) and rounding.fits < rounding.near <= judged.fits:
@@ -105,11 +393,11 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
                 verdicts.decide(forms, judged, asked)
     for node in nodes:
         if node.setting_no is not None:
-            held = found.roundings.get(node.no, residuals.PopulationRounding(residuals.UNROUNDED, 0, 0, 0))
-            found.roundings[node.no] = residuals.PopulationRounding(
+            held = found.roundings.get(node.no, populations.PopulationRounding(populations.UNROUNDED, 0, 0, 0))
+            found.roundings[node.no] = populations.PopulationRounding(
                 settings[node.setting_no][1], held.orders, held.fits, 0
             )
-    found.residuals = residuals.find_residuals(con, target, asked.orders)
+    found.residuals = populations.find_residuals(con, target, asked.orders)
     return found
 
 
@@ -123,8 +411,8 @@ def _likely_subtotals(
     tried = {node.no: each for node, each in judged if each.verdict == verdicts.NONE and node.setting_no is None}
     if not tried:
         return {}
-    residuals.create_leaves(con, "subtotal", dict.fromkeys(tried, usual))
-    patterns = residuals.find_residuals(con, "subtotal", asked.orders)
+    populations.create_leaves(con, "subtotal", dict.fromkeys(tried, usual))
+    patterns = populations.find_residuals(con, "subtotal", asked.orders)
     found = {no for no, each in patterns.items() if each.kind == "negated" or each.base == "subtotal"}
     for no in found:
         tried[no].leader = usual
@@ -163,11 +451,11 @@ def _leaves(nodes: list[Population]) -> Iterator[tuple[Population, Judgement]]:
 def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
     for node, judged in _leaves(found.nodes):
-        rival = wording.rival_of(forms, judged)
-        told = wording.distinguishing(forms, found.patterns, node.weights, judged.leader, rival)
+        rival = find_rival(forms, judged)
+        told = count_distinguishing(forms, found.patterns, node.weights, judged.leader, rival)
         rounding = found.roundings.get(node.no)
         residual = found.residuals.get(node.no)
-        pattern = wording.residual(residual) if residual else None
+        pattern = word_residual(residual) if residual else None
         is_configured = node.setting_no is not None
         needed = None
         if judged.verdict == verdicts.COMPATIBLE:
@@ -175,10 +463,10 @@ def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterato
         yield (
             forms.target,
             node.no,
-            wording.scope(node, found.values),
+            describe_scope(node, found.values),
             judged.verdict,
             judged.leader + 1,
-            rounding.rounding_no if rounding else residuals.UNROUNDED,
+            rounding.rounding_no if rounding else populations.UNROUNDED,
             node.setting_no,
             forms.target == "total" and judged.orders < asked.orders,
             [part + 1 for part in judged.open_parts],
@@ -190,12 +478,12 @@ def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterato
             max(asked.orders - judged.orders, 0) or needed,
             None if rival is None else rival + 1,
             *told,
-            wording.deciding(forms, judged, asked),
+            list_deciding(forms, judged, asked),
             pattern,
-            wording.sentence(forms, judged, asked, told, rounding, pattern, is_configured=is_configured),
+            word_evidence(forms, judged, asked, told, rounding, pattern, is_configured=is_configured),
             *((residual.kind, residual.amount, residual.base or None) if residual else (None, None, None)),
             (residual and residual.condition) or None,
-            wording.settlement(forms, node, judged, residual, found.values) if residual else None,
+            word_settlement(forms, node, judged, residual, found.values) if residual else None,
         )
 
 

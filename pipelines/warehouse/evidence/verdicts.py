@@ -2,6 +2,13 @@
 
 How few fits are too few is a matter of exact binomial counts and of the lower bound of a share. Orders of one answer
 are a pattern: which parts they hold, and which candidate forms fit them.
+
+The candidate rules of a price: forms, how each may round, and what an order can hold that tells forms apart.
+
+The interface states no formula, so that each rule is a guess; audit.formula_evidence says what orders show of it. The
+rows made here are those of audit.formula_forms, audit.formula_rules and audit.formula_parts, in their column order.
+
+`unknown_rules` finds those that settings name and that are none of them, before a build does.
 """
 
 from __future__ import annotations
@@ -9,15 +16,231 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.verdict import Verdict
+from pipelines.landing.shape import PRICES
+from pipelines.record import Verdict
+from pipelines.settings.contradictions import read_conditions
+from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import duckdb
+
+    from pipelines.settings import Settings
+    from pipelines.settings.setting_tables import Formula, OrderScope
+
+
+# name, description, what a line adds
+_PRICES = (
+    ("unit_price", "a line is its price by its quantity", "price * quantity"),
+    ("line_price", "a line is its price, whatever its quantity", "price"),
+)
+# name, description; counted per unit (0) or per line (1), by own quantity (0) or once (1)
+_MODIFIERS = (
+    ("modifiers_per_unit_by_own", "modifiers count by their own quantity for each unit of the line", 0, 0),
+    ("modifiers_per_unit", "modifiers count once for each unit of the line", 0, 1),
+    ("modifiers_per_line_by_own", "modifiers count by their own quantity once a line", 1, 0),
+    ("modifiers_per_line", "modifiers count once a line", 1, 1),
+)
+# name, description, the sum of modifiers; # is own or once
+_ACTIONS = (
+    ("all_add", ", whatever their action", "(add_# + other_#)"),
+    ("only_add", ", only those with action add", "add_#"),
+    ("others_subtract", ", subtracted unless their action is add", "(add_# - other_#)"),
+)
+# name, description, the addition for the order
+_DISCOUNTS = (
+    ("before_discount", "before the discount", ""),
+    ("after_discount", "less the discount", " - any_value(discount)"),
+    ("discount_added", "plus the discount", " + any_value(discount)"),
+)
+# the field, how often it counts in the order that was observed, names of the forms in which it counts 0 times, -1 times
+_PARTS_OF_TOTAL = (
+    ("subtotal_price", 1, "without_subtotal", "subtotal_subtracted"),
+    ("delivery_price", 1, "without_delivery", "delivery_subtracted"),
+    ("tip", 1, "without_tip", "tip_subtracted"),
+    ("discount", -1, "without_discount", "discount_added"),
+    ("loyalty_discount", -1, "without_loyalty", "loyalty_added"),
+)
+# forms that a person alone can put in force, and how often each counts the parts
+_NAMED_ALONE = (
+    ("zero", "zero", (0, 0, 0, 0, 0)),
+    ("negated", "the negative of what its parts make", (-1, -1, -1, 1, 1)),
+)
+# that conditions of settings compare: those of sql/functions/number_of.sql and text_of.sql
+NUMBERS = (*PRICES, "line_count", "unit_count", "store_id", "hour", "weekday")
+TEXTS = ("platform", "dispatch_method", "status", "currency", "daypart", "delivery_type")
+_MODES = ("half_up", "half_even", "down")
+_UNITS = ("1.0", "0.1", "0.01", "0.001")  # by decimals kept
+# rule target, part, which orders show what forms do with it, whether they refute forms, its place among the parameters
+_PARTS = (
+    ("subtotal", "quantity", "an order with a priced line of quantity other than 1", True, 1),
+    ("subtotal", "modifiers", "an order with a priced modifier", True, 2),
+    ("subtotal", "modifiers on quantity", "an order with quantity above 1 and a priced modifier", True, 3),
+    ("subtotal", "modifier quantity", "an order with a priced modifier of quantity above 1", True, 4),
+    ("subtotal", "other action", "an order with a priced modifier of another action than add", True, 5),
+    ("subtotal", "discount", "an order with a discount", True, 6),
+    ("subtotal", "stated zero", "an order with priced lines and subtotal 0", False, None),
+    ("total", "delivery", "an order with a delivery charge", True, 2),
+    ("total", "tip", "an order with a tip", True, 3),
+    ("total", "discount", "an order with a discount", True, 4),
+    ("total", "loyalty", "an order with a loyalty discount", True, 5),
+    ("total", "subtotal", "an order with a subtotal", True, 1),
+    ("total", "component", "an order with a component of the settings", True, None),
+    ("total", "stated zero", "an order with a subtotal and total 0", False, None),
+)
+
+Row = dict[str, Any]
+
+
+def create_candidates(con: duckdb.DuckDBPyConnection) -> None:
+    """Make tables raw.formula_forms, raw.formula_rules and raw.formula_parts."""
+    forms = _forms()
+    fill(con, "raw.formula_forms", forms)
+    fill(con, "raw.formula_rules", (rule for form in forms for rule in _rules(form)))
+    fill(con, "raw.formula_parts", _parts())
+
+
+def _forms() -> list[Row]:
+    return [*_subtotal_forms(), *_total_forms()]
+
+
+def _subtotal_forms() -> Iterator[Row]:
+    """Yield the forms of a subtotal: those before the discount first, of these those by quantity."""
+    modifiers = [None, *((action, place) for action in range(len(_ACTIONS)) for place in range(len(_MODIFIERS)))]
+    choices = product(range(len(_DISCOUNTS)), range(len(_PRICES)), modifiers)
+    for form_no, (discount, price, modifier) in enumerate(choices, 1):
+        price_name, price_description, line = _PRICES[price]
+        discount_name, discount_description, rest = _DISCOUNTS[discount]
+        unit = "price" if price == 0 else None
+        if modifier is None:
+            names, description = ["no_modifiers", _ACTIONS[0][0]], "modifiers add nothing"
+            parameters: list[int | None] = [0, None, None, None]
+        else:
+            action, place = modifier
+            modifier_name, description, is_per_line, is_once = _MODIFIERS[place]
+            action_name, which, sums = _ACTIONS[action]
+            sums = sums.replace("#", "once" if is_once else "own")
+            names, description = [modifier_name, action_name], description + which
+            parameters = [1, is_per_line, is_once, action]
+            line += f" + {'' if is_per_line else 'quantity * '}{sums}"
+            unit = None if unit is None or is_per_line else f"{unit} + {sums}"  # nothing is counted once a line
+        yield {
+            "rule_target": "subtotal",
+            "form_no": form_no,
+            "form": "/".join([price_name, *names, discount_name]),
+            "form_description": f"{price_description}; {description}; {discount_description}",
+            "line_expression": line,
+            "unit_expression": unit,
+            "rest_expression": rest,
+            "rule_parameters": [price, *parameters, discount],
+            "complexity": price + discount + (0 if modifier is None else 1 + modifier[0]),
+            "is_found": True,
+        }
+
+
+def _total_forms() -> Iterator[Row]:
+    """Yield the forms of a total: all signs of four parts, those of the observed order first, then of the subtotal.
+
+    Then those that no order supports: an amount of zero, or a sign, shows no sum.
+    """
+    turns = [(0, *signs) for signs in product(range(3), repeat=4)] + [(1, 0, 0, 0, 0), (2, 0, 0, 0, 0)]
+    for form_no, turned in enumerate(turns, 1):
+        signs, differences, terms = [], [], []
+        for turn, (part, observed, *names) in zip(turned, _PARTS_OF_TOTAL, strict=True):
+            signs.append(observed * (1, 0, -1)[turn])
+            differences += names[turn - 1 : turn] if turn else []
+            terms += {1: ["+", part], -1: ["-", part]}.get(signs[-1], [])
+        expression = " ".join(terms).removeprefix("+ ")
+        yield {
+            "rule_target": "total",
+            "form_no": form_no,
+            "form": "+".join(differences) or "observed",
+            "form_description": expression.replace("_price", "").replace("_", " "),
+            "rest_expression": expression,
+            "rule_parameters": signs,
+            "complexity": len(differences),
+            "is_found": True,
+        }
+    for form_no, (form, description, counted) in enumerate(_NAMED_ALONE, len(turns) + 1):
+        terms = [f"{'-' if sign < 0 else '+'} {part[0]}" for sign, part in zip(counted, _PARTS_OF_TOTAL, strict=True)]
+        yield {
+            "rule_target": "total",
+            "form_no": form_no,
+            "form": form,
+            "form_description": description,
+            "rest_expression": " ".join(terms) if any(counted) else "0",
+            "rule_parameters": [*counted],
+            "complexity": len(_PARTS_OF_TOTAL),
+            "is_found": False,
+        }
+
+
+def _rules(form: Row) -> Iterator[Row]:
+    """Yield the rules of a form: unrounded, then rounded per order, line and unit, to 0 to 3 decimals, in each mode."""
+    line, unit, rest = form.get("line_expression"), form.get("unit_expression"), form["rest_expression"]
+    amount = f"sum({line}){rest}" if line else rest
+    name, said = form["form"], form["form_description"]
+    of_form = {fact: form[fact] for fact in ("rule_target", "form_no", "rule_parameters", "complexity")}
+    unrounded = {"rounding_no": 1, "rule": f"{name}/unrounded", "rule_description": said, "expression": amount}
+    yield of_form | unrounded
+    bases = [(per, base) for per, base in (("order", amount), ("line", line), ("unit", unit)) if base is not None]
+    roundings = product(bases, range(len(_UNITS)), _MODES)  # a total has no lines
+    for rounding_no, ((per, base), digits, mode) in enumerate(roundings, 2):
+        rounded = f"rounded({base}, '{mode}', {_UNITS[digits]})"
+        made = {"order": rounded, "line": f"sum({rounded}){rest}", "unit": f"sum(quantity * {rounded}){rest}"}
+        yield of_form | {
+            "rounding_no": rounding_no,
+            "rule": f"{name}/{mode}_{digits}_per_{per}",
+            "rule_description": f"{said}; rounded {mode.replace('_', ' ')} to {digits} decimals per {per}",
+            "expression": made[per],
+            "kept_decimals": digits,
+            "rounding_mode": mode,
+            "rounded_per": per,
+        }
+
+
+def _parts() -> Iterator[tuple[Any, ...]]:
+    """Yield what orders can hold; numbered by rule target."""
+    for target in ("subtotal", "total"):
+        for part_no, part in enumerate((each for each in _PARTS if each[0] == target), 1):
+            yield (target, part_no, *part[1:])
+
+
+def unknown_rules(settings: Settings) -> Iterator[str]:
+    """Yield one sentence for each rule of [formula] that does not exist; it starts with the key."""
+    formula = settings.formula
+    yield from _unknown_fields(formula)
+    named = [("[formula] total_rule", "total", formula.total_rule)]
+    named += [("[formula] subtotal_rule", "subtotal", formula.subtotal_rule)]
+    named += [(f"[[formula.rule]] no. {no}", rule.rule_target, rule.rule) for no, rule in enumerate(formula.rule, 1)]
+    named = [row for row in named if row[2]]
+    if not named:
+        return
+    known = {(rule["rule_target"], rule["rule"]) for form in _forms() for rule in _rules(form)}
+    for key, target, rule in named:
+        if (target, rule) not in known:
+            yield f"{key}: {rule!r} is not a {target} rule; audit.formula_rules of a release lists all"
+
+
+def _unknown_fields(formula: Formula) -> Iterator[str]:
+    """Yield one sentence for each condition on something that is no field of orders, or not of that type."""
+    limited: list[tuple[str, OrderScope]] = [
+        *((f"[[formula.rule]] no. {no}", rule) for no, rule in enumerate(formula.rule, 1)),
+        *((f"[[formula.component]] {component.name}", component) for component in formula.component),
+    ]
+    for key, setting in limited:
+        for each in read_conditions(setting.when):
+            fields = TEXTS if each["value"].startswith("'") else NUMBERS
+            if each["field"] not in fields:
+                yield f"{key}: when: {each['field']!r} is not a field to compare so; use one of {', '.join(fields)}"
+
 
 REFUTES = 1 / 500  # a rule that holds shows so few fits less often than this
 _EXACT_TO = 1_000  # beyond, the normal approximation, corrected for skew, is off by one order at most

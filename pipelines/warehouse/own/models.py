@@ -18,7 +18,7 @@ from pipelines.resources import resource
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import META, MODELS, REFERENCE, Example, example_of
-from pipelines.warehouse.catalogue.reads import dicts, functions_of, reads, tree_of, within
+from pipelines.warehouse.catalogue.selects import dicts, functions_of, reads, tree_of, within
 from pipelines.warehouse.catalogue.tables import BUSINESS, check_of, partition_of
 from pipelines.warehouse.contracts import SCOPE_KEYS, CatalogueError, head_of
 from pipelines.warehouse.limited import TABLES, of_engine

@@ -30,10 +30,10 @@ import msgspec
 from msgspec.structs import replace
 
 from pipelines.clock import utc_now
+from pipelines.record import Verdict
 from pipelines.settings import SettingsError
-from pipelines.verdict import Verdict
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.ddl import external_tables
+from pipelines.warehouse.catalogue.descriptions import external_tables
 from pipelines.warehouse.release.copies import Copied, CopyError, release_to_copy, remember_copy
 from pipelines.warehouse.release.manifest import DATABASE
 

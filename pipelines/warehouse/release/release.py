@@ -22,9 +22,9 @@ from pipelines.literals import literal
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.stored_warehouse import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.catalogue import meta_tables
-from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
+from pipelines.warehouse.catalogue.descriptions import CONTRACT, odcs
 from pipelines.warehouse.inputs.sources import read_reference
 from pipelines.warehouse.own.making import ROWS_GONE, Parts, make_own
 from pipelines.warehouse.own.models import read_models

@@ -35,7 +35,7 @@ from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in
 from pipelines.warehouse.inputs.relations import ARROW_TYPES
 from pipelines.warehouse.own.making import state_file
 from pipelines.warehouse.release.manifest import ReleaseFile, described
-from pipelines.warehouse.rows.views import between
+from pipelines.warehouse.rows.session import between
 from pipelines.warehouse.storage import comment
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import Claims, contract_check, key_check
 from pipelines.warehouse.evidence.gathering import gather_evidence
 from pipelines.warehouse.inputs.relations import FORMULA_EVIDENCE
-from pipelines.warehouse.rows.session import measured
-from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
+from pipelines.warehouse.rows.session import Staged, made, measured, of_fresh_keys, show
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
