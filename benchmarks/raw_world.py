@@ -46,6 +46,11 @@ class Shape:
     status: str = "case when pick(id, 7, 20) = 0 then 'cancelled' else 'delivered' end"
     versions: int = 1
     customer: str = "id % 100000"
+    modifier: str = "(product + 11 * pick(id, 600 + 10 * line_no + modifier_no, 5)) % 60"  # knows modifier_no, too
+    modifier_price: str = ""  # "": that of the menu, or near it
+    extra: str = ""  # delivery price, tip and discount; "": each its own
+    order_id: str = "id"  # the same for many: one order seen with other content each time
+    failing: bool = False  # the service gives no document
     step: int = 0  # seconds between orders; 0: as many as spread them over the days
 
 
@@ -84,8 +89,21 @@ SKEWED = {
     "one_minute": Shape(stores=1, store="0", days=1, step=1),
     "one_price": Shape(price="money(500)", product="1", lines="1", most_modifiers=1),
     "one_menu_with_all": Shape(stores=1, store="0", products=5_000),
-    "one_order_seen_often": Shape(versions=5, customer="1", stores=1, store="0"),
+    "one_order_seen_often": Shape(order_id="0", customer="1", stores=1, store="0"),
     "one_long_order": Shape(most_lines=900, lines="if(id = 0, 900, 1)"),
+    "one_modifier": Shape(modifier="1"),
+    "one_day": Shape(days=1),
+    "one_amount": Shape(
+        stores=1,
+        store="0",
+        product="1",
+        price="money(500)",
+        lines="1",
+        modifier="1",
+        modifier_price="money(57)",
+        extra="money(100)",
+    ),
+    "all_failing": Shape(failing=True),
 }
 
 # One order as canonical JSON; hash() of (id, salt) is the only chance there is.
@@ -106,12 +124,8 @@ copy (
     ),
     modifiers as (
         select id, line_no, modifier_no,
-            (product + 11 * pick(id, 600 + 10 * line_no + modifier_no, {choices})) % {modifiers} as modifier,
-            if(
-                pick(id, 700 + 10 * line_no + modifier_no, 10) = 0,
-                cents(id, 500 + 10 * line_no + modifier_no, 300),
-                money({modifier_price})
-            ) as price
+            {modifier} as modifier,
+            {modifier_price} as price
         from lines, range(1, {most_modifiers} + 1) as m(modifier_no)
         where modifier_no <= modifiers
     ),
@@ -134,15 +148,15 @@ copy (
         from lines left join modifier_texts as m using (id, line_no) group by id
     ),
     parts as (
-        select *, cents(id, 2, 500) as delivery, cents(id, 3 + 1000 * {version}, 300) as tip,
-            cents(id, 4, 100) as discount,
+        select *, {delivery} as delivery, {tip} as tip, {discount} as discount,
             {first_day} + to_seconds(id * {step} + pick(id, 5, 3600)) as created
         from line_texts
     )
     select
-        id,
+        {order_id} as id,
         sha256(id::varchar || '{seed}-{version}') as sha256,
-        '{{"id":' || id || ',"has_user_phone":true,"has_user_email":true,"has_user_address":true,"has_user_name":true'
+        '{{"id":' || {order_id}
+            || ',"has_user_phone":true,"has_user_email":true,"has_user_address":true,"has_user_name":true'
             || ',"has_apartment_details":false,"has_user_latitude":true,"has_user_longitude":true'
             || ',"has_dispatch_note":' || (id % 7 = 0) || ',"dispatch_method":"' || {dispatch_method} || '","store_id":'
             || {store} || ',"status":"' || {status} || '","platform":"' || {platform} || '","requested_time":"'
@@ -172,12 +186,19 @@ copy (
 copy (
     select
         'orders' as kind, id, row_number() over () - 1 as seq, {observed_at} as observed_at, 'live' as source,
-        'accepted' as verdict, sha256, 200::integer as http_status, load_id, null::varchar as reason,
-        null::varchar as pointer, substr(md5(({customer})::varchar), 1, 32) as customer_key,
+        '{verdict}' as verdict, if('{verdict}' = 'failed', null, sha256) as sha256, 200::integer as http_status,
+        load_id, if('{verdict}' = 'failed', 'timeout', null) as reason, null::varchar as pointer,
+        substr(md5(({customer})::varchar), 1, 32) as customer_key,
         []::varchar[] as changed_personal, null::varchar as refused_ref
     from read_parquet('{documents}')
 ) to '{observations}' (format parquet, compression zstd);
 """
+
+_NEAR_MENU = f"""if(
+        pick(id, 700 + 10 * line_no + modifier_no, 10) = 0,
+        cents(id, 500 + 10 * line_no + modifier_no, 300),
+        money({MODIFIER_PRICE})
+    )"""
 
 _SMALL = """
 copy (
@@ -249,13 +270,17 @@ def make_orders(
             dispatch_method=shape.dispatch_method,
             status=status,
             first_day=f"timestamp '2026-01-01' - interval {max(0, shape.days - 365)} days",
-            modifiers=MODIFIERS,
-            choices=CHOICES,
             most_lines=shape.most_lines,
             lines=shape.lines or f"1 + pick(id, 1, {shape.most_lines})",
             line_ids=10 if shape.most_lines < 10 else 1000,
             most_modifiers=shape.most_modifiers,
-            modifier_price=MODIFIER_PRICE,
+            modifier=shape.modifier,
+            modifier_price=shape.modifier_price or _NEAR_MENU,
+            delivery=shape.extra or "cents(id, 2, 500)",
+            tip=shape.extra or f"cents(id, {3 + 1000 * version}, 300)",
+            discount=shape.extra or "cents(id, 4, 100)",
+            order_id=shape.order_id,
+            verdict="failed" if shape.failing else "accepted",
             step=shape.step or seconds_apart(orders, shape.days),
             customer=shape.customer,
             documents=documents,

@@ -112,7 +112,10 @@ def recorded(path: Path, name: str, before: TrackedStore | None) -> TrackedStore
                 return before
             columns = columns_of(db, name)
             known = before if before and before.columns == columns else None
-            changed = changed_parts(db, name, known) if known else set(_every_part(db, name))
+            changed = changed_parts(db, name, known) if known else set()
+            for table in () if known else STORES[name]:
+                parts_of = db.execute(f"select distinct {_part_of(table, table.name)} from {table.name}")
+                changed |= {part for (part,) in parts_of}
             if known and not changed:
                 return before
             row = db.execute("select coalesce(max(no), 0) + 1 from inventory_marks").fetchone()
@@ -230,12 +233,6 @@ def columns_of(db: sqlite3.Connection, store: str) -> str:
         for table in STORES[store]
         for (column,) in db.execute("select name from pragma_table_info(?)", (table.name,))
     )
-
-
-def _every_part(db: sqlite3.Connection, store: str) -> Iterator[str]:
-    for table in STORES[store]:
-        for (part,) in db.execute(f"select distinct {_part_of(table, table.name)} from {table.name}"):
-            yield part
 
 
 def _part_of(table: Tracked, row: str) -> str:
@@ -472,16 +469,11 @@ def _locked(data_dir: Path) -> Iterator[None]:
 
 def record_stores(data_dir: Path) -> None:
     """Record how far both stores have come; one that does not continue its record stays as it was recorded."""
-    for name in STORES:
-        if (data_dir / name).exists():
-            with changing(data_dir) as inventory:
-                record_store(data_dir / name, name, inventory)
-
-
-def record_store(path: Path, name: str, inventory: Inventory) -> None:
-    """Record in an inventory how far a store has come."""
-    if found := recorded(path, name, inventory.stores.get(name)):
-        inventory.stores[name] = found
+    if names := [name for name in STORES if (data_dir / name).exists()]:
+        with changing(data_dir) as inventory:
+            for name in names:
+                if found := recorded(data_dir / name, name, inventory.stores.get(name)):
+                    inventory.stores[name] = found
 
 
 def accept(data_dir: Path) -> None:

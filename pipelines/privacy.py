@@ -406,8 +406,9 @@ def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
     vault's keys, PrivacyError if the erasure log cannot be read.
     """
     done = Erasure()
-    applied, lacking = set(applied_erasures(settings.data_dir)), _lacking(settings)
-    pending = [e for e in erasures(ledger_of(settings.data_dir)) if e.sha256 not in applied or e.sha256 in lacking]
+    entries = erasures(ledger_of(settings.data_dir))
+    applied, lacking = set(applied_erasures(settings.data_dir)), _lacking(settings, entries)
+    pending = [e for e in entries if e.sha256 not in applied or e.sha256 in lacking]
     if not pending:
         return done
     if not is_logged and (log := required_log(settings, has_backups=False)):
@@ -426,16 +427,16 @@ def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
     return done
 
 
-def _lacking(settings: Settings) -> set[str]:
-    """Return the hashes of the ledger's erasures that the vault's file did not go through."""
-    entries, path = erasures(ledger_of(settings.data_dir)), settings.data_dir / "vault" / "vault.sqlite"
+def _lacking(settings: Settings, entries: list[LedgerEntry]) -> set[str]:
+    """Return the hashes of these erasures that the vault's file did not go through."""
+    path = settings.data_dir / "vault" / "vault.sqlite"
     erased = all_erased(path, "orders") if entries and path.exists() else set()
     return {each.sha256 for each in entries if path.exists() and not erased.issuperset(each.body["order_ids"])}
 
 
 def _require_erased(settings: Settings) -> None:
     """Raise PrivacyError if the vault's file is from before an erasure of the ledger: it would show the erased."""
-    if _lacking(settings):
+    if _lacking(settings, list(ledger_of(settings.data_dir).unchained(ERASED))):
         raise PrivacyError(
             "vault/vault.sqlite is from before an erasure that the ledger has, so it was put back from a copy: "
             "`ordermart run` erases again what it brought back; nothing was shown"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Files = Path | list[Path]
 
 SCHEMAS = ("core", "mart", "audit")
+OTHERS = ("own", "ref", "meta")  # are in a copy, too
 _TYPES = {
     "BIGINT": pa.int64(),
     "VARCHAR": pa.string(),
@@ -76,11 +77,12 @@ def added(values: Iterable[Any]) -> decimal.Decimal | None:
         return sum(found, decimal.Decimal(0)) if found else None
 
 
-def stated(release: Path) -> dict[str, Said]:
+def stated(release: Path, schemas: tuple[str, ...] = SCHEMAS) -> dict[str, Said]:
     """Return each table's facts from the DuckDB file of a release."""
     with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True, config={"threads": 1}) as con:
         names = con.execute(
-            "select schema_name || '.' || table_name from duckdb_tables() where schema_name in (?, ?, ?)", list(SCHEMAS)
+            "select schema_name || '.' || table_name from duckdb_tables() where schema_name in (select unnest(?))",
+            [list(schemas)],
         ).fetchall()
         return {name: _said(con, name) for (name,) in sorted(names)}
 
@@ -212,15 +214,11 @@ def differences(release: Path, reader: str) -> Iterator[str]:
 def differences_of_copy(copy: Path, reader: str) -> Iterator[str]:
     """Yield a sentence for each table of a copy that a tool reads otherwise than the copy's DuckDB file says."""
     current = json.loads((copy / "current.json").read_text("utf-8"))
-    listed: dict[str, Files] = {
-        name: [copy / key for key in keys]
-        for name, keys in current["tables"].items()
-        if name.partition(".")[0] in SCHEMAS
-    }
+    listed: dict[str, Files] = {name: [copy / key for key in keys] for name, keys in current["tables"].items()}
     with tempfile.TemporaryDirectory() as place:
         with Path(place, "ordermart.duckdb").open("wb") as file:
             file.writelines((copy / piece["key"]).read_bytes() for piece in current["database"])
-        expected = stated(Path(place))
+        expected = stated(Path(place), SCHEMAS + OTHERS)
     return _differences(expected, listed, reader)
 
 

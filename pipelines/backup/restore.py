@@ -119,13 +119,6 @@ def compare_without_later_loads(
             each.unlink(missing_ok=True)
 
 
-def compare_warehouse(settings: Settings, release: ReleaseRows, before: Mapping[str, str]) -> Comparison:
-    """Compare the warehouse with the release; `before` are the states of the sources that it was built with."""
-    if why_not := _other_code(settings, release):
-        return Comparison(why_not=why_not)
-    return _compare(warehouse_file(settings.data_dir), release, before)
-
-
 def _other_code(settings: Settings, release: ReleaseRows) -> str:
     now = fingerprint_of(settings)
     changed = [name for name in now if release.fingerprint.get(name) != now[name]]
@@ -133,24 +126,21 @@ def _other_code(settings: Settings, release: ReleaseRows) -> str:
 
 
 def _compare(file: Path, release: ReleaseRows, now: Mapping[str, str]) -> Comparison:
-    found = Comparison()
     changed = {name for name in now if release.sources.get(name) != now[name]}
     stale: set[str] = set()
     for table in catalogue.tables():
         if (changed | stale) & set(table.depends_on):
             stale.add(table.name)
     wanted = [name for name in release.tables if name not in stale]
-    found.left_out = sorted(release.tables.keys() & stale)
     hashes = _hashes(file, wanted)
-    found.tables = len(wanted)
-    found.different = [
+    different = [
         f"{name} has {hashes[name].count:,} rows, the release {release.tables[name].count:,}"
         if hashes[name].count != release.tables[name].count
         else f"{name} has other values"
         for name in wanted
         if hashes[name] != release.tables[name]
     ]
-    return found
+    return Comparison(len(wanted), different, sorted(release.tables.keys() & stale))
 
 
 def _hashes(file: Path, names: Iterable[str]) -> dict[str, Rows]:
@@ -322,7 +312,9 @@ def _built(settings: Settings, manifest: BackupManifest, show: Progress) -> tupl
     release = publish(settings)
     if manifest.release is None:
         return release, Comparison(why_not="there was no release yet when the backup began")
-    return release, comparison or compare_warehouse(settings, manifest.release, before)
+    if why_not := _other_code(settings, manifest.release):
+        comparison = comparison or Comparison(why_not=why_not)
+    return release, comparison or _compare(warehouse_file(settings.data_dir), manifest.release, before)
 
 
 def _chosen(folder: Path) -> Path:

@@ -247,8 +247,11 @@ def _record(settings: Settings, act: str, keys: Sequence[int | str], said: dict[
 
 
 def _found(release: Released, keys: Sequence[int | str], *, is_open: bool = False) -> list[Record]:
-    """Return breaks of orders' prices and of settlements by their keys."""
-    create_break_views(release)
+    """Return breaks of orders' prices and of settlements by their keys; only those that are open need the ledger."""
+    if is_open:
+        create_break_views(release)
+    else:
+        release.con.execute(f"create or replace temp view breaks as {query('breaks')}")
     named = [order_key(key) if isinstance(key, int) else key for key in keys]
     select = (
         "from (from breaks union all by name select *, null as business_date from audit.settlement_breaks) "

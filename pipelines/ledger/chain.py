@@ -15,6 +15,7 @@ import json
 import os
 import pwd
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -83,21 +84,33 @@ class Ledger:
         self._after = after  # is called with the number of each entry once it is written
         self._lines = folder / "ledger.jsonl"
 
-    def entries(self, act: str | None = None) -> Iterator[LedgerEntry]:
-        """Yield the entries in order, all or those of one act; raise LedgerError at one that breaks the chain."""
-        previous = _GENESIS
-        for no, line in enumerate(self.lines(), 1):
+    def entries(self, act: str | None = None, *, first: int = 1) -> Iterator[LedgerEntry]:
+        """Yield the entries in order, all or those of one act; raise LedgerError at one that breaks the chain.
+
+        Those before the number `first` are not read.
+        """
+        previous = _GENESIS if first == 1 else None
+        for no, line in enumerate(islice(self.lines(), first - 1, None), first):
             entry = _entry(line, no, previous)
             previous = entry.sha256
             if act is None or entry.act == act:
                 yield entry
 
+    def unchained(self, act: str) -> Iterator[LedgerEntry]:
+        """Yield the entries of one act, each as it was written; the others, and so the chain, are not read."""
+        start = f'{{"act":"{act}",'.encode()
+        for no, line in enumerate(self.lines(), 1):
+            if line.startswith(start):
+                yield _entry(line, no, None)
+
+    def last(self) -> LedgerEntry | None:
+        """Return the last entry, without reading the others."""
+        return next(self.entries(first=max(1, sum(1 for _ in self.lines()))), None)
+
     def head(self) -> str:
         """Return the hash of the last entry; zeros before the first."""
-        head = _GENESIS
-        for entry in self.entries():
-            head = entry.sha256
-        return head
+        last = self.last()
+        return last.sha256 if last else _GENESIS
 
     def lines(self) -> Iterator[bytes]:
         """Yield the line of each entry as it is on disk, without its end."""
@@ -120,13 +133,15 @@ class Ledger:
             self._cut_half_line()
             if self._before is not None:
                 self._before(self)
-            no, previous, last = 1, _GENESIS, None
-            for last in self.entries():
-                no, previous = last.no + 1, last.sha256
+            last = self.last()
+            no, previous = (last.no + 1, last.sha256) if last else (1, _GENESIS)
             file = file_sha256 = None
             if rows is not None:
                 file = f"{no:06d}-{act}.parquet"
-                file_sha256 = self._write_rows(file, rows)
+                draft = unfinished(self.folder / file)
+                pq.write_table(rows, draft, compression="zstd")
+                file_sha256 = file_hash(draft)
+                put_in_place(self.folder / file)
             now = utc_now()
             fields: dict[str, Any] = {
                 "no": no,
@@ -160,13 +175,6 @@ class Ledger:
         if file_hash(path) != entry.file_sha256:
             raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} was changed; restore it from a copy")
         return path
-
-    def _write_rows(self, name: str, rows: pa.Table) -> str:
-        path = self.folder / name
-        pq.write_table(rows, unfinished(path), compression="zstd")
-        digest = file_hash(unfinished(path))
-        put_in_place(path)
-        return digest
 
     def _cut_half_line(self) -> None:
         """Remove the incomplete last line that a kill left; it never was an entry."""
@@ -220,14 +228,14 @@ def select_rows(files: Iterable[Path], names: Iterable[str]) -> str:
     )
 
 
-def _entry(line: bytes, no: int, previous: str) -> LedgerEntry:
+def _entry(line: bytes, no: int, previous: str | None) -> LedgerEntry:
     try:
         fields = json.loads(line)
         entry = LedgerEntry(**fields)
     except (ValueError, TypeError):
         raise LedgerError(f"entry {no} cannot be read; restore ledger.jsonl from a copy") from None
     del fields["sha256"]
-    if entry.no != no or entry.previous != previous:
+    if entry.no != no or previous not in {None, entry.previous}:
         raise LedgerError(f"ledger.jsonl: entry {no} does not follow the one before: one was removed, added or moved")
     if entry.sha256 != _hash(fields):
         raise LedgerError(f"ledger.jsonl: entry {no} ({entry.act}) was changed after it was written")

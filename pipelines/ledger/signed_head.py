@@ -45,9 +45,9 @@ def signing_ledger(settings: Settings, *, is_restored: bool = False) -> Ledger:
     """Return the ledger of a data folder, which keeps its head after each entry, signed if the keys are set.
 
     It takes no entry where the chain does not go on from every kept head, but for one that was just restored: the
-    witness may know later entries than the backup has.
+    witness may know later entries than the backup has. What is before these heads is not read again.
     """
-    before = None if is_restored else partial(check_heads, settings)
+    before = None if is_restored else partial(check_heads, settings, is_whole=False)
     return Ledger(settings.data_dir / "ledger", after=partial(_keep, settings), before=before)
 
 
@@ -63,10 +63,15 @@ def sign_missing_heads(settings: Settings) -> None:
         _keep(settings, ledger, len(entries))
 
 
-def check_heads(settings: Settings, ledger: Ledger) -> Verdict:
-    """Decide whether the chain is intact and goes on from each head that is kept; else raise LedgerError."""
-    hashes = [entry.sha256 for entry in ledger.entries()]
+def check_heads(settings: Settings, ledger: Ledger, *, is_whole: bool = True) -> Verdict:
+    """Decide whether the chain is intact and goes on from each head that is kept; else raise LedgerError.
+
+    Unless it `is_whole`, the chain is read from the first of these heads on.
+    """
     known = kept_heads(settings)
+    first = 1 if is_whole else max(1, min((head.entries for head in known.values()), default=1))
+    count = sum(1 for _ in ledger.lines())
+    hashes = {entry.no: entry.sha256 for entry in ledger.entries(first=first)}
     keys = {head.key for head in known.values() if head.signature}
     is_all_signed = _has_key(settings)
     was_signed = bool(keys) or is_all_signed
@@ -84,17 +89,17 @@ def check_heads(settings: Settings, ledger: Ledger) -> Verdict:
         is_open = (place == "the inventory" and not is_all_signed) or not was_signed
         if len(keys) > 1 or not (_is_signed(head) if head.signature else is_open):
             raise LedgerError(f"the ledger's head in {place} was not signed by this ledger's key: {_RESTORE}")
-        if head.entries > len(hashes):
+        if head.entries > count:
             raise LedgerError(
-                f"the ledger has {len(hashes)} entries, its head in {place} is of {head.entries}: entries were "
+                f"the ledger has {count} entries, its head in {place} is of {head.entries}: entries were "
                 f"removed; {_RESTORE}"
             )
-        if head.entries and hashes[head.entries - 1] != head.sha256:
+        if head.entries and hashes[head.entries] != head.sha256:
             raise LedgerError(
                 f"the entries up to {head.entries} are not those of the head in {place}: the ledger was rewritten; "
                 f"{_RESTORE}"
             )
-    return Verdict({"entries": len(hashes), "heads": len(known)})
+    return Verdict({"entries": count, "heads": len(known)})
 
 
 def checked_heads(settings: Settings, ledger: Ledger) -> list[str]:
@@ -122,7 +127,7 @@ def signed(seed: bytes, entries: int, sha256: str) -> LedgerHead:
 def _keep(settings: Settings, ledger: Ledger, count: int) -> None:
     """Sign the head, unless the chain does not go on from one that is kept."""
     try:
-        check_heads(settings, ledger)
+        check_heads(settings, ledger, is_whole=False)
     except LedgerError as error:
         log.warning("Entry %d of the ledger is written; its head was not signed: %s", count, error)
         return
@@ -139,13 +144,13 @@ def accept_head(settings: Settings, sha256: str, reason: str, user: User) -> Led
     if not found.entries or found.head != sha256:
         raise LedgerError(f"the chain's last hash is {found.head}, of entry {found.entries}, and no other: {_ACCEPT}")
     keep_ledger_head(settings, lambda seed: signed(seed, found.entries, sha256))  # or raise
-    _sign(settings, ledger, found.entries)
+    _sign(settings, ledger, found.entries, is_whole=True)
     body = {"entries": found.entries, "sha256": sha256, "reason": reason, **user.body}
     return signing_ledger(settings).append(HEAD_ACCEPTED, body)
 
 
-def _sign(settings: Settings, ledger: Ledger, count: int) -> None:
-    """Write the head to every place, signed; say so if it cannot be."""
+def _sign(settings: Settings, ledger: Ledger, count: int, *, is_whole: bool = False) -> None:
+    """Write the head to every place, signed, and note row files, of the whole ledger or of what the inventory lacks."""
     head = LedgerHead(count, ledger.head())
     try:
         head = keep_ledger_head(settings, lambda seed: signed(seed, head.entries, head.sha256))
@@ -154,8 +159,9 @@ def _sign(settings: Settings, ledger: Ledger, count: int) -> None:
         if (kept := read_inventory(settings.data_dir).ledger) and kept.signature:
             return
     with changing(settings.data_dir) as inventory:
+        first = inventory.ledger.entries + 1 if inventory.ledger and not is_whole else 1
         inventory.ledger = head
-        for entry in ledger.entries():
+        for entry in ledger.entries(first=first):
             path = ledger.folder / (entry.file or "")
             if entry.file and entry.file_sha256 and path.exists():
                 inventory.files.setdefault(f"ledger/{entry.file}", (path.stat().st_size, entry.file_sha256))

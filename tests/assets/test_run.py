@@ -16,6 +16,8 @@ import pytest
 
 from pipelines.definitions import wiring
 from pipelines.ingest.ingest_session import run_lock
+from pipelines.inventory import read_inventory
+from pipelines.landing.raw_folder import raw_files
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.catalogue.tables import tables
@@ -52,6 +54,14 @@ def test_every_order_asked_for_is_published_or_listed(published: Place) -> None:
     }
     assert orders | refused == asked
     assert not orders & refused
+
+
+@pytest.mark.slow
+def test_inventory_is_written_for_loads_and_at_the_end(published: Place) -> None:
+    """A first night notes each load and what the service did meanwhile, and twelve times besides."""
+    loads = sum(len(raw_files(published.data, kind).load_ids) for kind in KINDS)
+    assert loads >= 3
+    assert read_inventory(published.data).no <= 2 * loads + 12
 
 
 @pytest.mark.slow

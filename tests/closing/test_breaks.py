@@ -27,6 +27,7 @@ from pipelines.report.workbook import amount_look
 from pipelines.settlements.importing import import_statements
 from pipelines.settlements.mapping import read_mapping
 from tests.forked import ordermart
+from tests.long_ledger import entries_read, lengthen
 
 if TYPE_CHECKING:
     import subprocess
@@ -67,6 +68,16 @@ def undecided(books: Any) -> Any:
     """Give the day without any decision."""
     books.empty_ledger()
     return books
+
+
+@pytest.mark.slow
+def test_comment_reads_few_entries_of_a_long_ledger(undecided: Any) -> None:
+    """As many at 10,000 entries as at 100."""
+    read = []
+    for length in (100, 10_000):
+        lengthen(undecided.settings, length)
+        read.append(entries_read(lambda: comment_on_breaks(undecided.settings, [1], "seen", ANNE)))
+    assert read[0] == read[1] <= 10
 
 
 def states(books: Any) -> dict[int, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.inventory import read_inventory
 from pipelines.landing.archives import LandingRequest, land_files
 from pipelines.landing.raw_folder import LandingError, raw_files
 
@@ -70,6 +71,23 @@ def test_an_invalid_byte_costs_its_own_line(
     assert [row["id"] for row in raw("observations", "orders") if row["verdict"] == "accepted"] == [1, 3, 4, 6]
     assert [refusal.reason for refusal in summary.quarantined] == ["invalid_utf8", "invalid_utf8"]
     assert [refusal.file for refusal in summary.quarantined] == ["a.ndjson, document 2", "b.json, document 2"]
+
+
+def test_inventory_is_written_once_a_load(
+    settings: Settings, vault: Vault, menu: dict[str, Any], tmp_path: Path
+) -> None:
+    """Of 36 menus and of three archives: not once a file."""
+    written = [read_inventory(settings.data_dir).no]
+    files = [tmp_path / f"{number}.json" for number in range(36)]
+    for number, file in enumerate(files):
+        file.write_text(json.dumps(menu | {"menu": {"id": number}}))
+    archives = [tmp_path / f"{number}.ndjson" for number in range(3)]
+    for number, file in enumerate(archives):
+        file.write_text(f'{{"id":{number}}}\n')
+    for kind, of_kind in (("menus", files[:1]), ("menus", files), ("orders", archives)):
+        land_files(settings, vault, kind, LandingRequest(of_kind))
+        written.append(read_inventory(settings.data_dir).no)
+    assert [each - written[1] for each in written[1:]] == [0, 1, 2]  # the first load notes the folder's formats, too
 
 
 def test_menus_come_one_a_file(settings: Settings, vault: Vault, menu: dict[str, Any], tmp_path: Path) -> None:

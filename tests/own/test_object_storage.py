@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import shutil
@@ -158,7 +159,8 @@ def test_copy_is_the_release_and_is_written_once(own: World, url: str) -> None:
 @pytest.mark.parametrize("reader", ["duckdb", "polars", "pandas", "pyarrow"])
 def test_readers_find_every_table_by_the_list_of_its_files(changed: tuple[World, Path], reader: str) -> None:
     """Rows, exact sums and types of each table are those of the copy's DuckDB file, by current.json alone."""
-    assert len(json.loads((changed[1] / "current.json").read_text("utf-8"))["tables"]) > 60
+    tables = json.loads((changed[1] / "current.json").read_text("utf-8"))["tables"]
+    assert {name.partition(".")[0] for name in tables} == {"core", "mart", "audit", "own", "ref", "meta"}
     assert list(differences_of_copy(changed[1], reader)) == []
 
 
@@ -206,9 +208,9 @@ def changed(first: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[Wor
     return own, place / "copy"
 
 
-@pytest.mark.parametrize("at", range(20))
+@pytest.mark.parametrize("at", [0, 10, 20])
 def test_killed_copy_leaves_the_old_release(changed: tuple[World, Path], tmp_path: Path, at: int) -> None:
-    """SIGKILL at twenty points: readers have the old release, whole, and the next copy has all of the new one."""
+    """SIGKILL: readers of a folder have the old release, whole, and the next copy has all of the new one."""
     own, copy = changed
     shutil.copytree(copy, tmp_path / "copy")
     url = f"file://{tmp_path}/copy"
@@ -226,6 +228,143 @@ def test_killed_copy_leaves_the_old_release(changed: tuple[World, Path], tmp_pat
     assert (current(url)["id"], check_copy(url).faults) == (before, [])
     copy_release(own.settings, url)
     assert (current(url)["id"] != before, check_copy(url).faults) == (True, [])
+
+
+FORKING = """
+import os, pathlib, sys
+from pipelines.settings import load_settings
+from pipelines.warehouse.release import object_storage
+from pipelines.warehouse.release.copies import copy_release
+import obstore.store
+settings = load_settings(pathlib.Path(sys.argv[1]))
+for url in sys.stdin:
+    child = os.fork()
+    if not child:
+        copy_release(settings, url.strip())
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Killing(BaseHTTPRequestHandler):
+    """Forward requests; at one of a number end the process that asks, before or after the server has the request."""
+
+    protocol_version = "HTTP/1.1"
+    server_at, process, at, after = "", 0, -1, False
+    seen: list[str] = []  # noqa: RUF012 - each test has a class of its own
+    lock = threading.Lock()
+
+    def forward(self) -> None:
+        """Count, forward and answer."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        with self.lock:
+            number = len(self.seen)
+            dies = number == self.at
+            if not 0 <= self.at < number and (not dies or self.after):
+                self.seen.append(f"{self.command} {self.path}")
+        if 0 <= self.at < number:
+            return
+        if dies and not self.after:
+            self.end()
+            return
+        link = http.client.HTTPConnection(self.server_at)
+        link.request(self.command, self.path, body, dict(self.headers))
+        answer = link.getresponse()
+        content = answer.read()
+        if dies:
+            self.end()
+            return
+        with contextlib.suppress(OSError):  # of a process that has ended
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.casefold() not in {"connection", "transfer-encoding", "content-length", "server", "date"}:
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+    def end(self) -> None:
+        """End the process."""
+        while not type(self).process:
+            time.sleep(0.01)
+        os.kill(self.process, signal.SIGKILL)
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = forward  # noqa: N815 - as the library wants them
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def lies_whole(url: str) -> bool:
+    """Tell whether every object of the current release is listed with its size; its name is its content."""
+    there = {each["path"]: each["size"] for some in store(url).list("data/") for each in some}
+    now = current(url)
+    return all(there.get(each["key"]) == each["bytes"] for each in (*now["files"], *now["database"]))
+
+
+@pytest.mark.timeout(600)
+def test_copy_to_a_server_killed_at_twenty_requests_leaves_a_whole_release(
+    changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Before the server has a request, or after: the old release until current.json is written, then the new one."""
+    use_server("moto", servers, monkeypatch)
+    own, copy = changed
+    url = f"s3://mart/{tmp_path.name}"
+    before = {
+        file.relative_to(copy).as_posix(): file.read_bytes()
+        for file in copy.rglob("*")
+        if file.is_file() and file.name != ".lock"
+    }
+
+    def reset() -> None:
+        there = keys(url)
+        if there - before.keys():
+            store(url).delete(sorted(there - before.keys()))
+        for key in (before.keys() - there) | {"current.json"}:
+            store(url).put(key, before[key])
+
+    old, new = json.loads(before["current.json"])["id"], (own.data / "published" / "current").readlink().name
+    handler = type("Handler", (Killing,), {"server_at": servers["moto"].removeprefix("http://"), "seen": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        asked = os.environ | own.environ | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.server_port}"}
+        with subprocess.Popen(
+            [sys.executable, "-c", FORKING, str(own.file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=asked,
+            cwd=ROOT,
+            text=True,
+        ) as forks:
+            assert forks.stdin
+            assert forks.stdout
+
+            def copied_until(at: int, *, after: bool) -> int:
+                handler.process, handler.at, handler.after, handler.seen = 0, at, after, []
+                forks.stdin.write(f"{url}\n")  # type: ignore[union-attr]
+                forks.stdin.flush()  # type: ignore[union-attr]
+                handler.process = int(forks.stdout.readline())  # type: ignore[union-attr]
+                return int(forks.stdout.readline())  # type: ignore[union-attr]
+
+            reset()
+            assert copied_until(-1, after=False) == 0
+            requests = handler.seen
+            switch = next(number for number, each in enumerate(requests) if f"PUT /mart/{tmp_path.name}/curr" in each)
+            assert len(requests) > switch + 1
+            points = [*range(0, switch - 1, max(1, (switch - 1) // 16))][:16]
+            points += [switch - 1, switch, switch, len(requests) - 1]
+            assert len(points) == 20
+            for number, at in enumerate(points):
+                reset()
+                assert copied_until(at, after=number % 2 == 1) == -signal.SIGKILL
+                is_switched = any(f"PUT /mart/{tmp_path.name}/curr" in each for each in handler.seen)
+                assert is_switched == (at > switch or (at == switch and number % 2 == 1))
+                assert (current(url)["id"], lies_whole(url)) == (new if is_switched else old, True)
+                if number % 5 == 0:
+                    copy_release(own.settings, url)
+                    assert (current(url)["id"], check_copy(url).faults) == (new, [])
+        proxy.shutdown()
 
 
 def test_second_of_two_writers_learns_that_it_lost(own: World, url: str, request: pytest.FixtureRequest) -> None:
@@ -280,16 +419,23 @@ def test_changed_and_missing_objects_are_named(own: World, url: str) -> None:
 
 
 def test_stale_objects_go_and_those_of_readers_stay(changed: tuple[World, Path], tmp_path: Path) -> None:
-    """A release that was current within a day stays whole; after that what nothing refers to is removed."""
+    """A release of the last day stays whole; what a killed copy named goes after it; what others wrote stays."""
     own, copy = changed
     shutil.copytree(copy, tmp_path / "copy")
     url, place = f"file://{tmp_path}/copy", tmp_path / "copy"
     first = current(url)
     copy_release(own.settings, url)
     assert {each["key"] for each in (*first["files"], *first["database"])} <= keys(url)
-    (place / "data" / "left.parquet").write_bytes(b"of a killed copy")
+    left = first | {"id": "gone", "files": [first["files"][0] | {"key": f"data/mart/orders/{'0' * 64}.parquet"}]}
+    (place / left["files"][0]["key"]).write_bytes(b"of a killed copy")
+    theirs = {f"data/mart/orders/{'1' * 64}.parquet", "data/database/theirs", "releases/gone/theirs.sqlite"}
+    theirs |= {"releases/theirs/manifest.json", "releases/theirs/x.sql"}
     (place / "releases" / "gone").mkdir()
-    (place / "releases" / "gone" / "manifest.json").write_text("{}", encoding="utf-8")
+    (place / "releases" / "theirs").mkdir()
+    for key in theirs:
+        (place / key).write_text("{}", encoding="utf-8")
+    (place / "releases" / "gone" / "athena.sql").write_text("--", encoding="utf-8")
+    (place / "releases" / "gone" / "manifest.json").write_text(json.dumps(left), encoding="utf-8")
     old = time.time() - 3 * 86_400
     for path in place.rglob("*"):
         os.utime(path, (old, old))
@@ -302,8 +448,9 @@ def test_stale_objects_go_and_those_of_readers_stay(changed: tuple[World, Path],
     (place / "releases" / "0" / "manifest.json").write_text(json.dumps(older), encoding="utf-8")
     copy_release(own.settings, url)
     now = current(url)
-    assert keys(url, "data") == {each["key"] for each in (*now["files"], *now["database"])}
-    assert {key.split("/")[1] for key in keys(url, "releases")} == {"0", now["id"]}
+    assert theirs <= keys(url)
+    assert keys(url, "data") - theirs == {each["key"] for each in (*now["files"], *now["database"])}
+    assert {key.split("/")[1] for key in keys(url, "releases") - theirs} == {"0", now["id"]}
 
 
 def test_erased_person_is_in_no_object_after_the_next_copy(own: World, url: str) -> None:
@@ -358,12 +505,19 @@ def test_faults_are_one_sentence(
 ANSWERS = {  # status, code and header of an answer of S3, and what is said
     "expired": (400, "ExpiredToken", "", "the credentials have expired: renew them"),
     "full": (403, "QuotaExceeded", "", "the storage is full"),
+    "full by quota of MinIO": (403, "XMinioAdminBucketQuotaExceeded", "", "the storage is full"),
+    "full by its status": (507, "", "", "the storage is full"),
+    "full by name": (507, "InsufficientStorage", "", "the storage is full"),
+    "token": (400, "TokenRefreshRequired", "", "the credentials have expired: renew them"),
+    "no token": (400, "InvalidToken", "", "the credentials are not valid"),
+    "region by place": (400, "IllegalLocationConstraintException", "", "the bucket is in another region"),
     "region by name": (400, "AuthorizationHeaderMalformed", "", "the bucket is in another region: set AWS_REGION"),
     "region by redirect": (301, "PermanentRedirect", "", "the bucket is in another region: set AWS_REGION"),
     "no bucket": (404, "NoSuchBucket", "", "the bucket does not exist"),
     "key": (403, "InvalidAccessKeyId", "", "the credentials are not valid"),
     "secret": (403, "SignatureDoesNotMatch", "", "the credentials are not valid"),
     "right": (403, "AccessDenied", "", "access is denied: the role needs to list, read, write and delete"),
+    "something else": (400, "EntityTooLarge", "", "the store answered 400 EntityTooLarge$"),
 }
 
 
@@ -380,7 +534,9 @@ class Answering(BaseHTTPRequestHandler):
             status, code = 200, ""
         body = b"<ListBucketResult></ListBucketResult>"
         if code:
-            body = f"<Error><Code>{code}</Code><Message>Account 4711 has said no.</Message></Error>".encode()
+            body = (
+                f"<Error><Code>{code}</Code><Message>Account 4711: no quota in any region.</Message></Error>".encode()
+            )
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -401,18 +557,61 @@ def test_answers_of_a_store_are_one_sentence(
     name: str,
     on: str,
 ) -> None:
-    """Whether reads fail too or writes alone: cause and remedy, the place, and nothing of the store's own text."""
+    """Whether reads fail too or writes alone: cause and remedy, the place, and nothing of the store's own text.
+
+    Words of keys and prefixes mean nothing.
+    """
     status, code, _, words = ANSWERS[name]
     handler = type("Handler", (Answering,), {"status": status, "code": code, "on": on})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         use_server("here", {"here": f"http://127.0.0.1:{server.server_port}"}, monkeypatch)
         with pytest.raises(CopyError, match=words) as raised:
-            copy_release(changed[0].settings, "s3://mart/prefix")
+            copy_release(changed[0].settings, "s3://mart/expired/507-full-quota-region")
         server.shutdown()
     said = str(raised.value)
-    assert said.startswith("s3://mart/prefix has the release that it had: ")
+    assert said.startswith("s3://mart/expired/507-full-quota-region has the release that it had: ")
     assert [word for word in ("4711", "S3RVER", "\n", "127.0.0.1") if word in said + caplog.text] == []
+
+
+AZURE = {
+    "no container": (404, "ContainerNotFound", "the bucket does not exist"),
+    "key": (403, "AuthenticationFailed", "the credentials are not valid"),
+    "right": (403, "AuthorizationPermissionMismatch", "access is denied: the role needs to list, read"),
+    "no account": (0, "", "there is no account: set AZURE_STORAGE_ACCOUNT_NAME"),
+}
+
+
+@pytest.mark.parametrize("name", AZURE)
+def test_answers_of_azure_are_one_sentence(
+    changed: tuple[World, Path], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """az:// and abfss:// speak their own protocol: its codes have the same sentences."""
+    status, code, words = AZURE[name]
+    handler = type("Handler", (Answering,), {"status": status, "code": code})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("AZURE_ALLOW_HTTP", "true")
+        if status:
+            monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "mart")
+            monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0")
+        with pytest.raises(CopyError, match=words) as raised:
+            copy_release(changed[0].settings, "az://container/prefix")
+        server.shutdown()
+    assert [word for word in ("4711", "c2VjcmV0", "\n", "127.0.0.1") if word in str(raised.value)] == []
+
+
+@pytest.mark.parametrize("url", ["gs://mart/prefix", "abfss://container@mart.dfs.core.windows.net/prefix"])
+def test_keys_that_are_none_are_one_sentence(
+    changed: tuple[World, Path], monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """A key that cannot be read is said, and not shown; the container in a URL of Azure is no secret."""
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", '{"secret": 4711}')
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "not base64 4711!")
+    with pytest.raises(CopyError, match="has the release that it had: ") as raised:
+        copy_release(changed[0].settings, url)
+    assert [word for word in ("4711", "\n") if word in str(raised.value)] == []
 
 
 def test_unchanged_release_costs_one_request(

@@ -14,10 +14,12 @@ import pytest
 from pipelines import cli
 from pipelines.inventory import read_inventory
 from pipelines.landing.raw_folder import raw_files
-from pipelines.ledger import ledger_of
+from pipelines.ledger import LedgerError, ledger_of
+from pipelines.privacy import reveal
 from pipelines.run.steps import run_maintenance
 from pipelines.settings import load_settings
 from pipelines.vault import VaultError, open_vault
+from tests.long_ledger import entries_read, lengthen
 from tests.privacy.conftest import ANN, BOB, EMAIL, World, person
 
 if TYPE_CHECKING:
@@ -43,6 +45,20 @@ def command(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         return int(ended.value.code or 0), printed.out + printed.err
 
     return run
+
+
+@pytest.mark.slow
+def test_reveal_reads_few_entries_of_a_long_ledger(world: World) -> None:
+    """As many at 10,000 entries as at 100; a last entry that was changed is noticed all the same."""
+    read = []
+    for length in (100, 10_000):
+        lengthen(world.settings, length)
+        read.append(entries_read(lambda: reveal(world.settings, 2, "the courier asks")))
+    assert read[0] == read[1] <= 10
+    file = world.data / "ledger" / "ledger.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"the courier asks", b"the courier aske"))
+    with pytest.raises(LedgerError, match="was changed after it was written"):
+        reveal(world.settings, 2, "again")
 
 
 def test_reveal_shows_an_order_and_records_who_saw_it(world: World, command: Command) -> None:

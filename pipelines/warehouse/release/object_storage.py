@@ -7,12 +7,14 @@ Below the prefix of a URL:
     releases/<id>/manifest.json, athena.sql, …                what a release consists of; never changed
     current.json                                              the manifest of the current release
 
+A manifest is written before the files that it names, so that a file which none names is another's and is never removed.
 `current.json` is written last, in one conditional PUT: readers see the old release or the new one, and the second of
 two writers learns that it lost. What a kill leaves is used by the next copy, or removed by a copy after a day.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import fcntl
 import functools
@@ -34,6 +36,7 @@ from pipelines.record import Verdict
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.descriptions import external_tables
+from pipelines.warehouse.catalogue.meta_tables import META, REFERENCE
 from pipelines.warehouse.release.copies import Copied, CopyError, release_to_copy, remember_copy
 from pipelines.warehouse.release.manifest import DATABASE
 
@@ -50,7 +53,7 @@ CURRENT = "current.json"
 _PIECE = 1 << 20  # bytes of the database: what a changed order changes is scattered over it
 _LOST = f"another copy finished first, and {CURRENT} names its release: copy again"
 _AT_ONCE = 8  # uploads; with pieces and parts of 5 MiB this bounds memory to some 100 MiB
-_CONTENT = re.compile(r"data/.*[0-9a-f]{64}(\.\w+)?")
+_STATEMENTS = re.compile(r"releases/([^/]+)/(?:\w+\.sql|symlinks/.+/symlink\.txt)")
 _GRACE = dt.timedelta(days=1)  # in which a reader may still use a release, and another writer what it uploads
 
 
@@ -115,27 +118,29 @@ def copy_to_storage(settings: Settings, url: str, progress: Callable[[str, int, 
         if known and known.id == manifest.id:
             remember_copy(settings.data_dir, url, manifest.as_of)
             return Copied(manifest.id, url)
-        there = {key: size for key, size, _ in _listed(store, "data/")}
-        if known is None and not all(_CONTENT.fullmatch(key) for key in there):
-            raise CopyError(f"{url} has other files below data/: choose another prefix")
+        if known is None:
+            ours = {key for each, _ in _written_releases(store) for key in each.objects()}
+            if any(key not in ours for key, *_ in _listed(store, "data/")):
+                raise CopyError(f"{url} has other files below data/: choose another prefix")
         remember_copy(settings.data_dir, url, "")  # a kill after the switch must not hide the copy
         objects, pieces = _objects_of(release, manifest), _pieces_of(release)
-        wanted = {each.key: each for each in (*objects, *pieces)}
-        missing = [each for each in wanted.values() if there.get(each.key) != each.bytes]
-        _upload(store, release, manifest, pieces, missing, report)
-        _say_what_is_missing(store, wanted.values())
         tables: dict[str, list[str]] = {}
         for each in objects:
             if each.table:
                 tables.setdefault(each.table, []).append(each.key)
         erasures = manifest.fingerprint.get("the erasures", "")
         stored = StoredRelease(manifest.id, manifest.as_of, utc_now(), tables, objects, pieces, erasures=erasures)
-        stored = replace(stored, earlier=_kept_releases(settings, stored, known))
+        folder, wanted = f"releases/{manifest.id}", stored.objects()
+        store.put(f"{folder}/manifest.json", msgspec.json.encode(stored))
+        missing = _missing(store, wanted.values())
+        _upload(store, release, manifest, pieces, missing, report)
+        if wrong := _missing(store, wanted.values()):
+            raise CopyError(f"{wrong[0].key} is missing or incomplete after its upload, of {len(wrong)}: copy again")
+        contracts = [*catalogue.released(), *META, *REFERENCE, *(own.table() for own in manifest.own)]
+        for name, text in external_tables(url.rstrip("/"), folder, contracts, tables).items():
+            store.put(f"{folder}/{name}", text.encode())
+        stored = replace(stored, copied_at=utc_now(), earlier=_kept_releases(settings, stored, known))
         content = msgspec.json.format(msgspec.json.encode(stored), indent=1)
-        contracts = [*catalogue.released(), *(own.table() for own in manifest.own)]
-        for name, text in external_tables(url.rstrip("/"), f"releases/{manifest.id}", contracts, tables).items():
-            store.put(f"releases/{manifest.id}/{name}", text.encode())
-        store.put(f"releases/{manifest.id}/manifest.json", content)
         keeps_versions = _switch(store, url, content, version)
         # what a first copy finds is of killed ones, and may be of before an erasure
         _remove_stale(store, stored, at_once=known is None or known.erasures != erasures)
@@ -147,10 +152,7 @@ def copy_to_storage(settings: Settings, url: str, progress: Callable[[str, int, 
 def check_copy(url: str) -> CheckedCopy:
     """Read every object of the release that is current at a URL, and compare sizes and hashes with its manifest."""
     with _opened(url) as store:
-        stored, _ = _current(store)
-        if stored is None:
-            raise CopyError(f"{url} has no {CURRENT}: run `ordermart copy --to {url}`")
-        objects = stored.objects()
+        objects = (stored := _there(store, url)).objects()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             faults = [fault for fault in pool.map(functools.partial(_fault, store), objects.values()) if fault]
     return CheckedCopy(stored.id, len(objects), faults)
@@ -159,32 +161,23 @@ def check_copy(url: str) -> CheckedCopy:
 def download_database(url: str) -> Path:
     """Return ordermart.duckdb of the release that is current at a URL, in the user's cache; it is downloaded once."""
     with _opened(url) as store:
-        stored, _ = _current(store)
-        if stored is None:
-            raise CopyError(f"{url} has no release: {CURRENT} is missing")
+        stored = _there(store, url)
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ordermart" / "releases"
         whole = hashlib.sha256("".join(piece.sha256 for piece in stored.database).encode()).hexdigest()
         file = cache / f"{whole}.duckdb"
         if file.exists():
             return file
         cache.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=cache)
-        draft = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as opened, ThreadPoolExecutor(_AT_ONCE) as pool:
-                for piece, content in zip(
-                    stored.database,
-                    pool.map(lambda each: bytes(store.get(each.key).bytes()), stored.database),
-                    strict=True,
-                ):
+        with tempfile.TemporaryDirectory(dir=cache) as place:
+            draft = Path(place, file.name)
+            with draft.open("wb") as opened, ThreadPoolExecutor(_AT_ONCE) as pool:
+                contents = pool.map(lambda each: bytes(store.get(each.key).bytes()), stored.database)
+                for piece, content in zip(stored.database, contents, strict=True):
                     if hashlib.sha256(content).hexdigest() != piece.sha256:
                         raise CopyError(f"{url}/{piece.key} is damaged: copy the release again")
                     opened.write(content)
             draft.chmod(0o444)
             draft.replace(file)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
         for other in cache.glob("*.duckdb"):
             if other != file:
                 other.unlink(missing_ok=True)
@@ -199,7 +192,8 @@ def _opened(url: str) -> Iterator[ObjectStore]:
     except ImportError:
         raise SettingsError("object storage needs obstore: pip install 'ordermart[storage]'") from None
     parts = urlsplit(url)
-    if parts.username or parts.password or parts.query:
+    container = parts.username if parts.scheme != "abfss" else None  # whose URLs are abfss://container@account…
+    if container or parts.password or parts.query:
         raise SettingsError(
             f"{parts.scheme}://{parts.hostname or ''}: give credentials by the environment, not in a URL"
         )
@@ -211,31 +205,37 @@ def _opened(url: str) -> Iterator[ObjectStore]:
         raise CopyError(f"{url} has the release that it had: {why}") from None
 
 
-_CAUSES = {  # what a store answers → what to do; the first that is found
-    "nosuchbucket": "the bucket does not exist",
-    "bucket does not exist": "the bucket does not exist",
-    "expiredtoken": "the credentials have expired: renew them",
-    "invalidaccesskeyid": "the credentials are not valid",
-    "signaturedoesnotmatch": "the credentials are not valid",
-    "incorrectly configured region": "the bucket is in another region: set AWS_REGION",
-    "authorizationheadermalformed": "the bucket is in another region: set AWS_REGION",
-    "permanentredirect": "the bucket is in another region: set AWS_REGION",
-    "quotaexceeded": "the storage is full",
-    "insufficientstorage": "the storage is full",
-    "507": "the storage is full",
-    "no space left": "the storage is full",
-    "169.254.169.254": "there are no credentials: set them in the environment, or give the machine a role",
-    "accessdenied": "access is denied: the role needs to list, read, write and delete below the prefix",
+_CAUSES = {  # what a store, or the library, says → what to do; the first that is found
+    "no ?such ?bucket|(bucket|container) ?(does not exist|not ?found)": "the bucket does not exist",
+    "expired|token ?refresh": "the credentials have expired: renew them",
+    "region|authorizationheadermalformed|permanentredirect|locationconstraint": (
+        "the bucket is in another region: set AWS_REGION"
+    ),
+    "quota|insufficient ?storage|storage ?full|code: 507|no space left": "the storage is full",
+    "account must be specified": "there is no account: set AZURE_STORAGE_ACCOUNT_NAME",
+    "invalid(accesskeyid|token|authenticationinfo)|signaturedoesnotmatch|authenticationfailed|code: 401": (
+        "the credentials are not valid"
+    ),
+    "accessdenied|code: 403": "access is denied: the role needs to list, read, write and delete below the prefix",
 }
+# Keys, places and a store's own text may hold any of these words.
+_ASIDE = re.compile(r"<(?s:.)*>|\S*/\S+")
+_CODE = re.compile(r"<Code>(\w+)")
 
 
 def _why(error: Exception) -> str:
-    """Return one sentence about an error of a store: its cause if it is a known one, else its first line."""
+    """Return one sentence about an error of a store: its cause if it is a known one, else what the store answered."""
     text = str(error)
-    folded = text.casefold()
-    known = next((cause for sign, cause in _CAUSES.items() if sign in folded), "")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return known or (lines[0].partition("?")[0] if lines else type(error).__name__)
+    if any(host in text for host in ("169.254.169.254", "metadata.google")):  # what a machine has its role from
+        return "there are no credentials: set them in the environment, or give the machine a role"
+    code = "".join(_CODE.findall(text)[:1])
+    said = f"{_ASIDE.sub('', text)} {code}".casefold()
+    for sign, cause in _CAUSES.items():
+        if re.search(sign, said):
+            return cause
+    if answered := re.search(r"code: (\d+)", said):
+        return f"the store answered {answered[1]} {code}".rstrip()
+    return next(filter(None, map(str.strip, text.splitlines())), type(error).__name__).partition("?")[0]
 
 
 def _current(store: ObjectStore) -> tuple[StoredRelease | None, dict[str, str]]:
@@ -248,6 +248,14 @@ def _current(store: ObjectStore) -> tuple[StoredRelease | None, dict[str, str]]:
         return None, {}
     except msgspec.DecodeError:
         raise CopyError(f"{CURRENT} cannot be read: it is not one of ordermart's; choose another prefix") from None
+
+
+def _there(store: ObjectStore, url: str) -> StoredRelease:
+    """Return the release that current.json names; raise CopyError without one."""
+    stored, _ = _current(store)
+    if stored is None:
+        raise CopyError(f"{url} has no release, as {CURRENT} is missing: run `ordermart copy --to {url}`")
+    return stored
 
 
 def _listed(store: ObjectStore, prefix: str) -> Iterator[tuple[str, int, dt.datetime]]:
@@ -264,7 +272,8 @@ def _objects_of(release: Path, manifest: ReleaseManifest) -> list[StoredObject]:
         if place.name != DATABASE and (release / place).exists():
             folder = Path("data", *place.parts[1:-1])
             key = (folder / f"{file.sha256}{place.suffix}").as_posix()
-            found.append(StoredObject(key, file.bytes, file.sha256, file.table, file.month))
+            table = ".".join(place.parts[1:3]) if place.suffix == ".parquet" else ""
+            found.append(StoredObject(key, file.bytes, file.sha256, table, file.month))
     return found
 
 
@@ -300,12 +309,10 @@ def _upload(
             progress("uploading objects", number, len(missing))
 
 
-def _say_what_is_missing(store: ObjectStore, objects: Iterable[StoredObject]) -> None:
-    """Raise CopyError unless every object is listed with its size."""
-    there = {name: size for name, size, _ in _listed(store, "data/")}
-    wrong = sorted({each.key for each in objects if there.get(each.key) != each.bytes})
-    if wrong:
-        raise CopyError(f"{wrong[0]} is missing or incomplete after its upload ({len(wrong)} objects): copy again")
+def _missing(store: ObjectStore, objects: Iterable[StoredObject]) -> list[StoredObject]:
+    """Return the objects that are not listed with their size."""
+    there = {key: size for key, size, _ in _listed(store, "data/")}
+    return [each for each in objects if there.get(each.key) != each.bytes]
 
 
 def _switch(store: ObjectStore, url: str, content: bytes, version: dict[str, str]) -> bool:
@@ -336,21 +343,33 @@ def _kept_releases(settings: Settings, stored: StoredRelease, known: StoredRelea
     return {name: until for name, until in earlier.items() if name in newest or now - until < _GRACE}
 
 
+def _written_releases(store: ObjectStore) -> Iterator[tuple[StoredRelease, dt.datetime]]:
+    """Yield the releases of which manifests were written, current ones or killed, with the times of these."""
+    for key, _, at in _listed(store, "releases/"):
+        name, _, file = key.removeprefix("releases/").partition("/")
+        if file == "manifest.json":
+            with contextlib.suppress(msgspec.DecodeError, FileNotFoundError):  # somebody else's, or just removed
+                release = msgspec.json.decode(bytes(store.get(key).bytes()), type=StoredRelease)
+                if release.id == name:
+                    yield release, at
+
+
 def _remove_stale(store: ObjectStore, stored: StoredRelease, *, at_once: bool) -> None:
-    """Remove objects of no kept release; one younger than a day may be another writer's, unless `at_once`."""
+    """Remove releases that do not stay; one younger than a day may be another writer's, unless `at_once`."""
     before = utc_now() - (dt.timedelta(0) if at_once else _GRACE)
-    kept = {stored.id, *stored.earlier}
-    used = set(stored.objects())
-    for name in stored.earlier:
-        used |= set(
-            msgspec.json.decode(
-                bytes(store.get(f"releases/{name}/manifest.json").bytes()), type=StoredRelease
-            ).objects()
-        )
-    stale = [key for key, _, at in _listed(store, "data/") if key not in used and at <= before]
-    stale += [key for key, _, at in _listed(store, "releases/") if key.split("/")[1] not in kept and at <= before]
-    if stale:
-        store.delete(stale)
+    used, unused, gone = set(stored.objects()), set[str](), set[str]()
+    for release, at in _written_releases(store):
+        if release.id == stored.id or release.id in stored.earlier or at > before:
+            used |= release.objects().keys()
+        else:
+            gone.add(release.id)
+            unused |= release.objects().keys()
+    left = [key for key, *_ in _listed(store, "data/") if key in unused and key not in used] if gone else []
+    told = (_STATEMENTS.fullmatch(key) for key, *_ in _listed(store, "releases/"))
+    left += [found[0] for found in told if found and found[1] in gone]
+    for keys in (left, [f"releases/{name}/manifest.json" for name in gone]):  # a kill leaves what names the rest
+        if keys:
+            store.delete(keys)
 
 
 def _fault(store: ObjectStore, each: StoredObject) -> str:
