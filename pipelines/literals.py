@@ -33,10 +33,10 @@ def encoding_of(text: bytes, otherwise: str = "utf-8") -> str:
 
 
 def unmarked(text: bytes) -> bytes:
-    """Return UTF-8 without the byte order mark that it may begin with; as it is if it is not what its mark states."""
+    """Return UTF-8 without the byte order marks that it may begin with; as it is if it is not what its mark states."""
     encoding = encoding_of(text, "") if text[:1] in b"\xef\xff\xfe\x00" else ""
     try:
-        return text.decode(encoding).encode() if encoding else text
+        return text.decode(encoding).lstrip("\N{BYTE ORDER MARK}").encode() if encoding else text
     except UnicodeError:
         return text.removeprefix(codecs.BOM_UTF8)
 

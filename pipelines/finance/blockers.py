@@ -51,14 +51,14 @@ _QUARANTINED = """
     )
     order by entity_id
 """
-# An order whose id came back for another one stood on a day of before, which its rows no longer name.
+# The order whose id came back is of the day that its rows name, the other one of a day that only its change names.
 _REPLACED = """
     select distinct entity_id from audit.findings
-    where check_name = 'core.order_changes__are_of_one_order' and entity_id not in (select unnest(?::bigint[])) and (
+    where check_name = 'core.order_changes__are_of_one_order' and (
         entity_id in (select order_id from orders_to_close)
         or entity_id in (
             select order_id from core.order_changes
-            where field = 'created_at' and try_cast(old_value as date) between ?::date - 1 and ?::date + 1
+            where field = 'created_at' and try_cast(new_value as date) between ?::date - 1 and ?::date + 1
         )
     )
     order by entity_id
@@ -117,10 +117,9 @@ def find_blockers(
         ),
         *_named(
             released,
-            "ids that came back for another order, in the place of theirs: {}; see core.order_changes, and name "
-            "those that are right so in [closing] replaced_orders",
+            "ids that came back for another order: {}; see core.order_changes: the order of before is held, and the "
+            "other counts in its place once [closing] replaced_orders names it and `ordermart build` ran",
             _REPLACED,
-            list(settings.closing.replaced_orders),
             period.first_day,
             period.last_day,
         ),

@@ -41,7 +41,7 @@ from pipelines.finance.released import FinanceError, digits, period_holding, que
 from pipelines.landing.shape import CHARGES, PRICES, TOTAL
 from pipelines.ledger import CLOSED_ORDERS, Closes, written_off
 from pipelines.ledger.entries import order_key
-from pipelines.literals import cell, literal
+from pipelines.literals import cell, literal, unmarked
 from pipelines.settings import SettingsError
 from pipelines.settlements.importing import effective_banks, effective_statements
 from pipelines.warehouse.inputs.sources import create_sources
@@ -123,7 +123,7 @@ def read_accounts(path: Path) -> tuple[Accounts, str]:
     """Return the accounts of a file and its SHA-256; raise SettingsError naming the key that is wrong."""
     try:
         content = path.read_bytes()
-        found = msgspec.convert(tomllib.loads(content.decode(), parse_float=Decimal), Accounts)
+        found = msgspec.convert(tomllib.loads(unmarked(content).decode(), parse_float=Decimal), Accounts)
     except OSError as error:
         raise SettingsError(f"--map: {path} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:

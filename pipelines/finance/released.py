@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import functools
+import io
 import itertools
 import re
 import threading
@@ -24,7 +25,7 @@ import pyarrow as pa
 
 from pipelines.landing.shape import read_sql
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.literals import one_line
+from pipelines.literals import one_line, unmarked
 from pipelines.record import Exit, current_release
 from pipelines.settings import SettingsError
 from pipelines.warehouse.catalogue.tables import SQL
@@ -144,7 +145,7 @@ def fiscal_periods(settings: Settings) -> dict[str, BookPeriod]:
         return {}
     path = settings.file.parent / settings.closing.periods_file
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.StringIO(unmarked(path.read_bytes()).decode(), newline="") as file:
             reader = csv.DictReader(file)
             if tuple(reader.fieldnames or ()) != _COLUMNS:
                 raise SettingsError(f"[closing] periods_file: {path} must start with the line {','.join(_COLUMNS)}")

@@ -193,6 +193,8 @@ DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 CLOCK = re.compile(
     r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?", re.ASCII
 )
+# What services send for no time: MySQL's zero date, PHP's reading of it, .NET's least time east of Greenwich.
+_NEVER = re.compile(r"(?:0000|-0001)-[0-9]{2}-[0-9]{2}(?:[ T][0-9:.]{1,18}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?", re.ASCII)
 MONEY_LIMIT = Decimal(10) ** 14
 _LONG = 40  # characters of a money text: beyond, it is shortened
 _MOST_DIGITS = 400
@@ -229,14 +231,18 @@ def number(value: Any, pointer: str) -> Any:
 
 
 def instant(value: Any, pointer: str) -> str:
-    """Return a timestamp's own text; raise InvalidDocumentError unless it names a real instant (no offset: UTC)."""
+    """Return a timestamp's own text; raise InvalidDocumentError unless it names a real instant (no offset: UTC).
+
+    A day before the year 1 is one that `stated` leaves out.
+    """
     own = text(value, pointer)
+    if _NEVER.fullmatch(own):
+        return own
     if not (DATE.match(own) and CLOCK.fullmatch(own, 10)):
         raise InvalidDocumentError("bad_timestamp", pointer)
     try:
-        moment = dt.datetime.fromisoformat(own)
-        (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
-    except (ValueError, OverflowError):
+        dt.datetime.fromisoformat(own)
+    except ValueError:
         raise InvalidDocumentError("bad_timestamp", pointer) from None
     return own
 

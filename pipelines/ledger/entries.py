@@ -65,6 +65,7 @@ import pyarrow as pa
 
 from pipelines.landing.shape import OPTIONAL, PRICES, REQUIRED_PRICES
 from pipelines.ledger.chain import Ledger, LedgerError
+from pipelines.literals import unmarked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -439,7 +440,7 @@ def read_totals(content: bytes, name: str) -> list[Total]:
     Raise TotalsError naming line and column for invalid content.
     """
     try:
-        text = content.decode("utf-8-sig")
+        text = unmarked(content).decode()
     except UnicodeDecodeError:
         raise TotalsError(f"{name} is not UTF-8: export it as UTF-8") from None
     totals: list[Total] = []

@@ -357,6 +357,13 @@ class Recorder(NamedTuple):
     operation: str
 
 
+# Other than a page, any text may be JSON, as its body then shows.
+_JSON_TYPES = {
+    *("application/json", "text/json", "text/plain", "application/octet-stream"),
+    *("text/javascript", "application/javascript", "application/x-javascript"),
+}
+
+
 async def exchange(
     client: httpx.AsyncClient,
     request: httpx.Request,
@@ -515,7 +522,7 @@ def _is_json_type(content_type: str | None) -> bool:
     if content_type is None:
         return True
     media = content_type.partition(";")[0].strip().lower()
-    return media in {"application/json", "text/json"} or media.endswith("+json")
+    return media in _JSON_TYPES or media.endswith("+json")
 
 
 def _since(clock: Clock, began: float) -> float:

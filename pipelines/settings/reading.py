@@ -106,7 +106,7 @@ def _plain(value: Any) -> Any:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        return tomllib.loads(unmarked(path.read_bytes()).decode())
     except FileNotFoundError:
         raise SettingsError(f"no settings file {path}: name another with --config") from None
     except OSError as error:

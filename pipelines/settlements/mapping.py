@@ -26,6 +26,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.literals import unmarked
 from pipelines.settings import SettingsError
 from pipelines.settings.contradictions import is_zone
 
@@ -222,7 +223,7 @@ def read_mapping(file: Path) -> Read:
     """Read a mapping; raise MappingError naming the key that is missing, unknown or invalid."""
     try:
         content = file.read_bytes()
-        mapping = msgspec.convert(tomllib.loads(content.decode("utf-8-sig")), Mapping)
+        mapping = msgspec.convert(tomllib.loads(unmarked(content).decode()), Mapping)
     except OSError as error:
         raise MappingError(f"{file}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -361,7 +362,7 @@ def _stores(file: Path, stated: StoreColumn, delimiter: str) -> tuple[dict[str, 
     """
     try:
         content = file.read_bytes()
-        text = content.decode("utf-8-sig")
+        text = unmarked(content).decode()
         comma = delimiter if "," not in text.partition("\n")[0] else ","
         rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(text), strict=True, delimiter=comma))
     except (OSError, UnicodeDecodeError, csv.Error) as error:

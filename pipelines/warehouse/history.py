@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse.catalogue.selects import HELD, filled
 from pipelines.warehouse.inputs import relations
-from pipelines.warehouse.inputs.relations import by_loads, columns_of, create_earlier_documents
+from pipelines.warehouse.inputs.relations import add_documents, by_loads, columns_of, create_earlier_documents
 from pipelines.warehouse.storage import count_of, spelled
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ RUNS = "touched.runs"
 # Of the observation that a run starts with: first_seen_at, load_id and changed_personal; null for one that went on.
 RUN = columns_of(
     "kind VARCHAR, id BIGINT, version_no BIGINT, sha256 VARCHAR, first_seen_at TIMESTAMPTZ, load_id VARCHAR, "
-    "changed_personal VARCHAR[], last_seen_at TIMESTAMPTZ, is_new BOOLEAN"
+    "changed_personal VARCHAR[], customer_key VARCHAR, last_seen_at TIMESTAMPTZ, is_new BOOLEAN"
 )
 
 
@@ -164,6 +164,7 @@ def create_new_versions(
     _create_contents(con, "touched.versioned_orders")
     _reassemble_versions(con)
     _create_edits(con)
+    _hold_replaced(con, "raw.changed_states", *by_loads(raw["orders"].documents, new["orders"]))
 
 
 def create_all_versions(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> None:
@@ -179,6 +180,7 @@ def create_all_versions(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -
     con.execute(f"create or replace view raw.order_sightings as {nobody}")
     _create_contents(con, "touched.edited")
     _create_edits(con)
+    _hold_replaced(con, "touched.bucket_states", paths)
 
 
 def create_versions(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path] | None = None) -> None:
@@ -281,6 +283,38 @@ def _create_edits(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("drop table touched.contents")  # whole documents: as large as all that follows
 
 
+def _hold_replaced(
+    con: duckdb.DuckDBPyConnection, states: str, paths: Sequence[Path], older: Sequence[Path] = ()
+) -> None:
+    """Put into raw.latest_orders what orders were before their id came back for another, for which no person decided.
+
+    The versions stay what they are: the latest one changes places with an earlier one.
+    """
+    con.execute("create or replace table touched.held as " + filled("held_states", states=states))
+    if count_of(con.execute("select count(*) from touched.held")):
+        con.execute("""
+            delete from touched.earlier_orders as e
+            where exists (select 1 from touched.held as h where h.id = e.id and h.versions = e.version_no);
+            insert into touched.earlier_orders
+            select order_id, version_no, _fetched_at, last_seen_at, _load_id, _payload_sha256
+            from raw.latest_orders where order_id in (select id from touched.held);
+            insert into raw.earlier_orders
+            select order_id, _payload_sha256, document
+            from raw.latest_orders as l
+            where order_id in (select id from touched.held)
+                and not exists (
+                    select 1 from raw.earlier_orders as e where e.id = l.order_id and e.sha256 = l._payload_sha256
+                );
+            delete from raw.latest_orders where order_id in (select id from touched.held);
+        """)
+        add_documents(con, "orders", paths, "touched.held", older)
+
+
+def created_at(document: str) -> str:
+    """Return the creation time of a typed order, null where it is none; `s` are raw.settings."""
+    return f"stated({document}.created_at, s.business_day_from, s.business_day_until)"
+
+
 def _content(document: str) -> str:
     """Return the struct of relations.CONTENT out of a typed document."""
     fields = []
@@ -289,7 +323,7 @@ def _content(document: str) -> str:
         if isinstance(type_, list):
             value = _normal(value, type_[0], name[0])
         elif type_ == relations.INSTANT:
-            value = f"stated(cast({value} as timestamptz), s.business_day_from, s.business_day_until)"
+            value = f"stated({value}, s.business_day_from, s.business_day_until)"
         fields.append(f'"{name}" := {value}')
     return f"struct_pack({', '.join(fields)})"
 

@@ -38,6 +38,7 @@ from pipelines.warehouse.history import (
     create_late,
     create_new_versions,
     create_states,
+    created_at,
     find_new_runs,
     fold,
 )
@@ -46,6 +47,7 @@ from pipelines.warehouse.inputs.relations import by_loads, create_documents, cre
 from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, Making, differ, require_increment_ties
 from pipelines.warehouse.rows.session import ENTITIES_WITH_TABLES, between, note_loads, remember, within
+from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -394,18 +396,8 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
     create_observations(con, "raw.observations", paths, loads)
     create_notes(con, {kind: by_loads(files.documents, new[kind])[0] for kind, files in raw.items()}, loads)
     _find_known(con)
-    late = create_late(con, "raw.observations", _KNOWN, "touched.late")
-    not_late = (
-        "not exists (select 1 from touched.late as late where late.kind = t.kind and late.id is not distinct from t.id)"
-    )
-    create_states(con, "raw.fresh_states")
-    create_states(con, "touched.nothing")
-    later = f"(select * from raw.observations as t where {not_late})"
-    fold(con, later, _KNOWN, "raw.fresh_states")
-    if late:
-        _fold_anew(con, raw)
-    find_new_runs(con, later, _KNOWN, "touched.late_observations" if late else None)
-    _note_touched(con, loads)
+    create_late(con, "raw.observations", _KNOWN, "touched.late")
+    _fold_new(con, raw, loads)
     counts = con.execute("""
         select
             (select count(*) from touched.changed_orders),
@@ -413,6 +405,22 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
     """).fetchone()
     changed, known = counts or (0, 0)
     return bool(changed <= ALWAYS_AN_INCREMENT or changed * 2 <= known)
+
+
+def _fold_new(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], loads: list[str]) -> None:
+    """Fold the new loads, and all observations of the ids in touched.late."""
+    not_late = (
+        "not exists (select 1 from touched.late as late where late.kind = t.kind and late.id is not distinct from t.id)"
+    )
+    create_states(con, "raw.fresh_states")
+    create_states(con, "touched.nothing")
+    later = f"(select * from raw.observations as t where {not_late})"
+    fold(con, later, _KNOWN, "raw.fresh_states")
+    late = count_of(con.execute("select count(*) from touched.late"))
+    if late:
+        _fold_anew(con, raw)
+    find_new_runs(con, later, _KNOWN, "touched.late_observations" if late else None)
+    _note_touched(con, loads)
 
 
 def apply_changes(
@@ -431,6 +439,9 @@ def apply_changes(
     for kind, files in raw.items():
         fresh, older = by_loads(files.documents, new[kind])
         create_documents(con, kind, fresh, "raw.changed_states", older)
+        if kind == "orders" and _find_replaced(con):
+            _fold_new(con, raw, [load_id for each in new.values() for load_id in each])
+            create_documents(con, kind, fresh, "raw.changed_states", older)
     create_new_versions(con, raw, new)
     making = Making(con, full=False)
     making.staged.sources = set(sources)
@@ -517,6 +528,24 @@ def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> N
     create_states(con, "touched.late_states")
     fold(con, "touched.late_observations", "touched.nothing", "touched.late_states")
     con.execute("insert into raw.fresh_states from touched.late_states")
+
+
+def _find_replaced(con: duckdb.DuckDBPyConnection) -> int:
+    """Add to touched.late the orders with another creation time, and those held: which version counts, all tell."""
+    return count_of(
+        con.execute(f"""
+            insert into touched.late
+            select 'orders', order_id
+            from raw.latest_orders as t
+            inner join warehouse.core.orders as stored using (order_id)
+            inner join {_KNOWN} as known on known.kind = 'orders' and known.id = order_id
+            cross join raw.settings as s
+            where {between(con, "touched.changed_orders", "stored.order_id", "order_id")}
+                and ({created_at("t.document")} is distinct from stored.created_at
+                or known.sha256 <> stored._payload_sha256)
+                and not exists (select 1 from touched.late as l where l.kind = 'orders' and l.id = order_id)
+        """)
+    )
 
 
 def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:

@@ -1,13 +1,10 @@
--- No version of an order has another creation time and, besides, another store or customer than the one before: the id came back for another order, which took its place.
+-- No version of an order has another creation time and, besides, another store or customer than the one before: the id came back for another order. The first one is held in its place until [closing] replaced_orders names the id.
 -- severity: warning
 with changed as (
     select
         order_id, version_no,
-        list(field) filter (where old_value <> new_value) as values_changed,
-        list(field) filter (where new_value is null) as names_changed,
-        string_agg(
-            if(field in ('created_at', 'store_id'), old_value, null), ', ' order by field
-        ) as before,
+        list({'field': field, 'old_value': old_value, 'new_value': new_value} order by field)
+            as changes,
     from core.order_changes
     group by order_id, version_no
 )
@@ -15,10 +12,9 @@ with changed as (
 select
     order_id as entity_id,
     'version ' || version_no as location,
-    'was created at, in store: ' || before as detail,
+    'was created at, in store: ' || array_to_string(
+        [c.old_value for c in changes if c.field in ('created_at', 'store_id')], ', '
+    ) as detail,
 from changed
-where list_contains(values_changed, 'created_at')
-    and (
-        list_contains(values_changed, 'store_id')
-        or list_has_any(names_changed, ['user_phone', 'user_email'])
-    )
+cross join raw.settings as settings
+where is_another_order(changes) and not list_contains(settings.replaced_orders, order_id)

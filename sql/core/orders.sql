@@ -2,8 +2,9 @@
 --
 -- Source: get order details, every field of the interface that is not personal; raw.latest_orders.
 -- Caveats: the interface does not say which statuses are sales: see mart.orders. An order deleted at source stays,
--- with is_deleted. Prices are never filled in: null means that the source gave none. A time outside [business_day]
--- first_year to last_year counts as not stated: impossible_times has it as sent.
+-- with is_deleted. While core.order_changes__are_of_one_order lists an id, the first order's last version stands.
+-- Prices are never filled in: null means that the source gave none. A time outside [business_day] first_year to
+-- last_year counts as not stated: impossible_times has it as sent.
 --
 -- key: order_id
 -- scope: order
@@ -20,18 +21,6 @@
 -- has_dispatch_note BOOLEAN null: Whether there is a note for dispatch; false for an empty text, null if the source gave null or nothing.
 -- dispatch_note VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 -- _payload_sha256: SHA-256 of the document without personal data.
-with timed as (
-    select
-        latest.*,
-        settings.business_day_from, settings.business_day_until,
-        cast(document.created_at as timestamp with time zone) as created_at,
-        cast(document.requested_time as timestamp with time zone) as requested_time,
-        cast(document.promised_delivery_time as timestamp with time zone) as promised_delivery_time,
-        cast(document.promised_pick_up_time as timestamp with time zone) as promised_pick_up_time,
-    from raw.latest_orders as latest
-    cross join raw.settings as settings
-)
-
 select
     order_id,
     document.store_id as store_id,
@@ -41,31 +30,23 @@ select
     document.platform as platform,
     document.dispatch_method as dispatch_method,
     -- times
-    stated(timed.created_at, business_day_from, business_day_until) as created_at,
-    stated(timed.requested_time, business_day_from, business_day_until) as requested_time,
-    stated(timed.promised_delivery_time, business_day_from, business_day_until)
+    stated(document.created_at, business_day_from, business_day_until) as created_at,
+    stated(document.requested_time, business_day_from, business_day_until) as requested_time,
+    stated(document.promised_delivery_time, business_day_from, business_day_until)
         as promised_delivery_time,
-    stated(timed.promised_pick_up_time, business_day_from, business_day_until)
+    stated(document.promised_pick_up_time, business_day_from, business_day_until)
         as promised_pick_up_time,
     nullif(
         list_transform(
             list_filter(
                 [
-                    {'name': 'created_at', 'sent': document.created_at, 'at': timed.created_at},
-                    {'name': 'requested_time', 'sent': document.requested_time, 'at': timed.requested_time},
-                    {
-                        'name': 'promised_delivery_time',
-                        'sent': document.promised_delivery_time,
-                        'at': timed.promised_delivery_time,
-                    },
-                    {
-                        'name': 'promised_pick_up_time',
-                        'sent': document.promised_pick_up_time,
-                        'at': timed.promised_pick_up_time,
-                    },
+                    {'name': 'created_at', 'sent': document.created_at},
+                    {'name': 'requested_time', 'sent': document.requested_time},
+                    {'name': 'promised_delivery_time', 'sent': document.promised_delivery_time},
+                    {'name': 'promised_pick_up_time', 'sent': document.promised_pick_up_time},
                 ],
-                lambda each: stated(each.at, business_day_from, business_day_until)
-                    is distinct from each.at
+                lambda each: each.sent is not null
+                    and stated(each.sent, business_day_from, business_day_until) is null
             ),
             lambda each: each.name || ': ' || each.sent
         ),
@@ -88,4 +69,5 @@ select
     _fetched_at,
     _load_id,
     _payload_sha256,
-from timed
+from raw.latest_orders
+cross join raw.settings as settings

@@ -43,6 +43,7 @@ select
     first(observed_at order by n) filter (where starts) as first_seen_at,
     first(load_id order by n) filter (where starts) as load_id,
     first(changed_personal order by n) filter (where starts) as changed_personal,
+    arg_max(customer_key, n) filter (where customer_key is not null) as customer_key,
     max(observed_at) as last_seen_at,
     bool_or(starts) as is_new,
 from numbered

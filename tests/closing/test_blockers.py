@@ -64,7 +64,10 @@ def test_an_id_that_comes_back_blocks_both_days(clean: Any, balanced: dict[str, 
     for day, is_blocked in ((DAY, True), ("2026-11-20", True), ("2026-11-10", False)):
         found = closing.check(books.settings, one_day(day), None, at).against
         assert (name in heads(found)) == is_blocked
+    assert books.world.rows("select store_id from core.orders where order_id = 2") == [(1,)]
     books.set(closing={"replaced_orders": [2]})
+    books.publish()
+    assert books.world.rows("select store_id from core.orders where order_id = 2") == [(2,)]
     assert name not in heads(closing.check(books.settings, one_day(DAY), None, at).against)
 
 

@@ -142,6 +142,7 @@ MARKED = {
     "UTF-16": lambda text: text.encode("utf-16"),
     "UTF-16, big end first": lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"),
     "UTF-32": lambda text: text.encode("utf-32"),
+    "UTF-8, thrice": lambda text: codecs.BOM_UTF8 * 3 + text.encode(),
 }
 
 
@@ -150,7 +151,7 @@ MARKED = {
 def test_a_byte_order_mark_before_an_answer_is_ignored(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, mark: str, is_packed: bool
 ) -> None:
-    """Token, list and orders come as without it, packed or not; two marks are no JSON."""
+    """Token, list and orders come as without it, packed or not, and however often a chain of programs wrote one."""
 
     async def serve(request: httpx.Request) -> httpx.Response:
         last = request.url.path.rsplit("/", 1)[1]
@@ -164,6 +165,20 @@ def test_a_byte_order_mark_before_an_answer_is_ignored(
             return [page async for page in asking.list_stores()], (await asking.fetch("orders", 3)).body
 
     assert jump(main) == ([[b'{"id": 7}']], b'{"id": 3}')
+
+
+@pytest.mark.parametrize("media", ["text/plain; charset=utf-8", "text/javascript", "application/octet-stream"])
+def test_a_body_says_whether_it_is_json(fetch: Any, answer: Any, media: str) -> None:
+    """JSON is read under the name of any text; a page is none, nor is a text."""
+
+    async def serve(request: httpx.Request) -> httpx.Response:
+        last = request.url.path.rsplit("/", 1)[1]
+        if last in {"2", "3"}:
+            return answer(body=PAGE if last == "2" else b"sorry", content_type=media)
+        return answer(body=json.dumps([] if last == "stores" else {"id": int(last)}).encode(), content_type=media)
+
+    _, _, found = fetch(serve, 4)
+    assert {each.id: each.code for each in found} == {1: "", 2: "not_json", 3: "not_json", 4: ""}
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ SETTINGS: Row = {
     "formula_max_violation_rate": 0.05,
     "finance_currency": "",
     "finance_duplicate_minutes": 10,
+    "replaced_orders": [],
 }
 
 

@@ -255,3 +255,5 @@ def test_an_id_that_comes_back_for_another_order(run_check: Run, changes: tuple[
     ]
     found = run_check("core.order_changes__are_of_one_order", {"core.order_changes": rows})
     assert [(row["entity_id"], row["location"]) for row in found] == [(3, "version 2")] * is_found
+    decided = {"core.order_changes": rows, "raw.settings": [{"replaced_orders": [3]}]}
+    assert run_check("core.order_changes__are_of_one_order", decided) == []

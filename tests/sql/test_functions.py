@@ -48,6 +48,27 @@ def test_smallest_unit_is_the_currencys_or_the_amounts(
 
 
 @pytest.mark.duckdb2
+def test_a_time_outside_the_bounds_is_not_stated(con: duckdb.DuckDBPyConnection) -> None:
+    """Nor is one of a year before 1, of which no calendar need know the day."""
+    none = (
+        *("0000-00-00", "0000-00-00 00:00:00", "0000-00-00T00:00:00Z", "-0001-11-30T00:00:00", "0000-12-31T23:00:00Z"),
+        *(
+            "0001-01-01T00:00:00+01:00",
+            "1601-01-01T00:00:00Z",
+            "1970-01-01T00:59:59+01:00",
+            "2100-12-31T23:00:00-01:00",
+        ),
+        *("9999-12-31T23:59:59.9999999-01:00", None),
+    )
+    some = ("1970-01-01T00:00:00Z", "2100-12-31T23:59:59", "2101-01-01T00:59:59+01:00")
+    bounds = "timestamptz '1970-01-01 00:00:00Z', timestamptz '2101-01-01 00:00:00Z'"
+    rows = con.execute(
+        f"select sent from unnest(?) as t (sent) where stated(sent, {bounds}) is not null", [[*none, *some]]
+    )
+    assert [sent for (sent,) in rows.fetchall()] == [*some]
+
+
+@pytest.mark.duckdb2
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(AMOUNTS, st.integers(-(2**63), 2**63 - 1))
 def test_divided_equals_decimal(con: duckdb.DuckDBPyConnection, amount: Decimal, number: int) -> None:

@@ -2,7 +2,7 @@
 
 | table | rows |
 |---|---|
-| raw.latest_orders, latest_menus, latest_stores | the latest version of each document that was ever accepted, typed |
+| raw.latest_orders, latest_menus, latest_stores | each document in its latest good version, or the one held, typed |
 | raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came |
 | raw.order_versions, menu_versions, store_versions | versions not in the tables yet, typed; a full build: all |
 | raw.order_edits | for each such version but an order's first: the contents before and after it, and what differs |
@@ -306,7 +306,8 @@ RAW: dict[str, dict[str, str]] = {
         "menus_product_id_scope VARCHAR, plaintext_fields VARCHAR[], known_fields VARCHAR[], "
         "privacy_customer_key BOOLEAN, formula_total_rule VARCHAR, formula_subtotal_rule VARCHAR, "
         "formula_min_distinguishing_orders BIGINT, formula_max_violation_rate DOUBLE, finance_currency VARCHAR, "
-        "finance_currency_codes MAP(VARCHAR, VARCHAR), finance_duplicate_minutes BIGINT"
+        "finance_currency_codes MAP(VARCHAR, VARCHAR), finance_duplicate_minutes BIGINT, "
+        "replaced_orders BIGINT[]"
     ),
     "raw.document_notes": columns_of("kind VARCHAR, load_id VARCHAR, id BIGINT, note VARCHAR"),
     "raw.service_log": columns_of(
@@ -502,22 +503,29 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
 def create_documents(
     con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], states: str, older: Sequence[Path] = ()
 ) -> None:
-    """Make table raw.latest_<kind>: the typed document of each state of this kind that has one.
+    """Make table raw.latest_<kind>: the typed document of each state of this kind that has one; as add_documents."""
+    create(con, f"raw.latest_{kind}")
+    add_documents(con, kind, paths, states, older)
+
+
+def add_documents(
+    con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], states: str, older: Sequence[Path] = ()
+) -> None:
+    """Add to table raw.latest_<kind> the typed document of each of these states that has one.
 
     `paths` are looked through for all of `states`; `older`, where the rest of the documents may be, only for what was
     not in them. Raise MissingDocumentError when a document is in neither.
     """
     table = f"raw.latest_{kind}"
-    create(con, table)
     wanted = f"(select * from {states} where kind = '{kind}' and sha256 is not null)"
     entity = ENTITY[kind]
-    missing = total = _count(con, wanted)
+    missing = _count(con, wanted)
     for each in (paths, older):
         if each and missing:
             con.execute(_type_documents(con, kind, each, wanted))
             _drop_repeats(con, table, entity)
             wanted = f"(from {wanted} as w where not exists (select 1 from {table} as t where t.{entity} = w.id))"
-            missing = total - _count(con, table)
+            missing = _count(con, wanted)
     if missing:
         row = con.execute(f"select min(id) from {wanted}").fetchone()
         raise MissingDocumentError(

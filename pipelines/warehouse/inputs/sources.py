@@ -46,6 +46,7 @@ from pipelines.ledger.entries import (
     REVERSALS,
     decisions,
 )
+from pipelines.literals import unmarked
 from pipelines.partner.exchange import with_shown_keys
 from pipelines.settings import SettingsError
 from pipelines.settings.assumptions import assumptions
@@ -398,7 +399,7 @@ def _rows(content: bytes, table: Table, where: str) -> list[dict[str, Any]]:
     columns = {column.name: column.type for column in table.columns}
     (key,) = table.key
     try:
-        lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        lines = csv.reader(io.StringIO(unmarked(content).decode(), newline=""), strict=True)
         head = next(lines, [])
         if key not in head or len(set(head)) < len(head) or set(head) - columns.keys():
             raise SettingsError(

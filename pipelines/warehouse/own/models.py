@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from pipelines.literals import unmarked
 from pipelines.resources import resource
 from pipelines.settings import SettingsError
 from pipelines.warehouse import catalogue
@@ -178,7 +179,7 @@ def read_models(settings: Settings) -> Models:
     for path in (each for sort in ("", "checks/", "examples/") for each in sorted(folder.glob(f"{sort}*.sql"))):
         name = f"{OWN}.{path.stem}" if path.parent == folder else f"{path.parent.name}/{path.stem}"
         try:
-            text = path.read_text(encoding="utf-8")
+            text = unmarked(path.read_bytes()).decode()
             digest.update(repr((name, text)).encode())
             if name.startswith("checks/"):
                 _add_check(found, path.stem, text)

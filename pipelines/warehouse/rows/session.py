@@ -488,7 +488,8 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
     return {
         **code_fingerprint(),
         "the timezones": zones.version(),
-        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
+        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance")
+        + f" {sorted(settings.closing.replaced_orders)}",
         "the erasures": erasures_state(settings.data_dir),
     }
 
@@ -517,6 +518,7 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
         *(formula.total_rule, formula.subtotal_rule),
         *(formula.min_distinguishing_orders, formula.max_violation_rate),
         *(settings.finance.currency, {"key": [*codes], "value": [*codes.values()]}, settings.finance.duplicate_minutes),
+        list(settings.closing.replaced_orders),
     )
     create(con, "raw.settings")
     con.execute(f"insert into raw.settings values ({', '.join('?' * len(row))})", row)
