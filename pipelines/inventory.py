@@ -72,7 +72,6 @@ STORES = {
     WORK_LIST: (
         Tracked("deliveries", ("seq",), "seq"),
         Tracked("entries", ("kind", "id"), "kind, id"),
-        Tracked("plans", ("no",), "no"),
         Tracked("reasons", (), "no"),
     ),
 }

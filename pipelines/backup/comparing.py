@@ -235,7 +235,7 @@ _LOST = {  # beginning of a path → the loss with it
     "runs": "how that run ended",
     "notify": "which alarms were sent, or how the last runs ended",
     "warehouse/verifications": "which parts of the warehouse were verified",
-    "inbox": "ids that wait to be fetched, and the log of webhooks and plans",
+    "inbox": "ids that wait to be fetched, and the log of webhooks",
     "vault": "personal data, rejected bodies and customers' keys",
     "inventory": "nothing, as long as its other copy is right",
 }

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_SECONDS = 30.0
-_LAYOUT, _FIRST_LAYOUT = 6, 3  # 3 had no rejections, 4 no marks of the inventory, 5 did not say since when ids fail
+_LAYOUT, _FIRST_LAYOUT = 7, 3  # 3 had no rejections, 4 no marks, 5 did not say since when ids fail, 6 had plans
 # column of entries that an older layout lacks, its type, and what follows
 _ADDED = (
     ("rejections", "integer not null default 0", ""),
@@ -613,13 +613,6 @@ def span(path: Path) -> tuple[int, int]:
     with closing(connect(path)) as connection:
         row = connection.execute("select coalesce(min(seq), 0), coalesce(max(seq), 0) from deliveries").fetchone()
         return int(row[0]), int(row[1])
-
-
-def notified_ids(path: Path, kind: Kind) -> set[int]:
-    """Return the ids of a kind that a retained delivery has named."""
-    with closing(connect(path)) as connection:
-        rows = connection.execute("select distinct id from deliveries where kind = ? and id is not null", (kind,))
-        return {row[0] for row in rows}
 
 
 def prune_deliveries(path: Path, before: datetime) -> int:

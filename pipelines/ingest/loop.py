@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from pipelines.clock import utc_now
 from pipelines.inbox import planner
-from pipelines.inbox.store import BAD_TOGETHER, EPOCH, INT64, inbox_path, notified_ids
+from pipelines.inbox.store import BAD_TOGETHER, EPOCH, INT64, inbox_path
 from pipelines.inbox.worklist import FAILED_FOR, GAP_PROBE, WorkList
 from pipelines.ingest.ingest_session import PartnerSession, run_lock
 from pipelines.ingest.outcome import (
@@ -64,7 +64,7 @@ from pipelines.warehouse.building.build import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import datetime
 
     from pipelines.landing.raw_rows import LoadSummary, Refusal
@@ -77,12 +77,11 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 
-def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
-    """Add the known orders that are due again, within [planner] request_budget; return sentences on the plan."""
+def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> planner.Plan:
+    """Add the known orders that are due again, within [planner] request_budget; return the plan."""
     now = now or utc_now()
     planned = planner.plan(known_orders(settings.data_dir), now, settings.planner)
     planner.add_plan(work, planned)
-    gap: list[int] = []
     if settings.planner.gap_probe:
         gap = planner.gap_ids(
             (known.id for known in known_orders(settings.data_dir)),
@@ -90,34 +89,20 @@ def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None)
             settings.planner.gap_budget,
         )
         work.add("orders", gap, GAP_PROBE)
-    if planned.due or planned.sample or gap:
-        planner.keep_plan(inbox_path(settings.data_dir), planned, gap, now)
-    return [planned.sentence()]
+    return planned
 
 
-def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]) -> list[str]:
-    """Evaluate the sample and the gap probe of the last plan on these loads; keep the results, return sentences.
+def report_sample(settings: Settings, work: WorkList, sample: Collection[int], loads: Sequence[str]) -> list[str]:
+    """Return a sentence on how many sampled orders had changed in these loads; none if none was answered.
 
-    A sampled order that something else requested too, such as a webhook, is not a missed change. Return nothing if the
-    last plan has been evaluated already.
+    A sampled order that something else requested too, such as a webhook, is not a missed change.
     """
-    path = inbox_path(settings.data_dir)
-    last = planner.plans(path)[-1:]
-    if not last or last[0].evaluated_at is not None:
-        return []
-    (kept,) = last
-    rows = read_rows(settings.data_dir, "orders", "observations", ("id", "verdict"), loads)
-    verdicts = dict(rows)  # the last of each
-    sample = {id_: verdicts[id_] for id_ in kept.sample if id_ in verdicts}
-    answered = [id_ for id_, verdict in sample.items() if verdict in ("accepted", "unchanged")]
-    entries = {id_: work.entry("orders", id_) for id_ in answered if verdicts[id_] == "accepted"}
-    changed = sum(entry is None or entry.why == {planner.SAMPLE} for entry in entries.values())
-    missed = planner.missed_changes(len(answered), changed, kept.population)
-    found = {id_ for id_ in kept.gap if verdicts.get(id_) == "accepted"}
-    gaps = planner.gap_report({id_ for id_ in kept.gap if id_ in verdicts}, found, notified_ids(path, "orders"))
-    not_found = sum(verdict == "missing" for verdict in sample.values())
-    planner.keep_results(path, kept.no, missed, not_found, gaps)
-    return ([missed.sentence()] if kept.sample else []) + ([gaps.sentence()] if kept.gap else [])
+    verdicts = dict(read_rows(settings.data_dir, "orders", "observations", ("id", "verdict"), loads))
+    answered = [id_ for id_ in sample if verdicts.get(id_) in ("accepted", "unchanged")]
+    entries = [work.entry("orders", id_) for id_ in answered if verdicts[id_] == "accepted"]
+    changed = sum(entry is None or entry.why == {planner.SAMPLE} for entry in entries)
+    text = f"Sample: {changed:,} of {len(answered):,} old orders had changed without a notification."
+    return [text] if answered else []
 
 
 _LARGEST_ID = 2**63 - 1

@@ -39,7 +39,7 @@ from pipelines.ingest.loop import (
     ingest,
     ingest_unlisted_stores,
     plan_orders,
-    report_plan_results,
+    report_sample,
 )
 from pipelines.landing.customers import settle_customers
 from pipelines.landing.data_folder import migrate
@@ -286,7 +286,7 @@ def _set_work_list_aside(path: Path, notes: list[str]) -> bool:
         left.unlink(missing_ok=True)
     notes.append(
         f"The work list was damaged ({found}) and set aside as {target}. Lost with it: ids that were asked for and not "
-        "fetched yet, the log of webhooks and of plans. Give files of order ids again."
+        "fetched yet, the log of webhooks. Give files of order ids again."
     )
     return True
 
@@ -326,8 +326,10 @@ def _heal(way: UnderWay, step: Step) -> None:
 def _fetch(way: UnderWay, step: Step) -> None:
     kind = cast("Kind", step.name)
     asked, since = way.asked, way.run.resumes
+    sample: tuple[int, ...] = ()
 
     def request(work: WorkList) -> None:
+        nonlocal sample
         if kind == "menus":
             add_requested(work, menu_ids_file=asked.menu_ids, unless_done_since=since)
         elif kind == "orders":
@@ -338,7 +340,9 @@ def _fetch(way: UnderWay, step: Step) -> None:
                 unless_done_since=since,
             )
             if way.run.kind == NIGHT:
-                step.said += plan_orders(way.settings, work)
+                plan = plan_orders(way.settings, work)
+                sample = plan.sample
+                step.said.append(plan.sentence())
 
     ingested = ingest(
         way.settings, kind, way.progress, request, lists=way.run.kind == NIGHT, session=way.partner, since=since
@@ -359,7 +363,7 @@ def _fetch(way: UnderWay, step: Step) -> None:
     step.is_outage = isinstance(ingested.stopped, ServiceDown)
     if kind == "orders":
         with WorkList(inbox_path(way.settings.data_dir)) as work:
-            step.said += report_plan_results(way.settings, work, ingested.loads)
+            step.said += report_sample(way.settings, work, sample, ingested.loads)
         _land_unlisted_stores(way)
 
 

@@ -40,21 +40,5 @@ create table if not exists deliveries (
 
 create index if not exists deliveries_undecodable on deliveries (seq) where undecodable is not null;
 
-create table if not exists plans (
-    no integer primary key,
-    planned_at integer not null,
-    due integer not null,
-    left_out integer not null,
-    population integer not null,
-    sample text not null,
-    gap text not null,
-    evaluated_at integer,
-    checked integer,
-    changed integer,
-    missing integer,
-    confidence real,
-    low real,
-    high real,
-    gap_found_count integer,
-    gap_unnotified_count integer
-) strict;
+-- until layout 6 the plan of each night
+drop table if exists plans;

@@ -77,7 +77,6 @@ def test_asset_edges_are_what_the_sql_reads() -> None:
     }
     assert found == {table.name: _edges(table) for table in tables()}
     assert found["audit.inactive_periods"] == {"audit/loads", "mart/daily_store_sales"}
-    assert found["audit.plans"] == {"raw/orders"}
     assert found["audit.quarantine"] == {"raw/stores", "raw/menus", "raw/orders"}
 
 

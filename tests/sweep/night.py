@@ -48,7 +48,6 @@ LOGS = {
     "audit.fetches",
     "audit.load_notes",
     "audit.loads",
-    "audit.plans",
     "audit.quarantine",
     "audit.question_figures",  # counts requests
     "audit.questions",  # counts requests and loads

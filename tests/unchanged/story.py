@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pipelines import clock
 from pipelines.finance import closing, reconciliation
 from pipelines.finance.released import Selection, one_day
-from pipelines.inbox.planner import GapReport, Missed, Plan, keep_plan, keep_results
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, User, import_totals, ledger_of
@@ -159,7 +158,7 @@ def _about(document: dict[str, Any], hours: int) -> dict[str, Any]:
 
 
 def _note(world: World) -> None:
-    """Keep what no load brings: control totals, deliveries, plans, the service's behaviour, verifications."""
+    """Keep what no load brings: control totals, deliveries, the service's behaviour, verifications."""
     data, file = world.data, world.settings.file.with_name("totals.csv")
     rows = [
         "2026-10-23,1,3,31.25,total_price,counted",
@@ -170,8 +169,7 @@ def _note(world: World) -> None:
     ]
     file.write_text("\n".join([",".join(HEADER), *rows, ""]), encoding="utf-8")
     import_totals(ledger_of(data), file)
-    inbox = data / "inbox" / "worklist.sqlite"
-    deliveries = connect(inbox)
+    deliveries = connect(data / "inbox" / "worklist.sqlite")
     with transaction(deliveries):
         for number in range(40):
             at = CLOSED_AT - dt.timedelta(hours=5 * number, minutes=number)
@@ -181,11 +179,6 @@ def _note(world: World) -> None:
                 (micros(at), topic, kind, 500 + number // 2 if number % 5 == 4 else number % 17 or None),
             )
     deliveries.close()
-    for number, checked in enumerate((4, 0)):
-        plan = Plan(due=(), sample=(1, 2, 3, 4)[: 4 - number], population=50, left_out={}, resting=2, final=1)
-        no = keep_plan(inbox, plan, (7, 8), CLOSED_AT - dt.timedelta(days=2 - number))
-        keep_results(inbox, no, Missed(checked, checked // 2, 50, 0.95, 0.1, 0.7), 1, GapReport(2, 1, 1))
-    keep_plan(inbox, Plan((), (), 9, {}, 0, 0), (), CLOSED_AT)
     at = CLOSED_AT - dt.timedelta(days=3)
     counted = [
         Counted("order", "status", "200", 9, 1, 1, at, at + dt.timedelta(hours=1)),

@@ -20,7 +20,6 @@
 | raw.product_categories | product_id and category of the file of [reference] products: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
-| raw.plans | what was planned night by night, and what came of it: a source |
 | raw.verifications | which parts of the warehouse were proven when: a source |
 | raw.control_totals | the effective control totals of the ledger: a source |
 | raw.settlement_statements, settlement_lines | effective statements by currency, and their neutral lines: sources |
@@ -325,11 +324,6 @@ RAW: dict[str, dict[str, str]] = {
     **FORMULA_EVIDENCE,
     "raw.hints": columns_of("seq BIGINT, received_at TIMESTAMPTZ, topic VARCHAR, kind VARCHAR, id BIGINT"),
     "raw.product_categories": columns_of("product_id BIGINT, category VARCHAR"),
-    "raw.plans": columns_of(
-        "plan_no BIGINT, planned_at TIMESTAMPTZ, due BIGINT, left_out BIGINT, population BIGINT, sampled BIGINT, "
-        "checked BIGINT, changed BIGINT, missing BIGINT, confidence DOUBLE, share_low DOUBLE, share_high DOUBLE, "
-        "gap_requested_count BIGINT, gap_found_count BIGINT, gap_unnotified_count BIGINT"
-    ),
     "raw.control_totals": columns_of(
         "entry_no BIGINT, imported_at TIMESTAMPTZ, business_date DATE, store_id BIGINT, order_count BIGINT, "
         "amount DECIMAL(38,4), amount_field VARCHAR, sale_classes VARCHAR"
@@ -384,7 +378,7 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
     **dict.fromkeys(RAW, ()),
     **{f"raw.latest_{kind}": (kind,) for kind in KINDS},
     **{f"raw.{ENTITIES[kind]}_{what}": (kind,) for kind in KINDS for what in ("versions", "checks")},
-    **dict.fromkeys(("raw.order_edits", "raw.order_sightings", "raw.plans"), ("orders",)),
+    **dict.fromkeys(("raw.order_edits", "raw.order_sightings"), ("orders",)),
     **dict.fromkeys((f"raw.{name}" for name in _OF_ALL_KINDS), KINDS),
 }
 

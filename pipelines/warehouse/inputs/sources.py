@@ -21,12 +21,11 @@ import io
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 
-from pipelines.inbox.planner import plans, plans_state
 from pipelines.inbox.store import naming_deliveries, span
 from pipelines.inventory import write_noted
 from pipelines.landing.data_folder import service_log, service_log_state
@@ -290,7 +289,6 @@ def break_decisions(data_dir: Path) -> list[tuple[Any, ...]]:
     ]
 
 
-T = TypeVar("T")
 KEPT = 2_000  # entries: a rotation of 64 nights, several parts a night
 
 
@@ -502,14 +500,9 @@ _OF_SETTINGS: dict[str, Callable[[Settings], list[Any]]] = {
 }
 
 
-def _of_inbox(read: Callable[[Path], T], otherwise: T) -> Callable[[Path], T]:
-    """Return a function that reads the work list of a data folder; its answer without one is `otherwise`."""
-
-    def given(data_dir: Path) -> T:
-        path = data_dir / "inbox" / "worklist.sqlite"
-        return read(path) if path.exists() else otherwise
-
-    return given
+def _hints_state(data_dir: Path) -> str:
+    path = data_dir / "inbox" / "worklist.sqlite"
+    return "{}-{}".format(*span(path)) if path.exists() else ""
 
 
 def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
@@ -519,17 +512,6 @@ def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> 
     for page in naming_deliveries(inbox) if inbox.exists() else ():
         arrays = [pa.array(values) for values in zip(*page, strict=True)]
         con.from_arrow(pa.table(arrays, names=schema.names).cast(schema)).insert_into(name)
-
-
-def _plans(inbox: Path) -> list[tuple[Any, ...]]:
-    return [
-        (
-            *(each.no, each.planned_at, each.due, each.left_out, each.population, len(each.sample)),
-            *(each.checked, each.changed, each.missing, each.confidence, each.low, each.high),
-            *(len(each.gap), each.gap_found_count, each.gap_unnotified_count),
-        )
-        for each in plans(inbox)
-    ]
 
 
 def _verifications(data_dir: Path) -> list[dict[str, Any]]:
@@ -560,8 +542,7 @@ def _filled(rows: Callable[[Path], list[Any]]) -> Callable[[duckdb.DuckDBPyConne
 HINTS = "raw.hints"  # the ids that webhooks named
 SOURCES: dict[str, Source] = {
     "raw.service_log": Source(service_log_state, _create_service_log),
-    HINTS: Source(_of_inbox(lambda inbox: "{}-{}".format(*span(inbox)), ""), _create_hints),
-    "raw.plans": Source(_of_inbox(plans_state, ""), _filled(_of_inbox(_plans, []))),
+    HINTS: Source(_hints_state, _create_hints),
     "raw.verifications": Source(verifications_state, _filled(_verifications)),
     "raw.control_totals": Source(state_of(ACT), _filled(_control_totals)),
     "raw.day_closes": Source(DAY_CLOSES_STATE, _filled(_day_closes)),
