@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 _AHEAD = "ahead_seconds"
 _shift = dt.timedelta(0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import dagster as dg
 
@@ -11,9 +12,6 @@ from pipelines.assets.flow import UNDER_WAY, flow, sensors, table_checks
 from pipelines.record import KINDS_OF_RUNS, NIGHT
 from pipelines.run.under_way import NotBegunError, RunRequest, begun
 from pipelines.settings import Settings, load_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _DESCRIPTIONS = {
     "night": "Fetch what may have changed, land it, build the warehouse, publish a release, run maintenance.",

@@ -12,14 +12,10 @@ import hashlib
 import os
 import shutil
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from typing import BinaryIO
-
+from pathlib import Path
+from typing import BinaryIO
 
 UNFINISHED = ".tmp"
 _PUBLISHED = "published"

@@ -14,14 +14,10 @@ import socket
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self, TypeVar
 
-from pipelines.settings import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -13,23 +13,20 @@ write of a few bytes is added to a commit.
 
 from __future__ import annotations
 
-import datetime as dt  # noqa: TC003 - msgspec reads the annotations
+import datetime as dt
 import fcntl
 import hashlib
 import os
 import secrets
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from pipelines.durable import file_hash, fresh, make_folder, put_in_place, sync, unfinished, write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
 
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # SQLite may quote the bytes that it cannot read
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
+from collections.abc import Iterable
+from pathlib import Path
 
 LONGEST = 2_000  # signs of a text of the service's
 # Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.

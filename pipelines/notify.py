@@ -17,11 +17,13 @@ import smtplib
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from email.message import EmailMessage
 from email.utils import formatdate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -30,17 +32,11 @@ from pipelines.clock import utc_now
 from pipelines.durable import make_folder, write_whole
 from pipelines.inventory import InventoryError, write_noted
 from pipelines.literals import one_line
-from pipelines.record import NIGHT, is_ahead, runs
+from pipelines.record import NIGHT, Run, is_ahead, runs
+from pipelines.settings import Notify, Secret, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
-
     import httpx
-
-    from pipelines.record import Run
-    from pipelines.settings import Notify, Secret, Settings
 
 T = TypeVar("T")
 Channel = Callable[[str], None]

@@ -18,8 +18,10 @@ import datetime as dt
 import fcntl
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import duckdb
 import msgspec
@@ -32,7 +34,7 @@ from pipelines.landing.data_folder import applied_erasures, erasure_log_place, g
 from pipelines.landing.merge import erase_in_raw
 from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.landing.reprocess import unknown_pattern
-from pipelines.ledger import Ledger, LedgerError, ledger_of
+from pipelines.ledger import Ledger, LedgerEntry, LedgerError, ledger_of
 from pipelines.ledger.entries import (
     ERASED,
     EXPORTED,
@@ -40,16 +42,18 @@ from pipelines.ledger.entries import (
     NO_ERASURES,
     REVEALED,
     ROTATED,
+    FoundBy,
+    User,
     current_user,
     erasures,
     origin,
 )
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.record import current_release
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.settings.setting_tables import Secret
-from pipelines.vault import Destroyed, Person, open_vault
-from pipelines.vault.bodies import new_keys, read_keys, rotate
+from pipelines.vault import Destroyed, Person, Vault, open_vault
+from pipelines.vault.bodies import Rotated, new_keys, read_keys, rotate
 from pipelines.vault.database import all_erased
 from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.inputs.relations import MissingDocumentError
@@ -57,17 +61,7 @@ from pipelines.warehouse.release.manifest import DATABASE, read_manifest, remove
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from pipelines.ledger import LedgerEntry
-    from pipelines.ledger.entries import FoundBy, User
-    from pipelines.settings import Settings
-    from pipelines.vault import Vault
-    from pipelines.vault.bodies import Rotated
-
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 class PrivacyError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from pipelines.warehouse.release.manifest import DATABASE, read_manifest
 from pipelines.warehouse.release.object_storage import download_database, is_storage_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pipelines.warehouse.rows.schemas import TableSchema
 
 

@@ -18,19 +18,16 @@ import datetime as dt
 import enum
 import os
 import signal
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, write_whole
 from pipelines.inventory import InventoryError, changing, forget_files, measured
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 SHELL = 128  # a shell's exit code for a process ended by a signal is this and its number
 

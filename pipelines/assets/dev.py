@@ -23,9 +23,10 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import dagster as dg
 from dagster import DagsterRunStatus, RunsFilter
@@ -35,12 +36,7 @@ from pipelines.durable import keep_private
 from pipelines.ingest.ingest_session import RunLockedError, run_lock
 from pipelines.run.steps import damage_of, set_aside
 from pipelines.run.under_way import tell_of_dead_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pipelines.settings import Settings
-
+from pipelines.settings import Settings
 
 _LONGEST = 1 << 16  # bytes of a line that are waited for
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

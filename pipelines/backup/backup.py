@@ -10,10 +10,11 @@ import datetime as dt
 import fcntl
 import shutil
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
@@ -53,17 +54,11 @@ from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.notify import LastBackup, record_backup
 from pipelines.privacy import LOG, add_to_log, erasure_log
 from pipelines.record import Verdict, current_release
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault.database import forget_later_loads
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pipelines.settings import Settings
-
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 _ATTEMPTS = 5  # maintenance may merge raw files while they are copied: then the list of files is read again
 _DAY = dt.timedelta(days=1)  # no load takes longer from its name to its commit

@@ -18,10 +18,11 @@ import os
 import pwd
 import sqlite3
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -54,20 +55,14 @@ from pipelines.inventory import (
 )
 from pipelines.landing.data_folder import FORMATS, notes_of
 from pipelines.landing.raw_folder import Merged, MergedLoads, is_merged, loads_of, names, pair, write_manifest
-from pipelines.ledger import LedgerError, ledger_of
+from pipelines.ledger import LedgerEntry, LedgerError, ledger_of
+from pipelines.ledger.entries import User
 from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.notify import last_backup
 from pipelines.privacy import LOG, erasure_log
 from pipelines.record import Verdict
+from pipelines.settings import Settings
 from pipelines.vault import key_sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from pipelines.ledger import LedgerEntry
-    from pipelines.ledger.entries import User
-    from pipelines.settings import Settings
-
 
 _BLOCK = 1 << 20
 

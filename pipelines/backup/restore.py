@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import msgspec
@@ -35,7 +37,7 @@ from pipelines.landing.raw_folder import RawFiles, raw_files
 from pipelines.literals import literal
 from pipelines.privacy import NoErasures, apply_to_restored, known_erasures
 from pipelines.record import Verdict
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError, open_vault
 from pipelines.warehouse import catalogue
@@ -43,18 +45,11 @@ from pipelines.warehouse.building.build import rebuild, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.release.manifest import DATABASE
 from pipelines.warehouse.release.manifest import read_manifest as read_release_manifest
-from pipelines.warehouse.release.release import publish
+from pipelines.warehouse.release.release import Release, publish
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.release.release import Release
-
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass

@@ -17,7 +17,9 @@ import json
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -29,6 +31,7 @@ from pipelines.durable import make_folder, write_whole
 from pipelines.examining.login import (
     ANSWERED,
     REQUESTS,
+    Ask,
     Draft,
     Meter,
     OpenAnswerError,
@@ -42,24 +45,24 @@ from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
 from pipelines.partner.client import PartnerClient
-from pipelines.partner.exchange import ListingBroken, PartnerMisconfigured, RunStopped, ServiceDown, TokenRefused
+from pipelines.partner.exchange import (
+    Fetched,
+    ListingBroken,
+    PartnerMisconfigured,
+    RunStopped,
+    ServiceDown,
+    TokenRefused,
+)
 from pipelines.partner.network import through
 from pipelines.record import current_release
-from pipelines.settings import SettingsError, given_keys, load_settings
+from pipelines.settings import Settings, SettingsError, given_keys, load_settings
+from pipelines.settings.kinds import Kind
 from pipelines.vault import new_key_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     import httpx
 
-    from pipelines.examining.login import Ask
-    from pipelines.partner.exchange import Fetched
-    from pipelines.settings import Settings
-    from pipelines.settings.kinds import Kind
-
-    Found = Mapping[str, tuple[Any, str]]  # values by dotted key, each with its evidence
+Found = Mapping[str, tuple[Any, str]]  # values by dotted key, each with its evidence
 
 _SECONDS = 10.0
 _SKEW = dt.timedelta(seconds=60)

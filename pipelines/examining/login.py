@@ -11,7 +11,8 @@ import asyncio
 import base64
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import httpx
 import msgspec
@@ -23,15 +24,10 @@ from pipelines.partner.listing import word_of
 from pipelines.partner.network import open_client, transport_to
 from pipelines.partner.pointer import get
 from pipelines.partner.token import authenticate_request
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.settings.contradictions import HEADER
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pipelines.settings import Settings
-
-    Ask = Callable[[str, str], str]
+Ask = Callable[[str, str], str]
 
 REQUESTS, SECRETS = 160, 4
 ANSWERED = "answered"

@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import re
 import zoneinfo
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import msgspec
 
 from pipelines.examining.login import ANSWERED, REQUESTS, Draft, Meter, Reply, UnprovenError, leaves, members, send
-from pipelines.partner.exchange import ASK_FOR_JSON, ListingBroken, exchange
+from pipelines.partner.exchange import ASK_FOR_JSON, Answer, ListingBroken, RequestError, exchange
 from pipelines.partner.listing import (
     MORE,
     NEXT,
@@ -30,12 +31,7 @@ from pipelines.partner.listing import (
 from pipelines.partner.pacing import Clock
 from pipelines.partner.pointer import PointerError, get, get_all, parse
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pipelines.partner.exchange import Answer, RequestError
-
-    Record = dict[str, Any]
+Record = dict[str, Any]
 
 _LIMITS = "limit page_size pageSize per_page perPage size count max_results maxResults page[size]".split()
 _PAGES, _OFFSETS = (

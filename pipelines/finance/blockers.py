@@ -7,32 +7,36 @@ from __future__ import annotations
 
 import datetime as dt
 import zoneinfo
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from pipelines.finance.reconciliation import create_break_views, describe_total, untied_totals
-from pipelines.finance.released import FinanceError, Selection, gaps, money_of, query, records, released, rows_of
+from pipelines.finance.released import (
+    BookPeriod,
+    FinanceError,
+    Released,
+    Selection,
+    gaps,
+    money_of,
+    query,
+    records,
+    released,
+    rows_of,
+)
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 from pipelines.inventory import WORK_LIST, read_inventory
 from pipelines.landing.raw_folder import raw_files
-from pipelines.ledger import Closes, effective_totals
-from pipelines.ledger.entries import NO_ORDERS, accepted_without_orders
+from pipelines.ledger import Closes, LedgerEntry, effective_totals
+from pipelines.ledger.entries import NO_ORDERS, User, accepted_without_orders
 from pipelines.literals import literals
 from pipelines.record import Verdict
+from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pipelines.finance.released import BookPeriod, Released
-    from pipelines.ledger import LedgerEntry
-    from pipelines.ledger.entries import User
-    from pipelines.settings import Settings
-
 
 _SHOWN = 5  # in a message
 _CHECKED_TOO_EARLY = """

@@ -16,9 +16,11 @@ import dataclasses
 import datetime as dt
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -26,6 +28,7 @@ import pyarrow as pa
 from pipelines.clock import utc_now
 from pipelines.finance.blockers import find_blockers, indeterminate_amounts
 from pipelines.finance.released import (
+    BookPeriod,
     FinanceError,
     Released,
     check_release_settings,
@@ -40,7 +43,7 @@ from pipelines.finance.released import (
     stores_by_day,
 )
 from pipelines.landing.customers import settle_customers
-from pipelines.ledger import Closes, ledger_of
+from pipelines.ledger import Closes, LedgerEntry, ledger_of
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.entries import (
     CLOSED,
@@ -58,22 +61,14 @@ from pipelines.ledger.entries import (
 )
 from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.literals import literal
+from pipelines.record import Verdict
+from pipelines.settings import Settings
 from pipelines.warehouse.building.build import build, warehouse_file
 from pipelines.warehouse.inputs.relations import table_of
 from pipelines.warehouse.inputs.sources import create_sources, day_closes
 from pipelines.warehouse.release.manifest import code_version
+from pipelines.warehouse.rows.fresh_rows import BuildResult
 from pipelines.warehouse.storage import memory_limit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from pipelines.finance.released import BookPeriod
-    from pipelines.ledger import LedgerEntry
-    from pipelines.record import Verdict
-    from pipelines.settings import Settings
-    from pipelines.warehouse.rows.fresh_rows import BuildResult
-
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 _SHOWN = 5  # orders in a message

@@ -19,9 +19,11 @@ import hashlib
 import itertools
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -31,31 +33,23 @@ from pipelines.finance.journal import (
     ACT,
     AS_MATCHED,
     NO_STORE,
+    Accounts,
     Export,
     Journal,
     JournalEntry,
     JournalLine,
+    Place,
     StoppedDay,
     files_of,
     journal,
     read_accounts,
 )
-from pipelines.finance.released import FinanceError, one_day, period_holding, period_of, query
-from pipelines.ledger import Closes
-from pipelines.ledger.entries import ACCEPTED
+from pipelines.finance.released import BookPeriod, FinanceError, Released, one_day, period_holding, period_of, query
+from pipelines.ledger import Closes, Ledger, LedgerEntry
+from pipelines.ledger.entries import ACCEPTED, User
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.settlements.importing import ACTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from pipelines.finance.journal import Accounts, Place
-    from pipelines.finance.released import BookPeriod, Released
-    from pipelines.ledger import Ledger, LedgerEntry
-    from pipelines.ledger.entries import User
-    from pipelines.settings import Settings
 
 EXPORTED = pa.schema(
     [

@@ -30,30 +30,24 @@ import io
 import re
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
 from pipelines.finance.closing import orders_to_close, sources
-from pipelines.finance.released import FinanceError, digits, period_holding, query, released
+from pipelines.finance.released import BookPeriod, FinanceError, Released, digits, period_holding, query, released
 from pipelines.landing.shape import CHARGES, PRICES, TOTAL
 from pipelines.ledger import CLOSED_ORDERS, Closes, written_off
 from pipelines.ledger.entries import order_key
 from pipelines.literals import cell, literal, unmarked
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.settlements.importing import effective_banks, effective_statements
 from pipelines.warehouse.inputs.sources import create_sources
 from pipelines.warehouse.release.manifest import DATABASE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from pipelines.finance.released import BookPeriod, Released
-    from pipelines.settings import Settings
-
 
 TAX_IN_SALES, TAX_PAYABLE, TAX_BY_PLATFORM = "tax_in_sales", "tax_payable", "tax_by_platform"
 

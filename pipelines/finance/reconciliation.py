@@ -6,27 +6,33 @@ break no longer counts until its amounts change.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.finance.released import FinanceError, Selection, money, money_of, query, records, released, rows_of
+from pipelines.finance.released import (
+    FinanceError,
+    Released,
+    Selection,
+    money,
+    money_of,
+    query,
+    records,
+    released,
+    rows_of,
+)
 from pipelines.landing.shape import PRICES
-from pipelines.ledger.entries import ACCEPTED, ASSIGNED, COMMENTED, decisions, order_key
+from pipelines.ledger import LedgerEntry
+from pipelines.ledger.entries import ACCEPTED, ASSIGNED, COMMENTED, User, decisions, order_key
 from pipelines.record import Verdict
+from pipelines.settings import Settings
+from pipelines.warehouse.release.manifest import ReleaseManifest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import duckdb
-
-    from pipelines.finance.released import Released
-    from pipelines.ledger import LedgerEntry
-    from pipelines.ledger.entries import User
-    from pipelines.settings import Settings
-    from pipelines.warehouse.release.manifest import ReleaseManifest
 
 
 Record = dict[str, Any]

@@ -15,32 +15,28 @@ import io
 import itertools
 import re
 import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import msgspec
 import pyarrow as pa
 
 from pipelines.landing.shape import read_sql
+from pipelines.ledger import Closes, Ledger
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import one_line, unmarked
 from pipelines.record import Exit, current_release
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import DATABASE, ReleaseManifest, read_manifest
 from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from decimal import Decimal
-    from pathlib import Path
-
-    from pipelines.ledger import Closes, Ledger
-    from pipelines.settings import Settings
-
-    StoresByDay = Mapping[dt.date, set[int | None]]  # stores with orders, by business day
+StoresByDay = Mapping[dt.date, set[int | None]]  # stores with orders, by business day
 
 
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")

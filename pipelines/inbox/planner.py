@@ -8,17 +8,17 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Set as AbstractSet
+from pipelines.settings import Planner
 
+if TYPE_CHECKING:
     from pipelines.inbox.worklist import WorkList
-    from pipelines.settings import Planner
 
 
 Tier = Literal["not_found", "hot", "warm", "cold"]

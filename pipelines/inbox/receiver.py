@@ -15,31 +15,24 @@ import resource
 import sqlite3
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from granian.http import HTTP1Settings
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from pipelines.clock import utc_now
 from pipelines.durable import keep_private
-from pipelines.inbox.store import Committer, Decoder, WebhookDelivery, inbox_path, serialized, verifier
+from pipelines.inbox.store import Committer, Decoder, Verify, WebhookDelivery, inbox_path, serialized, verifier
 from pipelines.listening import claimed, serve_until_stopped
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError, WebhookSettings
 from pipelines.settings.contradictions import unsigned
-from pipelines.vault import VaultError, open_vault
+from pipelines.vault import Vault, VaultError, open_vault
 from pipelines.vault.bodies import ROW_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
-
-    from pipelines.inbox.store import Verify
-    from pipelines.settings import Settings, WebhookSettings
-    from pipelines.vault import Vault
 
 _BURST_SECONDS = 20  # a quiet sender may send so many seconds' worth at once
 _MOST = 10_000  # senders remembered; those beyond share one bucket

@@ -26,12 +26,14 @@ import re
 import sqlite3
 import threading
 import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -42,21 +44,12 @@ from pipelines.inventory import track
 from pipelines.literals import unmarked
 from pipelines.partner.pointer import UNREADABLE, is_json, parse, raw_at
 from pipelines.resources import resource
-from pipelines.settings import SettingsError
-from pipelines.settings.kinds import ENTITIES, KINDS
+from pipelines.settings import SettingsError, WebhookSettings
+from pipelines.settings.kinds import ENTITIES, KINDS, Kind
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pipelines.settings import WebhookSettings
-    from pipelines.settings.kinds import Kind
-
-    Encrypt = Callable[[Sequence[bytes]], tuple[Sequence[str], Sequence[str]]]
-
-    Settled = Callable[[Sequence[tuple[object, bool]]], None]
-
-    Verify = Callable[[Mapping[bytes, bytes], bytes, float], bool]
+Encrypt = Callable[[Sequence[bytes]], tuple[Sequence[str], Sequence[str]]]
+Settled = Callable[[Sequence[tuple[object, bool]]], None]
+Verify = Callable[[Mapping[bytes, bytes], bytes, float], bool]
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,10 +7,12 @@ injected clock.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 
@@ -21,6 +23,7 @@ from pipelines.inbox.store import (
     FROM_RANGE,
     INT64,
     INTERVAL,
+    State,
     WorkListEntry,
     connect,
     micros,
@@ -30,15 +33,7 @@ from pipelines.inbox.store import (
     upsert,
 )
 from pipelines.resources import resource
-from pipelines.settings.kinds import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from pipelines.inbox.store import State
-    from pipelines.settings.kinds import Kind
-
+from pipelines.settings.kinds import KINDS, Kind
 
 GAP_PROBE, RANGE, WEBHOOK = "gap probe", "order-id range", "webhook"
 

@@ -20,8 +20,10 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pipelines.clock import utc_now
@@ -31,15 +33,12 @@ from pipelines.landing.shape import SHAPES
 from pipelines.partner.client import PartnerClient
 from pipelines.partner.pointer import parse
 from pipelines.record import SHELL, Exit
+from pipelines.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
-    from pathlib import Path
-
     from pipelines.ingest.outcome import Ingested
-    from pipelines.settings import Settings
 
-    Handler = Callable[[int, Any], None]
+Handler = Callable[[int, Any], None]
 
 
 RESTORE = "ordermart restore"

@@ -15,11 +15,11 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -44,16 +44,17 @@ from pipelines.landing.data_folder import guard_source, keep_behaviour, note_sou
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import raw_files, read_rows
-from pipelines.landing.raw_rows import FetchCost
+from pipelines.landing.raw_rows import FetchCost, LoadSummary, Refusal
 from pipelines.landing.validate import Validator
+from pipelines.ledger.entries import User
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import encoding_of
-from pipelines.partner.client import fetch_all
+from pipelines.partner.client import PartnerClient, fetch_all
 from pipelines.partner.exchange import ListingBroken, RunStopped
 from pipelines.partner.pointer import raw_at
-from pipelines.settings import SettingsError
-from pipelines.settings.kinds import KINDS
-from pipelines.vault import open_spool, open_vault
+from pipelines.settings import Settings, SettingsError
+from pipelines.settings.kinds import KINDS, Kind
+from pipelines.vault import FetchedBody, Spool, Vault, open_spool, open_vault
 from pipelines.warehouse.building.build import (
     known_among,
     known_ids,
@@ -63,18 +64,7 @@ from pipelines.warehouse.building.build import (
     stores_of_orders,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from datetime import datetime
-
-    from pipelines.landing.raw_rows import LoadSummary, Refusal
-    from pipelines.ledger.entries import User
-    from pipelines.partner.client import PartnerClient
-    from pipelines.settings import Settings
-    from pipelines.settings.kinds import Kind
-    from pipelines.vault import FetchedBody, Spool, Vault
-
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> planner.Plan:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,16 +18,12 @@ from pipelines.landing.raw_folder import read_rows
 from pipelines.landing.raw_rows import Refusal
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.record import Verdict
+from pipelines.settings import Settings
 from pipelines.settings.contradictions import is_zone
 from pipelines.vault import FetchedBody
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
-
     from pipelines.partner.exchange import Fetched, RunStopped
-    from pipelines.settings import Settings
 
 _NOT_FOUND = 404
 _REFUSALS = {"redirect", *(f"status_{status}" for status in (400, 402, 403, 405, 406, 410, 421, 451))}

@@ -18,11 +18,12 @@ import hashlib
 import re
 import zlib
 from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from glob import glob, has_magic
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import IO, Any, NamedTuple, Self, cast
 
 import msgspec
 
@@ -31,17 +32,13 @@ from pipelines.landing.data_folder import note_formats
 from pipelines.landing.exact import InvalidDocumentError, instant
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import LandingError, raw_files, read_rows
+from pipelines.landing.raw_rows import LoadSummary, Refusal
 from pipelines.partner.pointer import PointerError, is_json, parse, raw_at
+from pipelines.settings import Settings
+from pipelines.settings.setting_tables import Landing
+from pipelines.vault import Vault
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from pipelines.landing.raw_rows import LoadSummary, Refusal
-    from pipelines.settings import Settings
-    from pipelines.settings.setting_tables import Landing
-    from pipelines.vault import Vault
-
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 _CHUNK = 1 << 20

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 import secrets
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from pipelines.landing.data_folder import note_erasure
 from pipelines.landing.merge import rekey_in_raw
 from pipelines.landing.raw_folder import folder, read_rows
+from pipelines.settings import Settings
 from pipelines.vault import Rule, VaultError, open_vault
 from pipelines.vault.contacts import country_of
-
-if TYPE_CHECKING:
-    from pipelines.settings import Settings
 
 _STORE = re.compile(rb'"store_id":([0-9]{1,18})')
 

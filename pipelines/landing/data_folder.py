@@ -6,22 +6,17 @@ the present one. Warehouse and releases need none: they are rebuilt from raw whe
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from pipelines.inventory import FORMAT, adopt_files, is_noted, read_inventory, write_noted
 from pipelines.landing.raw_folder import LandingError
 from pipelines.partner.exchange import Counted
-from pipelines.settings import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from pipelines.settings import Settings
-
+from pipelines.settings import Settings, SettingsError
 
 T = TypeVar("T")
 # An area is migrated when it is opened. A vault of format 1 lacks the table of erased documents: a version that reads

@@ -6,16 +6,14 @@ import datetime as dt
 import decimal
 import json
 import re
+from collections.abc import Collection, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    _Place = tuple["_Place", str | int] | None
-    # A node's parent and its key or index there; None for the whole document.
+_Place = tuple["_Place", str | int] | None
+# A node's parent and its key or index there; None for the whole document.
 
 
 class InvalidDocumentError(Exception):

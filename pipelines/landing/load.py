@@ -6,11 +6,14 @@ leaves between any two of them is recovered when the next load of the kind opens
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import localcontext
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 from pipelines.clock import utc_now
 from pipelines.inventory import note_files
@@ -21,6 +24,7 @@ from pipelines.landing.raw_folder import (
     Index,
     LandingError,
     Lock,
+    Now,
     Seen,
     load_id_at,
     pair,
@@ -33,10 +37,12 @@ from pipelines.landing.raw_rows import (
     FAILED,
     OBSERVATIONS,
     VERDICTS,
+    FetchCost,
     LoadSummary,
     Refusal,
     Source,
     TableWriter,
+    ValidatedDocument,
     Waiting,
     document_row,
     documents_schema,
@@ -44,19 +50,9 @@ from pipelines.landing.raw_rows import (
     place,
 )
 from pipelines.landing.validate import Validator
+from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
-from pipelines.vault import PersonalData
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pipelines.landing.raw_folder import Now
-    from pipelines.landing.raw_rows import FetchCost, ValidatedDocument
-    from pipelines.settings import Settings
-    from pipelines.vault import Encrypted, Vault
-
+from pipelines.vault import Encrypted, PersonalData, Vault
 
 _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20

@@ -7,13 +7,14 @@ marked, and the keys of customers in observations; orders that another customer 
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import secrets
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +25,7 @@ from pipelines.landing.raw_folder import (
     Lock,
     Merged,
     MergedLoads,
+    RawFile,
     check_files,
     folder,
     pair,
@@ -34,13 +36,6 @@ from pipelines.landing.raw_folder import (
 )
 from pipelines.landing.raw_rows import OBSERVATIONS, TableWriter, documents_schema
 from pipelines.landing.unknown_fields import without_plaintext
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Callable, Collection, Iterator
-
-    from pipelines.landing.raw_folder import RawFile
-
 
 _MOST_BYTES = 64 * 2**20  # of a pair that holds more than a day: an erasure writes the pairs of an order again
 

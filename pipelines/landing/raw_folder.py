@@ -18,8 +18,10 @@ import fcntl
 import os
 import secrets
 import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
@@ -31,15 +33,9 @@ from pipelines.inventory import fault, forget_files, note_files, read_inventory,
 from pipelines.landing.raw_rows import LOAD_IDS
 from pipelines.settings.kinds import KINDS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from pathlib import Path
-
-    Area = Literal["documents", "observations"]
-
-    Sums = dict[str, tuple[int, str]]
-
-    Now = Callable[[], dt.datetime]
+Area = Literal["documents", "observations"]
+Sums = dict[str, tuple[int, str]]
+Now = Callable[[], dt.datetime]
 
 
 class LandingError(Exception):

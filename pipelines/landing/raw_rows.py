@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from array import array
+from collections.abc import Sequence
+from decimal import Decimal
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import msgspec
@@ -15,11 +19,6 @@ from pipelines.landing.shape import COUNTS, SUMS
 from pipelines.landing.unknown_fields import without_plaintext
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Sequence
-    from decimal import Decimal
-    from pathlib import Path
-
     from pipelines.landing.raw_folder import Seen
 
 

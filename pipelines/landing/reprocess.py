@@ -5,8 +5,11 @@ What comes of it is a new load with the time and source of the first observation
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow.compute as pc
@@ -14,25 +17,15 @@ import pyarrow.parquet as pq
 
 from pipelines.landing.exact import InvalidDocumentError, parsed, plain, shown
 from pipelines.landing.load import Load
-from pipelines.landing.raw_folder import naming_damage, rank, raw_files
-from pipelines.landing.raw_rows import ValidatedDocument
+from pipelines.landing.raw_folder import Rank, naming_damage, rank, raw_files
+from pipelines.landing.raw_rows import LoadSummary, Source, ValidatedDocument
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, SUMS, Field, ObjectField, Shape
 from pipelines.landing.unknown_fields import Sorted, attributes, pointer_order, trie, within
 from pipelines.landing.validate import Validator
 from pipelines.partner.pointer import parse
+from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
-from pipelines.vault import VaultError
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pipelines.landing.raw_folder import Rank
-    from pipelines.landing.raw_rows import LoadSummary, Source
-    from pipelines.settings import Settings
-    from pipelines.vault import Vault
-
+from pipelines.vault import Vault, VaultError
 
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 

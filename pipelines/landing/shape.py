@@ -14,16 +14,13 @@ those alone that the first release did not know: with `$label`, or with `${sign}
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from string import Template
 from textwrap import indent
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pipelines.resources import resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 FIRST = "0.1.0"
 

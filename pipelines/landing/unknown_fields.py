@@ -6,19 +6,14 @@ undocumented names go, and the plaintext fields.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from pipelines.landing.exact import IntegerText, escaped, plain, shown, type_name
-from pipelines.landing.shape import ORDER, ArrayField, Field
+from pipelines.landing.shape import ORDER, ArrayField, Field, Shape
 from pipelines.partner.pointer import KEYS, elements_of, key_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pipelines.landing.shape import Shape
-
 
 Trie = dict[str, Any]
 _END = "\0end"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -44,13 +45,8 @@ from pipelines.landing.shape import (
 from pipelines.landing.unknown_fields import Sorted, Trie, attributes, trie, within
 from pipelines.literals import unmarked
 from pipelines.partner.pointer import elements_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
-
-    from pipelines.settings import Settings
-    from pipelines.settings.setting_tables import Landing, StoreRecord
-
+from pipelines.settings import Settings
+from pipelines.settings.setting_tables import Landing, StoreRecord
 
 _ABSENT = object()
 _POSITION = re.compile(r"-?[0-9]{1,19}", re.ASCII)

@@ -14,21 +14,18 @@ import hashlib
 import json
 import os
 import pwd
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.clock import machine_now, utc_now
 from pipelines.durable import append, file_hash, make_folder, put_in_place, unfinished
 from pipelines.literals import literals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    import pyarrow as pa
 
 _GENESIS = "0" * 64
 

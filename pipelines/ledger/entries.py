@@ -57,8 +57,10 @@ import io
 import json
 import os
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -68,9 +70,6 @@ from pipelines.ledger.chain import Ledger, LedgerError
 from pipelines.literals import unmarked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from pipelines.ledger.chain import LedgerEntry
 
 

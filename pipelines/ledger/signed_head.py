@@ -13,7 +13,7 @@ import contextlib
 import logging
 import sqlite3
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
@@ -21,18 +21,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.inventory import LedgerHead, changing, is_expected, read_inventory
-from pipelines.ledger.chain import Ledger, LedgerError, verify
-from pipelines.ledger.entries import HEAD_ACCEPTED
+from pipelines.ledger.chain import Ledger, LedgerEntry, LedgerError, verify
+from pipelines.ledger.entries import HEAD_ACCEPTED, User
 from pipelines.record import Verdict
+from pipelines.settings import Settings
 from pipelines.vault import VaultError
 from pipelines.vault.bodies import keep_ledger_head, kept_ledger_head, ledger_key
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pipelines.ledger.chain import LedgerEntry
-    from pipelines.ledger.entries import User
-    from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)
 WITNESSED = "ledger-head.json"

@@ -18,20 +18,16 @@ import functools
 import hashlib
 import logging
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Collection, Hashable
+from typing import Any
 
 import msgspec
 
 from pipelines.partner.exchange import Answer, RequestError, ServiceDown
-from pipelines.partner.pacing import LONGEST_SECONDS
+from pipelines.partner.pacing import LONGEST_SECONDS, Clock
+from pipelines.partner.token import Token, Tokens
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Hashable
-
-    from pipelines.partner.pacing import Clock
-    from pipelines.partner.token import Token, Tokens
-
-    Ask = Callable[[str, str, Token, int], Awaitable[Answer | RequestError]]
+Ask = Callable[[str, str, Token, int], Awaitable[Answer | RequestError]]
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,11 @@ import asyncio
 import logging
 import math
 import re
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import httpx
 
@@ -36,16 +38,9 @@ from pipelines.partner.listing import StoreListing
 from pipelines.partner.network import open_client
 from pipelines.partner.pacing import LONGEST_SECONDS, Clock, ConcurrencyLimit, RetryBudget, full_jitter
 from pipelines.partner.pointer import parse, raw_at
-from pipelines.partner.token import Tokens, authenticate_request, refusal
-from pipelines.settings.kinds import ENTITIES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Mapping
-    from datetime import datetime
-
-    from pipelines.partner.token import Token
-    from pipelines.settings import Partner
-    from pipelines.settings.kinds import Kind
+from pipelines.partner.token import Token, Tokens, authenticate_request, refusal
+from pipelines.settings import Partner
+from pipelines.settings.kinds import ENTITIES, Kind
 
 log = logging.getLogger(__name__)
 

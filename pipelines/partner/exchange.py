@@ -22,28 +22,24 @@ from __future__ import annotations
 
 import asyncio
 import bisect
+import builtins
 import contextlib
 import functools
 import re
 import zlib
 from collections import defaultdict
+from collections.abc import AsyncIterable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from datetime import datetime
+from typing import Any, NamedTuple, cast
 
 import httpx
 import msgspec
 
 from pipelines.literals import unmarked
-from pipelines.partner.pacing import seconds_to_wait
+from pipelines.partner.pacing import Clock, seconds_to_wait
 from pipelines.partner.pointer import is_json
-
-if TYPE_CHECKING:
-    import builtins
-    from collections.abc import AsyncIterable, Iterable, Mapping
-
-    from pipelines.partner.pacing import Clock
-    from pipelines.settings.kinds import Kind
+from pipelines.settings.kinds import Kind
 
 
 class Attempt(NamedTuple):

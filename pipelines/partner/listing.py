@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
 
 import httpx
 import msgspec
 
 from pipelines.partner.exchange import Answer, ListingBroken, RequestError
+from pipelines.partner.pacing import Clock
 from pipelines.partner.pointer import UNREADABLE, parse, raw_at
 from pipelines.partner.token import origin_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-
-    from pipelines.partner.pacing import Clock
-    from pipelines.settings import Partner
+from pipelines.settings import Partner
 
 _LEVELS = 3
 _DIGITS = 13

@@ -11,6 +11,7 @@ import base64
 import ipaddress
 import logging
 import os
+import ssl
 from contextlib import suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
@@ -19,13 +20,10 @@ from urllib.request import getproxies
 import httpx
 
 from pipelines.partner.exchange import PartnerMisconfigured
+from pipelines.settings import Partner
 
 if TYPE_CHECKING:
-    import ssl
-
     import aiohttp
-
-    from pipelines.settings import Partner
 
 NO_PROXY = "none"  # in settings
 _PORTS = {"http": 80, "https": 443}

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 # RFC 6901 section 4: no leading zeros, no sign; "-" names an element that does not exist.
 _INDEX = re.compile(r"0|[1-9][0-9]*", re.ASCII)

@@ -9,8 +9,9 @@ import asyncio
 import base64
 import math
 import re
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import msgspec
@@ -24,13 +25,8 @@ from pipelines.partner.exchange import (
     RunStopped,
     TokenRefused,
 )
-from pipelines.settings import Secret
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
-
-    from pipelines.partner.pacing import Clock
-    from pipelines.settings import Partner
+from pipelines.partner.pacing import Clock
+from pipelines.settings import Partner, Secret
 
 _PLACE = re.compile(r"\{(client_id|client_secret)\}")
 # A token is sent in a header: printable ASCII, no space at either end (RFC 9110 section 5.5).

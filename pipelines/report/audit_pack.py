@@ -23,23 +23,19 @@ import pyarrow as pa
 
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash
-from pipelines.finance.released import FinanceError, query, released
-from pipelines.ledger import Closes, Ledger, ledger_of, verify
+from pipelines.finance.released import BookPeriod, FinanceError, Released, query, released
+from pipelines.ledger import Closes, Ledger, LedgerEntry, ledger_of, verify
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.entries import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
 from pipelines.ledger.signed_head import check_heads
 from pipelines.literals import cell_in_sql, literal
 from pipelines.report.explain import receipt
-from pipelines.settings import without_secrets
+from pipelines.settings import Settings, without_secrets
 from pipelines.warehouse.inputs.relations import table_of
 from pipelines.warehouse.inputs.sources import day_closes
 
 if TYPE_CHECKING:
     import duckdb
-
-    from pipelines.finance.released import BookPeriod, Released
-    from pipelines.ledger import LedgerEntry
-    from pipelines.settings import Settings
 
 VERIFIER = Path(__file__).with_name("verify_audit_pack.py")
 # Tables with a business date are written for the period's days only.

@@ -6,12 +6,14 @@ Personal data appears as encrypted, empty or not given, personal fields by their
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.exporting import numbers_of
-from pipelines.finance.released import NOT_STATED, FinanceError, measured, money, records, released
+from pipelines.finance.released import NOT_STATED, FinanceError, ReadLimits, measured, money, records, released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.shape import PRICES
@@ -19,15 +21,10 @@ from pipelines.literals import one_line as plain
 from pipelines.report.identities import LineRule, identities, line_rule
 from pipelines.report.settlement_views import order_settlements
 from pipelines.report.text import COLUMNS, counted, fitted, moment, width, wrapped
+from pipelines.settings import Settings
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Iterator, Mapping, Sequence
-
     import duckdb
-
-    from pipelines.finance.released import ReadLimits
-    from pipelines.settings import Settings
 
 _MATCHES = {
     "both": "equals both the price and the delivery price",

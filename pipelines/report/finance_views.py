@@ -8,28 +8,25 @@ cut with a note.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.reconciliation import describe_total
-from pipelines.finance.released import FinanceError, measured, money, money_of
+from pipelines.finance.reconciliation import Reconciliation, describe_total
+from pipelines.finance.released import BookPeriod, FinanceError, measured, money, money_of
 from pipelines.landing.shape import CHARGES, TOTAL
+from pipelines.ledger import IntactChain, LedgerEntry
 from pipelines.literals import one_line as plain
+from pipelines.record import Verdict
 from pipelines.report.identities import bridge
 from pipelines.report.text import COLUMNS, counted, fitted, moment, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from pipelines.finance.closing import Closed, Posting, Reopened, Totals
     from pipelines.finance.exporting import Done
-    from pipelines.finance.reconciliation import Reconciliation
-    from pipelines.finance.released import BookPeriod
-    from pipelines.ledger import IntactChain, LedgerEntry
-    from pipelines.record import Verdict
     from pipelines.report.audit_pack import Pack
 
 

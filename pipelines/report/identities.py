@@ -6,20 +6,18 @@ rule.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.reconciliation import Reconciliation
 from pipelines.finance.released import money, records
 from pipelines.landing.shape import CHARGES, OPTIONAL
 from pipelines.report.text import counted, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     import duckdb
-
-    from pipelines.finance.reconciliation import Reconciliation
 
 
 Term = tuple[int, str]  # its sign and its text

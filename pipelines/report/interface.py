@@ -7,19 +7,14 @@ since a release holds none.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipelines.finance.released import money_of, records, released
-from pipelines.settings import DEFAULT_FILE, given_keys
+from pipelines.finance.released import ReadLimits, money_of, records, released
+from pipelines.settings import DEFAULT_FILE, Settings, given_keys
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
 from pipelines.warehouse.catalogue.descriptions import dbt_sources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pipelines.finance.released import ReadLimits
-    from pipelines.settings import Settings
 
 
 def dbt(settings: Settings) -> str:

@@ -11,6 +11,7 @@ import datetime as dt
 import functools
 import importlib.metadata
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +21,12 @@ from pipelines.read import NoReleaseError
 from pipelines.record import current_release
 from pipelines.report.explain import explain_order
 from pipelines.report.interface import questions
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse.limited import QueryError, limited
 from pipelines.warehouse.release.manifest import DATABASE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mcp.server import MCPServer
-
-    from pipelines.settings import Settings
 
 
 INSTRUCTIONS = """\

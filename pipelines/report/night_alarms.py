@@ -25,28 +25,24 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from pipelines import notify
 from pipelines.clock import utc_now
 from pipelines.ingest.ingest_session import RunLockedError, run_lock
-from pipelines.record import COPYING, NIGHT, VERIFYING, current_release, release_before, runs, save
+from pipelines.record import COPYING, NIGHT, VERIFYING, Run, current_release, release_before, runs, save
 from pipelines.report.text import counted
+from pipelines.settings import Settings
 from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.inputs.sources import verifications
 from pipelines.warehouse.release.manifest import deferred_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from pipelines.record import Run
-    from pipelines.settings import Settings
-
-    Rows = set[tuple[Any, ...]]
+Rows = set[tuple[Any, ...]]
 
 _NEW = "new_failures"
 _ALWAYS = ("disk", notify.NO_GOOD_NIGHT)

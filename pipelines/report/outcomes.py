@@ -9,27 +9,24 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.inbox.store import inbox_path
+from pipelines.inbox.store import StoredDelivery, WorkListEntry, inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.record import current_release, release_before
+from pipelines.record import Run, current_release, release_before
 from pipelines.report.text import counted, moment
+from pipelines.settings import Settings
+from pipelines.settings.setting_tables import Sales
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     import duckdb
 
     from pipelines.backup import BackedUp, Restored
-    from pipelines.inbox.store import StoredDelivery, WorkListEntry
     from pipelines.landing.archives import Backfilled
     from pipelines.landing.raw_rows import LoadSummary, Refusal
     from pipelines.privacy import Erasure, Facts
-    from pipelines.record import Run
-    from pipelines.settings import Settings
-    from pipelines.settings.setting_tables import Sales
     from pipelines.vault.bodies import Rotated
     from pipelines.warehouse.release.release import Release
     from pipelines.warehouse.release.release_diff import Diff

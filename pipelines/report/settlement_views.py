@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.released import FinanceError, money, query, records, released
+from pipelines.finance.released import FinanceError, Released, money, query, records, released
 from pipelines.ledger.entries import Decisions, decisions
 from pipelines.report.finance_views import decided_lines
 from pipelines.report.text import counted, wrapped
+from pipelines.settings import Settings
+from pipelines.settlements.importing import ImportedStatement
 from pipelines.settlements.lines import records_of
 from pipelines.settlements.mapping import Csv
 from pipelines.settlements.proposing import proposed_mapping
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import duckdb
-
-    from pipelines.finance.released import Released
-    from pipelines.settings import Settings
-    from pipelines.settlements.importing import ImportedStatement
 
 Record = dict[str, Any]
 _MOST = 50  # breaks that are shown

@@ -22,9 +22,10 @@ import os
 import shutil
 import sqlite3
 import zoneinfo
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -39,20 +40,13 @@ from pipelines.literals import one_line as plain
 from pipelines.notify import channels_of, last_backup, standing
 from pipelines.partner.token import missing_credentials
 from pipelines.privacy import PrivacyError, erasure_log, read_log
-from pipelines.record import NIGHT, WEBHOOKS, Verdict, current_release, ended_runs, is_ahead, runs
+from pipelines.record import NIGHT, WEBHOOKS, Run, Verdict, current_release, ended_runs, is_ahead, runs
 from pipelines.report.text import counted, moment
-from pipelines.settings import SettingsError, given_keys
+from pipelines.settings import Settings, SettingsError, given_keys
 from pipelines.vault import VaultError
 from pipelines.vault.bodies import read_keys
 from pipelines.warehouse.building.build import SPACE_OF_FULL, warehouse_file
 from pipelines.warehouse.storage import bytes_in_spill
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pipelines.record import Run
-    from pipelines.settings import Settings
-
 
 _NICKNAMES = {
     "@hourly": "0 * * * *",

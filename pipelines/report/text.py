@@ -16,15 +16,12 @@ import sys
 import textwrap
 import time
 import unicodedata
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipelines.clock import utc_now
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pipelines.record import Run
+from pipelines.record import Run
 
 COLUMNS = 80
 _SIGNS_A_COLUMN = 8

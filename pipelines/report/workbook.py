@@ -9,28 +9,25 @@ from __future__ import annotations
 
 import datetime as dt
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import xlsxwriter
 from xlsxwriter.utility import xl_col_to_name
 
-from pipelines.finance.reconciliation import AMOUNTS, COUNTS
+from pipelines.finance.reconciliation import AMOUNTS, COUNTS, Reconciliation, Record
 from pipelines.finance.released import FinanceError, digits, query
 from pipelines.literals import is_formula
 from pipelines.report.finance_views import draft_of, undated, verdict
 from pipelines.report.identities import bridge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     import duckdb
 
-    from pipelines.finance.reconciliation import Reconciliation, Record
-
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 MOST_ROWS = 1_000_000  # of a listing; a sheet has 1,048,576
 EXACT = "amounts in full"  # a text column for amounts beyond a spreadsheet's 15 digits

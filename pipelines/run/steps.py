@@ -17,6 +17,7 @@ hour of requests is a night lost. Healing raises nothing for what it cannot rebu
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -32,6 +33,7 @@ from pipelines.finance.closing import build_and_record
 from pipelines.finance.released import FinanceError, fiscal_periods
 from pipelines.inbox.store import inbox_path, prune_deliveries
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.loop import (
     add_requested,
     ids_of_file,
@@ -51,10 +53,10 @@ from pipelines.partner.client import client_of
 from pipelines.partner.exchange import PartnerMisconfigured, ServiceDown
 from pipelines.partner.token import authenticate_request
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
-from pipelines.record import COPYING, NIGHT, VERIFYING, WEBHOOKS, RunKind, current_release
+from pipelines.record import COPYING, NIGHT, VERIFYING, WEBHOOKS, RunKind, Step, current_release
 from pipelines.report.text import moment
-from pipelines.settings import SettingsError
-from pipelines.settings.kinds import KINDS
+from pipelines.settings import Settings, SettingsError
+from pipelines.settings.kinds import KINDS, Kind
 from pipelines.vault import VaultError, open_vault
 from pipelines.vault.bodies import read_keys
 from pipelines.warehouse.building.build import created_before, unbuilt_loads, unreadable, warehouse_file
@@ -63,22 +65,15 @@ from pipelines.warehouse.inputs.relations import MissingDocumentError
 from pipelines.warehouse.release.copies import CopyError, copy_release
 from pipelines.warehouse.release.manifest import DATABASE, damaged_files, make_room
 from pipelines.warehouse.release.release import publish
-from pipelines.warehouse.rows.fresh_rows import BuildBlocked
+from pipelines.warehouse.rows.fresh_rows import BuildBlocked, CheckResult
 from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
 from pipelines.warehouse.storage import NotOpenedError, short
 from pipelines.warehouse.verify import VerifyError, verify_next
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pipelines.ingest.ingest_session import PartnerSession
-    from pipelines.record import Step
     from pipelines.run.under_way import UnderWay
-    from pipelines.settings import Settings
-    from pipelines.settings.kinds import Kind
-    from pipelines.warehouse.rows.fresh_rows import CheckResult
 
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 FRACTION = Fraction(1, 64)  # of the orders and days is verified each night
 

@@ -10,10 +10,12 @@ import sqlite3
 import threading
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -35,6 +37,8 @@ from pipelines.notify import notice_missing_nights
 from pipelines.record import (
     NIGHT,
     WEBHOOKS,
+    Run,
+    RunKind,
     Step,
     code_of_error,
     current_release,
@@ -48,18 +52,10 @@ from pipelines.record import (
 from pipelines.report.status import lost_keys, refused, unused_statuses
 from pipelines.report.text import sentence_of
 from pipelines.run.steps import STEPS, check_before_run, steps_of
-from pipelines.settings import given_keys
+from pipelines.settings import Settings, given_keys
+from pipelines.warehouse.rows.fresh_rows import BuildResult, CheckResult
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-    from typing import Any
-
-    from pipelines.record import Run, RunKind
-    from pipelines.settings import Settings
-    from pipelines.warehouse.rows.fresh_rows import BuildResult, CheckResult
-
-    Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 _EVERY_SECONDS = 900.0
 

@@ -21,15 +21,19 @@ from __future__ import annotations
 import datetime as dt
 import fnmatch
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.ledger import Ledger, LedgerEntry, User
 from pipelines.settlements.lines import (
+    Records,
     SettlementError,
     Where,
     amount_reader,
@@ -40,15 +44,7 @@ from pipelines.settlements.lines import (
     records_of,
     sha256_of,
 )
-from pipelines.settlements.mapping import MappingError, StoreColumn, first_groups, short_modulus, signed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from pipelines.ledger import Ledger, LedgerEntry, User
-    from pipelines.settlements.lines import Records
-    from pipelines.settlements.mapping import Bank, Read
+from pipelines.settlements.mapping import Bank, MappingError, Read, StoreColumn, first_groups, short_modulus, signed
 
 STATEMENT, BANK, UNDONE = "statement", "bank", "import_undone"
 ACTS = (STATEMENT, BANK)

@@ -14,8 +14,9 @@ import io
 import re
 import unicodedata
 import zoneinfo
+from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -26,8 +27,12 @@ from pipelines.settlements.mapping import (
     KINDS,
     PAYOUT,
     REFUNDS,
+    Csv,
+    Date,
+    Mapping,
     OrderColumn,
     PlainColumn,
+    Read,
     StoreColumn,
     Text,
     TotalRow,
@@ -36,11 +41,6 @@ from pipelines.settlements.mapping import (
     has_short_numbers,
     signed,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pipelines.settlements.mapping import Csv, Date, Mapping, Read
 
 BALANCES = ("opening", "paid", "closing")
 _TEXT, _DAY, _NUMBER, _AMOUNT = pa.string(), pa.date32(), pa.int64(), pa.decimal128(38, 4)

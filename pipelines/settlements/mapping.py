@@ -20,7 +20,9 @@ import hashlib
 import io
 import re
 import tomllib
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -29,10 +31,6 @@ import pyarrow.compute as pc
 from pipelines.literals import unmarked
 from pipelines.settings import SettingsError
 from pipelines.settings.contradictions import is_zone
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 GROSS = ("items", "delivery", "tip", "promotion", "gross")
 REFUNDS = ("adjustment", "refund")

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from pipelines.settlements.lines import SettlementError, Where, amount_reader
+from pipelines.settlements.lines import Records, SettlementError, Where, amount_reader
 from pipelines.settlements.mapping import COSTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pipelines.settlements.lines import Records
 
 _ROWS = 200
 _KEY = re.compile(r"([_ ](id|ref|no|number|date)|Id|ID)$")

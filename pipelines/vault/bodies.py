@@ -24,8 +24,10 @@ import os
 import secrets
 import sqlite3
 import stat
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -33,18 +35,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.clock import utc_now
 from pipelines.durable import fresh, make_folder, sync, unfinished
+from pipelines.inventory import LedgerHead
 from pipelines.literals import unmarked
-from pipelines.settings import DEFAULT_FILE
+from pipelines.settings import DEFAULT_FILE, Settings
 from pipelines.vault.contacts import is_readable
 from pipelines.vault.database import MALFORMED, RULE, Lookup, erased_ids, opened, transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from pipelines.inventory import LedgerHead
-    from pipelines.settings import Settings
-
 
 KEY_BYTES = 32
 NONCE_BYTES = 12

@@ -13,18 +13,15 @@ import html
 import re
 import unicodedata
 import zlib
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import idna
 import msgspec
 import phonenumbers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _SEPARATORS = str.maketrans("", "", " ()-./")
 _INTERNATIONAL = re.compile(r"\+[1-9][0-9]{6,14}")

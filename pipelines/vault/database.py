@@ -11,24 +11,19 @@ import hmac
 import json
 import os
 import sqlite3
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from pipelines.durable import make_folder
-from pipelines.inventory import track
+from pipelines.inventory import LedgerHead, track
 from pipelines.resources import resource
 from pipelines.vault.contacts import normal_email, normal_phone
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from pipelines.inventory import LedgerHead
-
 
 RULE = "rule"  # in meta: by which all orders are filed
 MALFORMED = "database disk image is malformed"  # as SQLite says it

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -24,10 +27,6 @@ from pipelines.vault.contacts import Sought, cleaned, is_mentioned, normal_email
 from pipelines.vault.database import RULE, contact, rows_of, transaction, values
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from pipelines.vault.bodies import RefusedBodies
     from pipelines.vault.database import Lookup
 

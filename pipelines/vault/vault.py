@@ -8,11 +8,14 @@ with no contact that tells is its last customer's, or one of its own.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from pipelines.settings import Settings
 from pipelines.vault.bodies import (
     CHECK,
     KEY_BYTES,
@@ -28,12 +31,6 @@ from pipelines.vault.bodies import (
 )
 from pipelines.vault.database import Lookup, Random, erased_ids, opened, pattern, rows_of, transaction, values
 from pipelines.vault.erasing import Erasing, Filing, Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from pipelines.settings import Settings
 
 _EMPTY = b"{}"
 _CIPHERS_KEPT = 20_000

@@ -31,16 +31,14 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipelines.landing.shape import read_sql
 from pipelines.literals import literals
 from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",

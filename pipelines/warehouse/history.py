@@ -15,8 +15,11 @@ read. An id with an observation earlier than one already folded is given whole, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from pipelines.landing.raw_folder import RawFiles
 from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse.catalogue.selects import HELD, filled
 from pipelines.warehouse.inputs import relations
@@ -24,13 +27,7 @@ from pipelines.warehouse.inputs.relations import add_documents, by_loads, column
 from pipelines.warehouse.storage import count_of, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-    from typing import Any
-
     import duckdb
-
-    from pipelines.landing.raw_folder import RawFiles
 
 
 STATE = columns_of(

@@ -25,12 +25,23 @@ time in which the two differ are affected.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from pipelines.landing.raw_folder import RawFiles
 from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.selects import filled
-from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
+from pipelines.warehouse.catalogue.tables import (
+    BUSINESS,
+    CREATED,
+    WHOLE,
+    Check,
+    Table,
+    month_of,
+    months_of_days,
+    partition_of,
+)
 from pipelines.warehouse.contracts import SCOPE_KEYS
 from pipelines.warehouse.history import (
     STATE,
@@ -45,19 +56,12 @@ from pipelines.warehouse.history import (
 from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import by_loads, create_documents, create_notes, create_observations
 from pipelines.warehouse.rows import session
-from pipelines.warehouse.rows.fresh_rows import FINDINGS, Making, differ, require_increment_ties
-from pipelines.warehouse.rows.session import ENTITIES_WITH_TABLES, between, note_loads, remember, within
+from pipelines.warehouse.rows.fresh_rows import FINDINGS, CheckResult, Making, differ, require_increment_ties
+from pipelines.warehouse.rows.session import ENTITIES_WITH_TABLES, Memory, Staged, between, note_loads, remember, within
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import duckdb
-
-    from pipelines.landing.raw_folder import RawFiles
-    from pipelines.warehouse.catalogue.tables import Check, Table
-    from pipelines.warehouse.rows.fresh_rows import CheckResult
-    from pipelines.warehouse.rows.session import Memory, Staged
 
 
 _LONE = "stands on one side alone"

@@ -16,13 +16,11 @@ import resource
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 import duckdb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
 
 BESIDE_DUCKDB = 512 * 2**20  # bytes of Python, libraries and stacks, beyond DuckDB's own limit
 MAX_TEXT = 10_000  # characters of one value of a select that a stranger wrote

@@ -6,18 +6,16 @@ import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.literals import literal
+from pipelines.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     import duckdb
-
-    from pipelines.settings import Settings
 
 SESSION: dict[str, Any] = {
     "preserve_insertion_order": False,

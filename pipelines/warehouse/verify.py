@@ -11,18 +11,24 @@ column, never a value.
 
 from __future__ import annotations
 
+import datetime as dt
 import time
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 
 from pipelines.clock import utc_now
-from pipelines.landing.raw_folder import LandingError, check_raw, raw_files
+from pipelines.landing.raw_folder import LandingError, RawFiles, check_raw, raw_files
 from pipelines.literals import literal, literals
 from pipelines.record import Verdict, current_release
+from pipelines.settings import Settings
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import (
@@ -35,6 +41,7 @@ from pipelines.warehouse.building.build import (
     stored_rows,
     warehouse_file,
 )
+from pipelines.warehouse.catalogue.tables import Table
 from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.inputs.relations import MissingDocumentError
 from pipelines.warehouse.inputs.sources import ComparedPart, append_verification, create_sources, states, verifications
@@ -45,17 +52,6 @@ from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import as_texts
 from pipelines.warehouse.rows.session import between
 from pipelines.warehouse.storage import count_of, short
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Callable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
-    from fractions import Fraction
-    from pathlib import Path
-
-    from pipelines.landing.raw_folder import RawFiles
-    from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue.tables import Table
 
 
 @dataclass(frozen=True)

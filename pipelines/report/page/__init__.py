@@ -10,9 +10,10 @@ import functools
 import hashlib
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,9 +22,6 @@ from pipelines.finance.reconciliation import describe_total
 from pipelines.finance.released import NOT_STATED, digits, measured, money
 from pipelines.literals import one_line as plain
 from pipelines.report.text import counted, fitted, width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _LONGEST = 600  # characters of a cell
 _DAY = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?")

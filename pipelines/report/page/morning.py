@@ -12,33 +12,26 @@ are.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.durable import write_whole
-from pipelines.finance.reconciliation import UNPOSTED, Record, reconciliation
-from pipelines.finance.released import NOT_STATED, FinanceError, Selection, money, records, released
+from pipelines.finance.reconciliation import UNPOSTED, Reconciliation, Record, reconciliation
+from pipelines.finance.released import NOT_STATED, FinanceError, Released, Selection, money, records, released
 from pipelines.notify import CAUSES
-from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
+from pipelines.record import NIGHT, WEBHOOKS, Run, current_release, ended_runs
 from pipelines.report.identities import RESIDUAL, bridge
 from pipelines.report.page import render
 from pipelines.report.settlement_views import settled_facts
 from pipelines.report.status import status
 from pipelines.report.text import counted
+from pipelines.settings import Settings
 from pipelines.warehouse.catalogue import checks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from pipelines.finance.reconciliation import Reconciliation
-    from pipelines.finance.released import Released
-    from pipelines.record import Run
-    from pipelines.settings import Settings
-
 
 DAYS = 28
 _EARLIER, _WEEK = dt.timedelta(days=DAYS), dt.timedelta(days=7)

@@ -15,11 +15,13 @@ from __future__ import annotations
 import secrets
 import shutil
 import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.engines import EngineError
+from pipelines.engines import EngineError, RayCluster
 from pipelines.literals import literal, literals
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.history import RUNS, STATES, create_all_versions
@@ -38,12 +40,7 @@ from pipelines.warehouse.rows.session import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     import duckdb
-
-    from pipelines.engines import RayCluster
 
 # DuckDB takes a fifth of each table for the bucket, and a fifth of that for every join: it holds lines for fewer than
 # their orders, and builds its hash tables of the longer side. So a select names the longer side first.

@@ -23,24 +23,34 @@ import datetime as dt
 import functools
 import shutil
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.durable import DiskFullError, naming_a_full_disk, sync
-from pipelines.engines import engine_of
+from pipelines.engines import RayCluster, engine_of
 from pipelines.inbox.planner import KnownOrder
 from pipelines.landing.data_folder import guard_source
-from pipelines.landing.raw_folder import check_files, check_raw, raw_files
+from pipelines.landing.raw_folder import RawFiles, check_files, check_raw, raw_files
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.literals import literal
 from pipelines.resources import fingerprint, keep, read_kept
+from pipelines.settings import Settings
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, storage
-from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages, take_orders
+from pipelines.warehouse.building.buckets import (
+    LANDED_ORDERS,
+    Spread,
+    buckets_of,
+    make_bucket,
+    spread,
+    stages,
+    take_orders,
+)
 from pipelines.warehouse.catalogue.tables import CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
@@ -48,18 +58,17 @@ from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import ENTITY
 from pipelines.warehouse.inputs.sources import HINTS, all_sources, create_sources, states
 from pipelines.warehouse.rows import session
-from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildResult, Making, TiesBroken, results_as_stored, tie_out
+from pipelines.warehouse.rows.fresh_rows import (
+    FINDINGS,
+    BuildResult,
+    CheckResult,
+    Making,
+    TiesBroken,
+    results_as_stored,
+    tie_out,
+)
 from pipelines.warehouse.rows.session import OBSERVATIONS, READ_ONLY, measured
 from pipelines.warehouse.storage import memory_limit, short, why_not_opened
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pipelines.engines import RayCluster
-    from pipelines.landing.raw_folder import RawFiles
-    from pipelines.settings import Settings
-    from pipelines.warehouse.building.buckets import Spread
-    from pipelines.warehouse.rows.fresh_rows import CheckResult
 
 
 def warehouse_file(data_dir: Path) -> Path:

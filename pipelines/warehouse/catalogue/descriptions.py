@@ -14,20 +14,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import yaml
 
 from pipelines.literals import literal
 from pipelines.warehouse.catalogue.meta_tables import ABOUT
-from pipelines.warehouse.catalogue.tables import checks, partition_of, released
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from pipelines.warehouse.catalogue.tables import Table
-    from pipelines.warehouse.contracts import Column
-
+from pipelines.warehouse.catalogue.tables import Table, checks, partition_of, released
+from pipelines.warehouse.contracts import Column
 
 _ATHENA = {
     "BIGINT": "bigint", "INTEGER": "int", "BOOLEAN": "boolean", "DATE": "date", "DOUBLE": "double",

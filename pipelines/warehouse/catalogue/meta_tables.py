@@ -17,7 +17,9 @@ from __future__ import annotations
 import csv
 import functools
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.landing.shape import read_sql
@@ -28,9 +30,6 @@ from pipelines.warehouse.catalogue.tables import SQL, Table, listed, partition_o
 from pipelines.warehouse.contracts import CatalogueError, Column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     import duckdb
 
 

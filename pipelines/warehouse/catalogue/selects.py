@@ -23,10 +23,11 @@ import hashlib
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import duckdb
 import msgspec
@@ -35,12 +36,7 @@ from pipelines.landing.shape import COUNTS, FIELDS, PRICES, SHAPES, SUMS, ArrayF
 from pipelines.literals import literal
 from pipelines.resources import fingerprint, keep, read_kept, resource
 from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
-from pipelines.warehouse.contracts import CLAIM, CatalogueError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pipelines.warehouse.contracts import TableHead
+from pipelines.warehouse.contracts import CLAIM, CatalogueError, TableHead
 
 
 @dataclass(frozen=True)

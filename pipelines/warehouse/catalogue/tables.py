@@ -29,8 +29,9 @@ from __future__ import annotations
 import functools
 import graphlib
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pipelines.landing.shape import SHAPES, read_sql
 from pipelines.resources import resource
@@ -48,13 +49,17 @@ from pipelines.warehouse.catalogue.selects import (
     reads,
     references_a_menu,
 )
-from pipelines.warehouse.contracts import SCOPES, CatalogueError, Contract, contract_of, head_of, joins_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pipelines.warehouse.contracts import Column, Join, TableHead
-
+from pipelines.warehouse.contracts import (
+    SCOPES,
+    CatalogueError,
+    Column,
+    Contract,
+    Join,
+    TableHead,
+    contract_of,
+    head_of,
+    joins_of,
+)
 
 CREATED, BUSINESS = "created_month", "business_month"
 NO_MONTH = "unknown"

@@ -10,6 +10,7 @@ Those are ready to paste; a person decides.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import product
@@ -18,16 +19,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.warehouse.evidence import populations, verdicts
-from pipelines.warehouse.evidence.populations import COMMON, DAYS, DIMENSIONS, Population, Tree, find_populations
+from pipelines.warehouse.evidence.populations import (
+    COMMON,
+    DAYS,
+    DIMENSIONS,
+    Population,
+    PopulationRounding,
+    Residual,
+    Tree,
+    find_populations,
+)
+from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns
 from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import duckdb
-
-    from pipelines.warehouse.evidence.populations import PopulationRounding, Residual
-    from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns
 
 
 _LISTED = 4  # values that are listed before the rest is counted

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -34,18 +35,18 @@ from pipelines.warehouse.evidence.verdicts import (
     NONE,
     SUPPORTED,
     EvidenceThresholds,
+    Floats,
+    Forms,
+    Ints,
     Judgement,
+    Patterns,
     decide,
     fewest_fits,
     judge,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     import duckdb
-
-    from pipelines.warehouse.evidence.verdicts import Floats, Forms, Ints, Patterns
 
 
 AMOUNT = 3.0  # nats: an amount that no form gives is one of at least twenty

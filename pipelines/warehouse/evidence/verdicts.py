@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -24,16 +25,13 @@ import numpy.typing as npt
 
 from pipelines.landing.shape import PRICES
 from pipelines.record import Verdict
+from pipelines.settings import Settings
 from pipelines.settings.contradictions import read_conditions
+from pipelines.settings.setting_tables import Formula, OrderScope
 from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import duckdb
-
-    from pipelines.settings import Settings
-    from pipelines.settings.setting_tables import Formula, OrderScope
 
 
 # name, description, what a line adds

@@ -45,11 +45,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pipelines.landing.raw_folder import RawFile
 from pipelines.landing.shape import COUNTS, ORDER, SHAPES, STORE, SUMS, ArrayField, Field, MapField, Shape
 from pipelines.ledger.entries import CLOSED_ORDERS, RESTATEMENTS
 from pipelines.literals import literals
@@ -60,12 +63,7 @@ from pipelines.warehouse.catalogue.selects import HELD, filled, held_fields
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     import duckdb
-
-    from pipelines.landing.raw_folder import RawFile
 
 
 ARROW_TYPES: dict[str, pa.DataType] = {

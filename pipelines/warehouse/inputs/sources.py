@@ -19,8 +19,10 @@ import datetime as dt
 import hashlib
 import io
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -47,22 +49,17 @@ from pipelines.ledger.entries import (
 )
 from pipelines.literals import unmarked
 from pipelines.partner.exchange import with_shown_keys
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.settings.assumptions import assumptions
 from pipelines.settings.contradictions import read_conditions
 from pipelines.settlements.importing import BANK, CREDITS, STATEMENT, UNDONE, effective_banks, effective_statements
 from pipelines.settlements.lines import LINES
+from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.catalogue.meta_tables import FILES
 from pipelines.warehouse.inputs.relations import ARROW_TYPES, RAW, create, fill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     import duckdb
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue import Table
 
 
 # Of raw.closed_components, as settings call them.

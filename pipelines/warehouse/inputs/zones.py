@@ -13,17 +13,14 @@ import functools
 import io
 import struct
 import zoneinfo
+from collections.abc import Iterator
 from importlib import metadata, resources
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pipelines.resources import fingerprint, keep, read_kept
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EVER = -(2**63) + 1  # microseconds: before any instant that a document can name
 _RULES_UNTIL = 2070  # rules without an end are written out up to this year

@@ -14,8 +14,9 @@ import datetime as dt
 import re
 import secrets
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import msgspec
@@ -23,7 +24,7 @@ import msgspec
 from pipelines.clock import utc_now
 from pipelines.literals import literal, literals
 from pipelines.record import current_release
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, NO_MONTH, listed, month_of, partition_of
 from pipelines.warehouse.contracts import CatalogueError, Column, Said, glossary
@@ -31,12 +32,7 @@ from pipelines.warehouse.limited import QueryError, limited
 from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped, models_folder, orders, read_models, readable
 from pipelines.warehouse.storage import spill_folder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pipelines.settings import Settings
-
-    Ask = Callable[..., dict[str, Any]]  # runs a statement in a limited process
+Ask = Callable[..., dict[str, Any]]  # runs a statement in a limited process
 
 Parts = dict[str, dict[str, str]]  # of each table: month → what its rows are of
 _DAY = "coalesce(t.business_date, date '0001-01-01')"  # in place of a day that is not stated

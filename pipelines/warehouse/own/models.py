@@ -11,26 +11,21 @@ import functools
 import graphlib
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pipelines.literals import unmarked
 from pipelines.resources import resource
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue import Check, Reads, Table
 from pipelines.warehouse.catalogue.meta_tables import META, MODELS, REFERENCE, Example, example_of
 from pipelines.warehouse.catalogue.selects import dicts, functions_of, reads, tree_of, within
 from pipelines.warehouse.catalogue.tables import BUSINESS, check_of, partition_of
-from pipelines.warehouse.contracts import SCOPE_KEYS, CatalogueError, head_of
+from pipelines.warehouse.contracts import SCOPE_KEYS, CatalogueError, TableHead, head_of
 from pipelines.warehouse.limited import TABLES, of_engine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue import Check, Reads, Table
-    from pipelines.warehouse.contracts import TableHead
 
 
 def is_scoped(table: str, scope: str) -> bool:

@@ -6,21 +6,16 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from pipelines.durable import write_whole
 from pipelines.record import current_release
-from pipelines.warehouse.release.manifest import read_manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.release.manifest import ReleaseManifest
+from pipelines.settings import Settings
+from pipelines.warehouse.release.manifest import ReleaseManifest, read_manifest
 
 
 class CopyError(Exception):

@@ -11,20 +11,15 @@ import functools
 import hashlib
 import importlib.metadata
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from pipelines.durable import file_hash
 from pipelines.record import NIGHT
 from pipelines.resources import PACKAGE, resource
-from pipelines.warehouse.own.making import OwnTable  # noqa: TC001 - msgspec reads the annotations
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pipelines.settings import Settings
-
+from pipelines.settings import Settings
+from pipelines.warehouse.own.making import OwnTable
 
 MANIFEST = "manifest.json"
 DATABASE = "ordermart.duckdb"

@@ -22,6 +22,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,20 +34,15 @@ from msgspec.structs import replace
 
 from pipelines.clock import utc_now
 from pipelines.record import Verdict
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.descriptions import external_tables
 from pipelines.warehouse.catalogue.meta_tables import META, REFERENCE
 from pipelines.warehouse.release.copies import Copied, CopyError, release_to_copy, remember_copy
-from pipelines.warehouse.release.manifest import DATABASE
+from pipelines.warehouse.release.manifest import DATABASE, ReleaseManifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from obstore.store import ObjectStore
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.release.manifest import ReleaseManifest
 
 SCHEMES = ("s3", "gs", "az", "abfss", "file")
 CURRENT = "current.json"

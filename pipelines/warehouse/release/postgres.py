@@ -11,7 +11,9 @@ import fcntl
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,23 +21,18 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.literals import literal
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.catalogue.meta_tables import ABOUT
 from pipelines.warehouse.catalogue.tables import partition_of
 from pipelines.warehouse.release.copies import Copied, CopyError, known_copies, release_to_copy, remember_copy
+from pipelines.warehouse.release.manifest import ReleaseManifest
 from pipelines.warehouse.rows.session import plain_session
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     import psycopg
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.release.manifest import ReleaseManifest
 
 _TYPES = {
     "DOUBLE": "double precision",

@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import secrets
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -20,17 +22,18 @@ from pipelines.durable import copy_file, make_folder, naming_a_full_disk, open_t
 from pipelines.landing.data_folder import erasures_state
 from pipelines.literals import literal
 from pipelines.record import WEBHOOKS, current_release
-from pipelines.settings import settings_hash
+from pipelines.settings import Settings, settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import warehouse_file
-from pipelines.warehouse.catalogue import meta_tables
+from pipelines.warehouse.catalogue import Table, meta_tables
 from pipelines.warehouse.catalogue.descriptions import CONTRACT, odcs
-from pipelines.warehouse.inputs.sources import read_reference
-from pipelines.warehouse.own.making import ROWS_GONE, Parts, make_own
-from pipelines.warehouse.own.models import read_models
+from pipelines.warehouse.inputs.sources import ReferenceRows, read_reference
+from pipelines.warehouse.own.making import ROWS_GONE, OwnTables, Parts, make_own
+from pipelines.warehouse.own.models import Models, read_models
 from pipelines.warehouse.release.manifest import (
     DATABASE,
     UNFINISHED,
+    ReleaseFile,
     ReleaseManifest,
     code_version,
     damaged_files,
@@ -54,22 +57,9 @@ from pipelines.warehouse.release.released_tables import (
     write_parquet,
     write_reference,
 )
-from pipelines.warehouse.rows.fresh_rows import results_as_stored
-from pipelines.warehouse.rows.session import READ_ONLY, attached, plain_session, remembered, use_few_threads
+from pipelines.warehouse.rows.fresh_rows import BuildResult, results_as_stored
+from pipelines.warehouse.rows.session import READ_ONLY, Memory, attached, plain_session, remembered, use_few_threads
 from pipelines.warehouse.storage import comment, count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.inputs.sources import ReferenceRows
-    from pipelines.warehouse.own.making import OwnTables
-    from pipelines.warehouse.own.models import Models
-    from pipelines.warehouse.release.manifest import ReleaseFile
-    from pipelines.warehouse.rows.fresh_rows import BuildResult
-    from pipelines.warehouse.rows.session import Memory
 
 # Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.
 _COMPARED_BYTES_OF_WEBHOOKS, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20

@@ -6,26 +6,23 @@ Only files that differ are read: a month that no commit touched is the same file
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.literals import literals
+from pipelines.settings import Settings
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.catalogue.tables import partition_of
 from pipelines.warehouse.increment import OBSERVED
-from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.own.making import OwnTable
+from pipelines.warehouse.release.manifest import ReleaseFile, read_manifest
 from pipelines.warehouse.rows.session import plain_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     import duckdb
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.own.making import OwnTable
-    from pipelines.warehouse.release.manifest import ReleaseFile
 
 READERS = ("core.", "mart.", "own.")  # schema audit also logs runs: it differs every night
 _ORDERS = "core.orders"

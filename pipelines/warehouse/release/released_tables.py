@@ -9,7 +9,9 @@ touched since the last release is that release's file, by a hard link.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -17,6 +19,7 @@ import pyarrow as pa
 
 from pipelines.durable import copy_file
 from pipelines.literals import literal
+from pipelines.settings import Settings
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.meta_tables import (
     COLUMNS,
@@ -31,25 +34,27 @@ from pipelines.warehouse.catalogue.meta_tables import (
     in_tables,
     row_of,
 )
-from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, is_in_business_month, month_of, partition_of
+from pipelines.warehouse.catalogue.tables import (
+    CREATED,
+    NO_MONTH,
+    WHOLE,
+    Table,
+    is_in_business_month,
+    month_of,
+    partition_of,
+)
 from pipelines.warehouse.inputs.relations import ARROW_TYPES
-from pipelines.warehouse.own.making import state_file
+from pipelines.warehouse.own.making import OwnTables, state_file
+from pipelines.warehouse.own.models import Models
 from pipelines.warehouse.release.manifest import ReleaseFile, described
+from pipelines.warehouse.release.release_diff import Side
 from pipelines.warehouse.rows.session import between
 from pipelines.warehouse.storage import comment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     import duckdb
 
-    from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue.tables import Table
     from pipelines.warehouse.inputs.sources import ReferenceRows
-    from pipelines.warehouse.own.making import OwnTables
-    from pipelines.warehouse.own.models import Models
-    from pipelines.warehouse.release.release_diff import Side
 
 
 _MONTHS = "touched.months_of_orders"

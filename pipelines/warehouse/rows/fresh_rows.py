@@ -10,6 +10,7 @@ neither affected keys nor views of a build, so that a build that forgot a day or
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,19 +18,15 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.tables import Claims, contract_check, key_check
+from pipelines.warehouse.catalogue.tables import Check, Claims, Severity, Table, contract_check, key_check
+from pipelines.warehouse.contracts import Column
 from pipelines.warehouse.evidence.gathering import gather_evidence
 from pipelines.warehouse.inputs.relations import FORMULA_EVIDENCE
 from pipelines.warehouse.rows.session import Staged, made, measured, of_fresh_keys, show
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     import pandas as pd
-
-    from pipelines.warehouse.catalogue.tables import Check, Severity, Table
-    from pipelines.warehouse.contracts import Column
 
 
 SAMPLE = 10

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -27,14 +27,9 @@ import pyarrow as pa
 from pandera.config import ValidationDepth, config_context, set_config
 from pandera.errors import SchemaError, SchemaErrorReason, SchemaErrors, SchemaWarning
 
+from pipelines.warehouse.catalogue import Check, Table
 from pipelines.warehouse.catalogue.tables import claims, key_check
 from pipelines.warehouse.inputs.relations import ARROW_TYPES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from contextlib import AbstractContextManager
-
-    from pipelines.warehouse.catalogue import Check, Table
 
 FRAME = "rows_at_hand"  # what a select on claims calls the frame; its rows are numbered by ROW
 ROW = "row_no"

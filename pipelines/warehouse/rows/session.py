@@ -20,34 +20,29 @@ import re
 import resource
 import secrets
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from pipelines.landing.data_folder import erasures_state
 from pipelines.landing.shape import read_sql
 from pipelines.literals import literal
-from pipelines.settings import kinds, settings_hash
+from pipelines.settings import Settings, kinds, settings_hash
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.catalogue import SQL, CatalogueError
+from pipelines.warehouse.catalogue.tables import Check, Table
 from pipelines.warehouse.contracts import SCOPE_KEYS
 from pipelines.warehouse.evidence.verdicts import create_candidates
 from pipelines.warehouse.history import STATES, create_states
 from pipelines.warehouse.inputs import relations, zones
 from pipelines.warehouse.inputs.relations import create
 from pipelines.warehouse.storage import memory_limit, not_opened, spill_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue.tables import Check, Table
-
 
 ENTITIES_WITH_TABLES = ("order", *(kinds.ENTITIES[kind] for kind in kinds.WHOLE_KINDS))
 ORDERS_OF = 'touched."orders of '  # and the name of a table by day or customer: the orders of its keys
