@@ -153,7 +153,7 @@ copy (
         from line_texts
     )
     select
-        {order_id} as id,
+        ({order_id})::bigint as id,
         sha256(id::varchar || '{seed}-{version}') as sha256,
         '{{"id":' || {order_id}
             || ',"has_user_phone":true,"has_user_email":true,"has_user_address":true,"has_user_name":true'

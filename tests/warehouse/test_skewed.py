@@ -7,13 +7,13 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pytest
 
 from benchmarks.raw_world import Shape, make_raw
 from pipelines.settings import load_settings
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import build, warehouse_file
+from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.sources import create_sources
 from pipelines.warehouse.rows.session import READ_ONLY, attached, session
 
@@ -44,21 +44,20 @@ def rows_handled(plan: dict[str, Any]) -> int:
 
 
 def handled(folder: Path, shape: Shape, orders: int) -> dict[str, int]:
-    """Build a world; return how many rows the select of each table that reads no documents handles."""
+    """Build a world; return how many rows the select of each table handles."""
     make_raw(folder / "data", orders, shape=shape)
     (folder / "ordermart.toml").write_text("", encoding="utf-8")
     settings = load_settings(folder / "ordermart.toml", {"ORDERMART_WAREHOUSE__THREADS": "1"})
     build(settings)
     found = {}
     with session(settings) as con, attached(con, warehouse_file(settings.data_dir), READ_ONLY):
+        relations.create(con, *relations.RAW)  # what comes of documents stays empty: `benchmarks/skew.py` has its CPU
         create_sources(con, settings)
         for table in catalogue.tables():
             con.execute(f"create or replace view {table.name} as from warehouse.{table.name}")
+        con.execute("insert into raw.order_checks select order_id, now(), 'accepted', 0, 'live' from core.orders")
         for name, sql in [*((table.name, table.sql) for table in catalogue.tables()), ("pairs", PAIRS)]:
-            try:
-                rows = con.execute(f"explain (analyze, format json) {sql}").fetchall()
-            except (duckdb.CatalogException, duckdb.BinderException):
-                continue  # it reads what is there only while documents are read
+            rows = con.execute(f"explain (analyze, format json) {sql}").fetchall()
             found[name] = rows_handled(json.loads(rows[0][1]))
     return found
 
