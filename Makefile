@@ -43,5 +43,5 @@ lock:
 	printf 'ray==2.60.0\nmsgpack\n' | $(COMPILE) --no-deps --output-file requirements-ray.lock -
 	printf 'dbt-core<1.11\ndbt-duckdb\nduckdb<2\n' | $(COMPILE) --output-file requirements-dbt.lock -
 	echo 'beancount==3.2.3' | $(COMPILE) --output-file requirements-beancount.lock -
-	printf 'duckdb==1.4.4\npyspark==4.3.0\npy4j\n' | $(COMPILE) --no-deps --output-file requirements-readers.lock -
+	printf 'duckdb==1.4.4\nduckdb-ext-httpfs==1.4.4.20260205\npyspark==4.3.0\npy4j\n' | $(COMPILE) --no-deps --output-file requirements-readers.lock -
 	echo 'moto[server]==5.2.5' | $(COMPILE) --output-file requirements-storage.lock -

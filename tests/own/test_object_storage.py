@@ -197,6 +197,44 @@ def test_spark_and_duckdb_1_4_find_every_table_too(changed: tuple[World, Path]) 
     assert done.stdout.splitlines() == ["duckdb: 0 differences", "spark: 0 differences"], done.stderr[-2000:]
 
 
+HTTPFS = """
+import json, pathlib, sys
+import duckdb, duckdb_ext
+endpoint, bucket = sys.argv[1:]
+con = duckdb.connect(config={"threads": 1})
+folders = [pathlib.Path(each) for each in duckdb_ext.__path__]
+file = next(each for folder in folders for each in folder.rglob(f"v{duckdb.__version__}/*/httpfs.duckdb_extension"))
+con.execute(f"load '{file}'")
+con.execute(f"create secret (type s3, key_id 'x', secret 'y', region 'us-east-1', endpoint '{endpoint}', "
+    "url_style 'path', use_ssl false)")
+(text,) = con.execute(f"select content from read_text('{bucket}/current.json')").fetchone()
+found = {}
+for name, keys in json.loads(text)["tables"].items():
+    files = [f"{bucket}/{key}" for key in keys]
+    amount = "sum(total_price)::varchar" if name == "mart.orders" else "''"
+    found[name] = con.sql(f"select count(*), {amount} from read_parquet({files}, hive_partitioning = true)").fetchone()
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.readers
+@pytest.mark.skipif(not SPARK.exists(), reason="DuckDB 1.4 and httpfs are not installed: requirements-readers.lock")
+def test_duckdb_reads_a_bucket_by_its_own_extension(
+    changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With httpfs: every table that current.json lists, with its rows, and amounts to the last digit."""
+    use_server("moto", servers, monkeypatch)
+    url = f"s3://mart/{tmp_path.name}"
+    copy_release(changed[0].settings, url)
+    command = [str(SPARK), "-c", HTTPFS, servers["moto"].removeprefix("http://"), url]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    con = connect(url)
+    expected = {name: [rows, ""] for name, (rows, _) in sums(con).items()}
+    expected["mart.orders"] = list(con.sql("select count(*), sum(total_price)::varchar from mart.orders").fetchall()[0])
+    assert json.loads(done.stdout) == expected
+
+
 @pytest.fixture(scope="module")
 def changed(first: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Path]:
     """Give a folder with a release that differs from that of its copy, and the copy's folder."""
