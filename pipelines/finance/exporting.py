@@ -124,7 +124,11 @@ def export(
         return Done(found, tuple(_write(out, contents)))
     known = {each.number: each for one in exported if one.export.period == name for each in one.export.entries}
     mine = [each for each in exported if (each.export.period, each.export.form) == (name, form)]
-    contents = _made_again(mine, accounts)
+    # the files of earlier exports, which must be the same bytes
+    contents = _contents([each.export for each in mine], accounts)
+    for file in (file for each in mine for file in each.body["files"]):
+        if _sha256(contents[file["name"]]) != file["sha256"]:
+            raise FinanceError(f"{file['name']} would not be the same bytes: nothing was written; report this")
     done_before = {each.number for one in mine for each in one.export.entries}
     missing = (each for number, each in known.items() if number not in done_before)
     new = sorted([*missing, *new], key=lambda each: each.number)
@@ -317,15 +321,6 @@ def _earlier(ledger: Ledger) -> Iterator[_Exported]:
         body, entries = entry.body, list(_entries(ledger.rows(entry)))
         made = Export(body["period"], body["format"], body["export_no"], tuple(body["without"]), entries)
         yield _Exported(entry.no, body, made)
-
-
-def _made_again(exported: Sequence[_Exported], accounts: Accounts) -> dict[str, bytes]:
-    """Return the files of earlier exports; raise FinanceError unless they are the same bytes."""
-    contents = _contents([each.export for each in exported], accounts)
-    for file in (file for each in exported for file in each.body["files"]):
-        if _sha256(contents[file["name"]]) != file["sha256"]:
-            raise FinanceError(f"{file['name']} would not be the same bytes: nothing was written; report this")
-    return contents
 
 
 def _rows(entries: Iterable[JournalEntry]) -> pa.Table:

@@ -83,7 +83,11 @@ class Reconciliation:
             f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows "
             f"where {self.selection.where()} group by all",
         )
-        unposted = self._unposted_by_day()
+        rows = self.db.execute(
+            "select currency, sale_class, closed_business_date, count(*) from mart.restatements as rows "
+            f"where {UNPOSTED} and {self.selection.where('closed_business_date')} group by all"
+        ).fetchall()
+        unposted = {tuple(row[:3]): row[3] for row in rows}
         for day in found:
             day["unposted_count"] = unposted.pop(tuple(day[key] for key in _DAY), 0)
         nothing = dict.fromkeys(COUNTS, 0) | dict.fromkeys(AMOUNTS, Decimal(0))
@@ -159,13 +163,6 @@ class Reconciliation:
     def _count(self, table: str, condition: str) -> int:
         query = f"select count(*) as n from {table} as rows where {condition} and {self.selection.where()}"
         return int(records(self.db, query)[0]["n"])
-
-    def _unposted_by_day(self) -> dict[tuple[Any, ...], int]:
-        rows = self.db.execute(
-            "select currency, sale_class, closed_business_date, count(*) from mart.restatements as rows "
-            f"where {UNPOSTED} and {self.selection.where('closed_business_date')} group by all"
-        ).fetchall()
-        return {tuple(row[:3]): row[3] for row in rows}
 
 
 # Rows refer to a line of the summary by number: a currency's label comes from outside, and a spreadsheet would read one

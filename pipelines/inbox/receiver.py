@@ -318,7 +318,13 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
         committer.start(receiver.settled)
     except (OSError, sqlite3.Error) as error:
         raise ReceiverError(f"the inbox cannot be written: {error}") from None
-    _allow_connections(2 * webhooks.queue_size)
+    # the limit of open files must allow the size of the queue
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * webhooks.queue_size + 256
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     try:
         asyncio.run(
             serve_until_stopped(
@@ -335,16 +341,6 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
         committer.stop()
         if vault is not None:
             vault.close()
-
-
-def _allow_connections(number: int) -> None:
-    """Raise the limit of open files to the size of the queue."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = number + 256
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class _Warnings:

@@ -277,15 +277,12 @@ class PartnerSession:
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
         finally:
-            self._cancel_tasks()
-
-    def _cancel_tasks(self) -> None:
-        """End what an exception left behind that a foreign signal handler raised in the loop itself."""
-        loop = self._runner.get_loop()
-        if tasks := asyncio.all_tasks(loop):
-            for task in tasks:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            # end what an exception left behind that a foreign signal handler raised in the loop itself
+            loop = self._runner.get_loop()
+            if tasks := asyncio.all_tasks(loop):
+                for task in tasks:
+                    task.cancel()
+                loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
     async def _work(self, work: Callable[[PartnerClient], Coroutine[None, None, T]]) -> T:
         if self._client is None:

@@ -294,7 +294,11 @@ class StoreListing:
         if self._how.pagination == "next_url":
             return self._safe(url.join(str(cursor)))
         if self._how.pagination == "last_id":
-            cursor = self._last_id(records)
+            # the next page begins after the last record
+            found = value_at(records[-1], self._id_pointer) if records else None
+            if found is None:
+                raise self._broken("more stores follow, but the last record has no id at [partner.store] id_pointer")
+            cursor = msgspec.json.decode(found, type=str | int)
         elif cursor is True:
             raise self._broken(f"cursor_pointer {self._how.cursor_pointer!r} leads to true, which is not a cursor")
         return self._first.copy_set_param(self._how.cursor_parameter, cursor)
@@ -333,13 +337,6 @@ class StoreListing:
         self._seen_pages.add(digest)
         self._number += 1 if self._how.pagination == "page" else len(records)
         return self._first.copy_set_param(self._how.cursor_parameter, self._number)
-
-    def _last_id(self, records: list[bytes]) -> str | int:
-        """Return the id of the last record, after which the next page begins."""
-        found = value_at(records[-1], self._id_pointer) if records else None
-        if found is None:
-            raise self._broken("more stores follow, but the last record has no id at [partner.store] id_pointer")
-        return msgspec.json.decode(found, type=str | int)
 
     def _cursor(self, body: bytes) -> str | int | None:
         """Return what names the next page; None if this is the last."""

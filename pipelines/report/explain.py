@@ -219,7 +219,15 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     for field in PRICES:
         yield from _amount(f"  {field}", order[field], order["currency"], f"/{field}")
     yield from identities(db, order, checked, rules, rule)
-    yield from _deliveries(db, order_id)
+    found = records(db, "from core.order_deliveries where order_id = ? order by delivery_no", [order_id])
+    if found:
+        yield ""
+        yield "Deliveries"
+    for delivery in found:
+        yield from wrapped(
+            f"{delivery['delivery_no']}. {_text(delivery['type'])}, {_text(delivery['status'])}; confirmation code "
+            f"{_mask(delivery['has_confirmation_code'])}, tracking URL {_mask(delivery['has_tracking_url'])}"
+        )
     yield from order_settlements(db, order_id)
     yield ""
     yield "Personal data (encrypted in the vault, never shown)"
@@ -309,18 +317,6 @@ def _line_amount(
         yield from wrapped(f"no line amount: {NO_AMOUNT[line['missing_amount_reason'] or 'no_rule']}", 7)
         return
     yield from wrapped(f"line amount = {rule.line(line, modifiers)} = {money(line['line_amount'], currency)}", 7)
-
-
-def _deliveries(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
-    found = records(db, "from core.order_deliveries where order_id = ? order by delivery_no", [order_id])
-    if found:
-        yield ""
-        yield "Deliveries"
-    for delivery in found:
-        yield from wrapped(
-            f"{delivery['delivery_no']}. {_text(delivery['type'])}, {_text(delivery['status'])}; confirmation code "
-            f"{_mask(delivery['has_confirmation_code'])}, tracking URL {_mask(delivery['has_tracking_url'])}"
-        )
 
 
 def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -> Iterator[str]:

@@ -166,7 +166,12 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.A
         yield notify.Alarm(
             _NEW, f"{ids} newly quarantined or failed in release{'s' * (len(found) > 1)} {where}: see audit.quarantine."
         )
-    yield from _of_release(settings, received, now)
+    hours = settings.notify.silence_hours
+    since = now - dt.timedelta(hours=hours)
+    if hours and not _any_after(since, received) and _is_silent(settings.data_dir, since):
+        yield notify.Alarm(
+            "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
+        )
     night = next((e for e in (run, *reversed(runs(settings.data_dir))) if e.kind == NIGHT), run)
     yield from _of_verification(settings.data_dir, night)
     if failed := [each.partition(": ")[2] for each in night.undone if each.startswith(COPYING)]:
@@ -179,15 +184,6 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.A
         yield notify.Alarm(
             "rule_changed",
             f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
-        )
-
-
-def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.datetime) -> Iterator[notify.Alarm]:
-    hours = settings.notify.silence_hours
-    since = now - dt.timedelta(hours=hours)
-    if hours and not _any_after(since, received) and _is_silent(settings.data_dir, since):
-        yield notify.Alarm(
-            "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
         )
 
 

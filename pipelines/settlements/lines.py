@@ -29,7 +29,6 @@ from pipelines.settlements.mapping import (
     REFUNDS,
     Csv,
     Date,
-    Mapping,
     OrderColumn,
     PlainColumn,
     Read,
@@ -282,7 +281,9 @@ class _Reader:
         self.places = {column: place_of(records, column, name) for column in self._columns()}
         self.currency = currency_reader(records, self.line.currency, name)
         self.settled_currency = currency_reader(records, self.line.settled_currency, name, may_lack=True)
-        self.bare = _bare(self.mapping)
+        # the group of the bank's pattern finds the payout in a statement's reference
+        found = re.search(r"\((.*)\)", self.mapping.bank.payout) if self.mapping.bank else None
+        self.bare = f"({found[1]})" if found else ""
         self.payouts: dict[tuple[str | None, str], list[tuple[str | None, Decimal]]] = {}
         self.days: dict[tuple[str, str, str], dt.datetime | None] = {}
 
@@ -565,12 +566,6 @@ class _Reader:
 
     def _where(self, number: int, stated: Any) -> Where:
         return Where(self.name, number, stated if isinstance(stated, str) else stated.column)
-
-
-def _bare(mapping: Mapping) -> str:
-    """Return the group of the bank's pattern: it finds the payout in a statement's reference."""
-    found = re.search(r"\((.*)\)", mapping.bank.payout) if mapping.bank else None
-    return f"({found[1]})" if found else ""
 
 
 def _number_settlements(columns: dict[str, list[Any]], *, by_event: bool) -> None:

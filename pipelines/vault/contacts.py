@@ -55,7 +55,9 @@ def normal_phone(text: str, country: str = "") -> str:
     bare = text.translate(_SEPARATORS)
     if _INTERNATIONAL.fullmatch(bare) and "(0" not in text and _is_without_prefix(bare):
         return "" if len(set(bare[3:])) == 1 else bare
-    digits = _digits(text)
+    # the first digits of the text, however they are separated, and a + before them
+    found = _DIGITS.search(text)
+    digits = re.sub(r"[^0-9+]", "", found.group()) if found else ""
     is_placeholder = len(digits) >= _FEWEST_ALIKE and len(set(digits.lstrip("+"))) == 1
     return "" if is_placeholder or _MASKED.search(text) else _parsed(text, digits, country)
 
@@ -78,12 +80,6 @@ def _parsed(text: str, digits: str, country: str) -> str:
             return normal
         found = found if found and region is None else normal
     return found or digits
-
-
-def _digits(text: str) -> str:
-    """Return the first digits of a text, however they are separated, and a + before them."""
-    found = _DIGITS.search(text)
-    return re.sub(r"[^0-9+]", "", found.group()) if found else ""
 
 
 def _is_without_prefix(number: str) -> bool:

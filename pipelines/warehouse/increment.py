@@ -399,7 +399,16 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
     paths = [f.path for kind, files in raw.items() for f in files.observations if set(f.load_ids) & set(new[kind])]
     create_observations(con, "raw.observations", paths, loads)
     create_notes(con, {kind: by_loads(files.documents, new[kind])[0] for kind, files in raw.items()}, loads)
-    _find_known(con)
+    # keep the stored states of the ids in raw.observations at hand: all states are looked through only once
+    selects = [
+        f"""
+        select t.* from warehouse.build.states as t
+        where t.kind = '{kind}' and {between(con, f"(from raw.observations where kind = '{kind}')", "t.id", "id")}
+            and exists (select 1 from raw.observations as o where o.kind = t.kind and o.id = t.id)
+        """
+        for kind in relations.ENTITY
+    ]
+    con.execute(f"create or replace table {_KNOWN} as {' union all '.join(selects)}")
     create_late(con, "raw.observations", _KNOWN, "touched.late")
     _fold_new(con, raw, loads)
     counts = con.execute("""
@@ -509,19 +518,6 @@ def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
         if is_stale(staged, table):
             note_differences(staged, table, making.make(table, None))
     staged.sets.pop(FINDINGS, None)  # its rows are replaced check by check
-
-
-def _find_known(con: duckdb.DuckDBPyConnection) -> None:
-    """Keep the stored states of the ids in raw.observations at hand: all states are looked through only once."""
-    selects = [
-        f"""
-        select t.* from warehouse.build.states as t
-        where t.kind = '{kind}' and {between(con, f"(from raw.observations where kind = '{kind}')", "t.id", "id")}
-            and exists (select 1 from raw.observations as o where o.kind = t.kind and o.id = t.id)
-        """
-        for kind in relations.ENTITY
-    ]
-    con.execute(f"create or replace table {_KNOWN} as {' union all '.join(selects)}")
 
 
 def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:

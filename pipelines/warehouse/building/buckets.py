@@ -176,7 +176,16 @@ class BucketResult:
 
 def build_part(part: BucketTask) -> BucketResult:
     """Write the rows of a bucket, and its findings, as one Parquet file a table."""
-    _require_files_and_code(part)
+    here = socket.gethostname()
+    if not (part.draft.exists() and part.given.exists()):
+        raise EngineError(
+            f"node {here} does not see {part.folder}: [data] dir must be a folder that all nodes have at the same path"
+        )
+    if other := [name for name, value in code_fingerprint().items() if value != part.code[name]]:
+        raise EngineError(
+            f"node {here} runs another version (other: {' and '.join(other)}): install the same on all nodes, "
+            "and start their Ray again"
+        )
     stage = stages()[part.stage]
     own = part.folder / f"unfinished-{part.stage}-{part.bucket.number}-{secrets.token_hex(4)}"
     own.mkdir()
@@ -193,19 +202,6 @@ def build_part(part: BucketTask) -> BucketResult:
             return BucketResult(making.tally.results(), rows, making.tally.validated, profile)
     finally:
         shutil.rmtree(own, ignore_errors=True)
-
-
-def _require_files_and_code(part: BucketTask) -> None:
-    here = socket.gethostname()
-    if not (part.draft.exists() and part.given.exists()):
-        raise EngineError(
-            f"node {here} does not see {part.folder}: [data] dir must be a folder that all nodes have at the same path"
-        )
-    if other := [name for name, value in code_fingerprint().items() if value != part.code[name]]:
-        raise EngineError(
-            f"node {here} runs another version (other: {' and '.join(other)}): install the same on all nodes, "
-            "and start their Ray again"
-        )
 
 
 def _show_files(con: duckdb.DuckDBPyConnection, part: BucketTask, stage: Stage) -> None:

@@ -162,10 +162,6 @@ def _verdict(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> str:
         return f"{fits}; {len(found.candidates)} candidates remain and all agree but for: {open_parts}"
     if found.verdict == verdicts.UNDECIDED:
         return f"undecided, {fits}; {len(found.candidates)} candidates remain, which differ on: {open_parts}"
-    return _compatible(found, asked, fits)
-
-
-def _compatible(found: Judgement, asked: EvidenceThresholds, fits: str) -> str:
     if found.orders < asked.orders:
         return f"compatible, {fits}; {asked.orders - found.orders} more orders needed"
     needed = verdicts.orders_needed(found.fits, found.orders, 1 - asked.noise)
