@@ -112,22 +112,3 @@ def test_identity_check_finds_what_the_platforms_lack(run_check: Run) -> None:
     (found,) = run_check(claim, given | {"mart.closed_days": rows[:1]})
     assert (found["residual"], found["location"]) == (-13, "2026-10-31, store 5, counted, tip")
     assert run_check(claim, {"mart.daily_reconciliations": [day], "raw.day_closes": []}) == []
-
-
-@pytest.mark.duckdb2
-def test_sales_check_finds_a_difference(run_check: Run) -> None:
-    """An order or amount that the day's sales have and the closed day lacks is found; a day without sales ties."""
-    claim = "mart.closed_days__tie_to_daily_sales"
-    days = [
-        {**PLACE, "measure": "order_count", "current_amount": "2"},
-        {**PLACE, "measure": "total_price", "current_amount": "7"},
-    ]
-    sales = {**PLACE, "order_count": 2, "total_price": "7"}
-    assert run_check(claim, {"mart.closed_days": days, "mart.daily_store_sales": [sales]}) == []
-    for change in ({"order_count": 3}, {"total_price": "7.0001"}, {"sale_class": "deleted"}):
-        assert len(run_check(claim, {"mart.closed_days": days, "mart.daily_store_sales": [sales | change]})) == 1
-    empty = [
-        {**PLACE, "measure": "order_count", "current_amount": "0"},
-        {**PLACE, "measure": "total_price", "current_amount": "0"},
-    ]
-    assert run_check(claim, {"mart.closed_days": empty}) == []
