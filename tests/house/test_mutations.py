@@ -52,7 +52,7 @@ def test_text_that_cannot_be_parsed_is_no_mutant(tmp_path: Path) -> None:
 
 def test_tests_nearest_to_a_table_and_a_module() -> None:
     """The test of its own name comes first."""
-    assert nearest_tests("sql/audit/loads.sql", ROOT)[0] == "tests/sql/test_loads.py"
+    assert nearest_tests("sql/audit/coverage.sql", ROOT)[0] == "tests/sql/test_coverage.py"
     assert nearest_tests("pipelines/warehouse/inputs/zones.py", ROOT)[0] == "tests/warehouse/test_zones.py"
 
 
