@@ -21,6 +21,7 @@
 -- closed_at TIMESTAMPTZ
 -- completeness DOUBLE null
 -- complexity BIGINT >= 0: In how many things it differs from the first form.
+-- components_amount DECIMAL(38,4) null: What components of the settings add to the total: 0 without one, null if one is unknown.
 -- content VARCHAR
 -- control_order_count BIGINT null
 -- cost_amount DECIMAL(38,4): Commission, taxes and other costs; below zero if they cost.
@@ -189,6 +190,7 @@
 -- subtotal_rule VARCHAR null: The rule of its subtotal: audit.formula_rules; null without one.
 -- timezone VARCHAR null: The store's time zone as sent, not validated; null if the record has none or timezone_pointer is empty.
 -- tip DECIMAL(18,4) null: The tip, as sent.
+-- tip_in_total DECIMAL(18,4) null: How much of the tip the total contains by the rule in force: the tip, 0, or its negative. Null without a rule.
 -- to_date DATE: The last one before another rate.
 -- total_basis VARCHAR null
 -- total_population_no BIGINT: Its population: audit.formula_populations.

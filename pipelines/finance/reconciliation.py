@@ -112,10 +112,10 @@ class Reconciliation:
         """Return the number of orders that may repeat another one: a suspicion, not a variance."""
         return self._count("audit.possible_duplicate_orders", "true")
 
-    def populations(self) -> list[tuple[str, str]]:
-        """Return scope and sentence of each population, what all orders show of the rules: the largest first."""
+    def populations(self) -> list[tuple[str, str, str | None]]:
+        """Return scope, sentence and proposed settings of each population: what orders show of rules, largest first."""
         return self.db.execute(
-            "select scope, sentence from audit.formula_populations where order_count > 0 "
+            "select scope, sentence, settlement from audit.formula_populations where order_count > 0 "
             "order by rule_target desc, order_count desc, population_no"
         ).fetchall()
 

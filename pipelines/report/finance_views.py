@@ -21,7 +21,7 @@ from pipelines.landing.shape import CHARGES, TOTAL
 from pipelines.ledger import IntactChain, LedgerEntry
 from pipelines.literals import one_line as plain
 from pipelines.record import Verdict
-from pipelines.report.identities import bridge
+from pipelines.report.identities import beyond_parts, bridge
 from pipelines.report.text import COLUMNS, counted, fitted, moment, wrapped
 
 if TYPE_CHECKING:
@@ -324,6 +324,7 @@ def _bridge(reconciled: Reconciliation, line: Mapping[str, Any]) -> Iterator[str
     for name, amount in {"subtotal": line["subtotal_price"], **to_total}.items():
         yield _step(line, name, amount, is_signed=name != "subtotal")
     yield _step(line, "total", line["total_price"])
+    yield from wrapped(beyond_parts(line), 4)
 
 
 def _step(line: Mapping[str, Any], name: str, amount: Decimal | None, *, is_signed: bool = False) -> str:
@@ -355,8 +356,9 @@ def _rules(reconciled: Reconciliation) -> Iterator[str]:
     populations = reconciled.populations()
     if populations:
         yield "Rules, as all orders show them"
-    for scope, sentence in populations[:_RULES]:
-        yield from wrapped(f"{scope}: {sentence}")
+    for scope, sentence, settlement in populations[:_RULES]:
+        more = "; `ordermart questions` has settings for it" if settlement else ""
+        yield from wrapped(f"{scope}: {sentence}{more}")
     if len(populations) > _RULES:
         yield f"  … {len(populations) - _RULES:,} more in audit.formula_populations"
     yield ""

@@ -189,6 +189,7 @@ def _total(
     db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], checked: Mapping[str, Any], source: str
 ) -> Iterator[str]:
     rule = total_rule(db, checked["total_rule"], order["currency"])
+    yield from wrapped(beyond_parts(order), 2, 6)
     if rule is None:
         yield "  total: no rule is in force for this order"
         return
@@ -281,6 +282,19 @@ _COMPONENT_SUMS = """
         and components.price_factor is null and components.step is null -- which add nothing
     group by components.name order by components.name
 """
+
+
+def beyond_parts(amounts: Mapping[str, Any]) -> str:
+    """Say what a total has beyond its parts, as those of most services count, and its share of what was paid for."""
+    required = [amounts[charge.name] for charge in CHARGES if charge not in OPTIONAL]
+    if None in (*required, amounts["total_price"]):
+        return "stated less parts: an amount is not stated"
+    parts = sum((_SIGNS[name] * (amounts[name] or Decimal(0)) for name in _PARTS), amounts["subtotal_price"])
+    beyond, currency = amounts["total_price"] - parts, amounts["currency"]
+    base = amounts["subtotal_price"] - amounts["discount"] - amounts["loyalty_discount"]
+    share = round(100 * beyond / base, 3).normalize() if base else 0
+    said = f" = {share:f}% of the subtotal less all discounts ({money(base, currency)})" if share else ""
+    return f"stated less parts: {money(beyond, currency)}{said}"
 
 
 def bridge(reconciled: Reconciliation, line: Mapping[str, Any]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:

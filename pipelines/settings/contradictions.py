@@ -43,6 +43,7 @@ _CRON = re.compile(r"@\w+|[\w*/,#?-]+( +[\w*/,#?-]+){4}", re.ASCII)
 _RULE = re.compile(r"[a-z0-9_+]+(/[a-z0-9_]+)+")
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
 _AMOUNT = re.compile(r"-?[0-9]{1,13}(\.[0-9]{1,4})?")
+_SHARE = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,6})?")
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 _SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|(/([^~/]|~[01])*)+")
@@ -150,10 +151,10 @@ def _formula(settings: Settings) -> Iterator[str]:
         yield from _condition(f"[[formula.component]] {component.name}", component)
         name = component.name
         given = [each for each in (component.constant, component.share, component.price_factor, component.step) if each]
-        if len(given) != 1 or not _AMOUNT.fullmatch(given[0]):
+        if len(given) != 1 or not (_SHARE if component.share else _AMOUNT).fullmatch(given[0]):
             yield (
                 f"[[formula.component]] {name}: give constant, share, price_factor or step, "
-                'as text like "0.99", with at most 4 decimals'
+                'as text like "0.99", with at most 4 decimals, a share at most 6'
             )
         elif float(component.price_factor or 1) == 0 or float(component.step or 1) <= 0:
             yield f"[[formula.component]] {name}: a price_factor must not be 0, and a step must be above 0"

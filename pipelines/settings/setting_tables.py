@@ -194,7 +194,17 @@ class FormulaComponent(OrderScope, frozen=True, kw_only=True):
     name: str
     constant: str = ""
     share: str = ""
-    base: Literal["", "subtotal", "subtotal_less_discount", "delivery", "tip", "discount", "loyalty"] = ""
+    base: Literal[
+        "",
+        "subtotal",
+        "subtotal_less_discount",
+        "subtotal_less_all_discounts",
+        "delivery",
+        "tip",
+        "discount",
+        "loyalty",
+        "discount_above_subtotal",
+    ] = ""
     price_factor: str = ""
     step: str = ""
     round: Literal["", "order", "line"] = ""

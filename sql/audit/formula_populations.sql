@@ -12,6 +12,7 @@
 -- gathered from mart.orders: platform, dispatch_method, store_id, status, sale_class, weekday
 -- gathered from mart.orders: business_date, currency, subtotal_price, delivery_price, tip
 -- gathered from mart.orders: discount, loyalty_discount, total_price
+-- gathered from mart.orders: line_count, unit_count, hour
 --
 -- verdict ENUM('agreed', 'compatible', 'none', 'not_tested', 'supported', 'undecided'): supported: the rule fits a share of orders that is surely as high as settings ask for, and its rivals fail. agreed: the same, but rivals remain which differ in what hardly any order holds. compatible: not refuted, but the share is not sure yet. undecided: rivals remain which differ in what many orders hold. none: every candidate is refuted. not_tested: no order can be compared.
 -- rule: The rule's name, its form and its rounding; what [[formula.rule]] takes. Null where none holds.
@@ -32,12 +33,12 @@
 -- distinguishing_fit_count BIGINT >= 0: How many of those the form fits.
 -- deciding_cases VARCHAR[]: Which orders would decide what is open.
 -- residual_pattern VARCHAR null: What the orders that the form does not fit have in common.
--- residual_kind ENUM('constant', 'negated', 'share', 'step', 'zero') null: zero: they state zero. negated: they state the negative. constant, share, step: they are off by one amount, by a share of a base, by less than the step that their prices are multiples of.
--- residual_value DECIMAL(18,4) null: That amount, share or step.
+-- residual_kind ENUM('constant', 'negated', 'share', 'step', 'unit', 'zero') null: zero: they state zero. unit: they are off by the smallest unit of their currency. negated: they state the negative. constant, share, step: they are off by one amount, by a share of a base, by less than the step that their prices are multiples of.
+-- residual_value DECIMAL(18,6) null: That amount, share or step.
 -- residual_base VARCHAR null: The base of a share.
--- residual_condition VARCHAR null: The condition that all orders which are off in this way meet, and no other.
+-- residual_condition VARCHAR null: The condition that all orders which are off in this way meet, and no other; null if there is none, or none is needed.
 -- is_pattern_open BOOLEAN: Whether orders that are off in this way are indeterminate: settings name no rule here, or one that most orders follow.
--- settlement VARCHAR null: Settings that would settle it, ready to paste; in force only where a person sets them.
+-- settlement VARCHAR null: Settings that would settle it, ready to paste, after a comment that says how many orders add up by them and how many do not; in force only where a person sets them.
 select
     populations.rule_target,
     populations.population_no,

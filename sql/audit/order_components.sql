@@ -25,12 +25,9 @@ with components as (
 lines as (
     select
         order_id, line_no,
-        unnest(range(6)) as form_no,
-        unnest([
-            quantity * (price + add_own), quantity * (price + add_once), quantity * price + add_own,
-            price + add_own, quantity * price, price,
-        ]) as amount,
-    from audit.order_line_sums
+        unnest(range(7)) as form_no,
+        unnest(readings_of(sums)) as amount,
+    from audit.order_line_sums as sums
 ),
 
 read_lines as (

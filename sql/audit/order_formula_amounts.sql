@@ -77,6 +77,7 @@ parts as (
             + signed(totals.discount_sign, discount)
             + signed(totals.loyalty_sign, loyalty_discount)
         ) as parts_total,
+        signed(totals.tip_sign, tip) as tip_in_total,
         components.order_id is not null as has_component,
         components.amount as components_amount,
         components.step,
@@ -137,4 +138,7 @@ select
         )
     end as formula_total,
     total_price - formula_total as total_residual,
+    -- what is in the total
+    cast(tip_in_total as decimal(18, 4)) as tip_in_total,
+    cast(if(has_component, components_amount, 0) as decimal(38, 4)) as components_amount,
 from parts

@@ -87,6 +87,9 @@ patterns as (
                         as decimal(38, 8)
                     )
                 ) <= smallest_unit(breaks.currency, breaks.stated) then 'share_of_a_base'
+            when populations.residual_kind = 'unit'
+                and abs(breaks.residual) <= smallest_unit(breaks.currency, breaks.stated)
+                then 'rounding'
             when populations.residual_kind = 'step'
                 and breaks.stated % populations.residual_value = 0
                 and abs(breaks.residual) < populations.residual_value then 'rounding_step'

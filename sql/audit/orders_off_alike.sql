@@ -57,6 +57,7 @@ where
     case residual_kind
         when 'zero' then total_price = 0
         when 'negated' then residual = 2 * total_price
+        when 'unit' then abs(residual) <= unit
         when 'constant' then abs(residual - residual_value) < unit
         when 'share'
             then abs(

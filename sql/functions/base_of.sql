@@ -2,8 +2,14 @@
 case base
     when 'subtotal' then amounts.subtotal_price
     when 'subtotal_less_discount' then amounts.subtotal_price - amounts.discount
+    when 'subtotal_less_all_discounts'
+        then amounts.subtotal_price - amounts.discount - amounts.loyalty_discount
     when 'delivery' then amounts.delivery_price
     when 'tip' then amounts.tip
     when 'discount' then amounts.discount
     when 'loyalty' then amounts.loyalty_discount
+    when 'discount_above_subtotal'
+        then if(
+            amounts.discount < amounts.subtotal_price, 0, amounts.discount - amounts.subtotal_price
+        )
 end

@@ -70,6 +70,8 @@ select
     amounts.total_rule,
     amounts.formula_total,
     amounts.total_residual,
+    amounts.tip_in_total,
+    amounts.components_amount,
     causes.total_likely_cause,
     -- the answer
     if(

@@ -4,13 +4,7 @@ select
     cast((orders.total_price - coalesce(components.amount, 0)) * $unit as bigint)
         as stated,
     cast(smallest_unit(orders.currency, orders.total_price) * $unit as bigint) as unit,
-    cast(orders.subtotal_price * $unit as bigint) as subtotal,
-    cast((orders.subtotal_price - orders.discount) * $unit as bigint)
-        as subtotal_less_discount,
-    cast(orders.delivery_price * $unit as bigint) as delivery,
-    cast(orders.tip * $unit as bigint) as tip,
-    cast(orders.discount * $unit as bigint) as discount,
-    cast(orders.loyalty_discount * $unit as bigint) as loyalty,
+    $bases
 from facts
 inner join mart.orders as orders using (order_id)
 left join (

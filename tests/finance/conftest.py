@@ -87,6 +87,16 @@ class Order:
     sale_class: str = "counted"
 
     @property
+    def line_count(self) -> int:
+        """How many lines it has."""
+        return len(self.lines)
+
+    @property
+    def unit_count(self) -> int:
+        """How many units its lines have, of an unstated quantity none."""
+        return sum(line.quantity or 0 for line in self.lines)
+
+    @property
     def weekday(self) -> int | None:
         """Monday is 1."""
         return self.business_date and self.business_date.isoweekday()
@@ -303,6 +313,8 @@ def _load(con: duckdb.DuckDBPyConnection, orders: list[Order]) -> None:
         "dispatch_method": ("dispatch_method", pa.string()),
         "business_date": ("business_date", pa.date32()),
         "weekday": ("weekday", pa.int64()),
+        "line_count": ("line_count", pa.int64()),
+        "unit_count": ("unit_count", pa.int64()),
         "currency": ("currency", pa.string()),
         "status": ("status", pa.string()),
         "sale_class": ("sale_class", pa.string()),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 import tomllib
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
@@ -141,9 +142,48 @@ def rare_small_order_fee(orders: list[Any]) -> None:
             order.total += Decimal("1.50")
 
 
+def regional_taxes(orders: list[Any]) -> None:
+    """30 stores of 17 orders in three regions, each with a sales tax on the subtotal less both discounts."""
+    for number, order in enumerate(orders):
+        order.store_id = number % 30 + 1
+        rate = Decimal(("0.08875", "0.0625", "0.04")[order.store_id % 3])
+        order.total += cents(rate * (order.subtotal - order.discount - order.loyalty))
+
+
+def tax_by_line(orders: list[Any]) -> None:
+    """A tax of 7% that is rounded for each line."""
+    for order in orders:
+        for line in order.lines:
+            unit = line.price + sum(each.price * each.quantity for each in line.modifiers)
+            order.total += cents(Decimal("0.07") * line.quantity * unit)
+
+
+def fee_of_many_units(orders: list[Any]) -> None:
+    """3.00 more for four units and more."""
+    for order in orders:
+        if order.unit_count >= 4:
+            order.total += 3
+
+
+def capped_discount(orders: list[Any]) -> None:
+    """Every third order has a discount of 12.00, of which no more is taken off than the subtotal."""
+    for order in orders[::3]:
+        order.total += order.discount
+        order.discount = Decimal(12)
+        order.total -= min(order.discount, order.subtotal)
+
+
+def a_cent_off(orders: list[Any]) -> None:
+    """A tax of 8%, and one total in ten is a cent more or less."""
+    for order in orders:
+        order.total += cents(Decimal("0.08") * order.subtotal)
+        if order.order_id % 10 == 0:
+            order.total += CENT if order.order_id % 20 else -CENT
+
+
 def made(make_orders: Any, state: Any, change: Callable[[list[Any]], None], seed: int = 3) -> World:
-    """Make a world of 900 orders, of which one in fifty is wrong."""
-    orders = make_orders(300 + seed, 900)
+    """Make a world of 900 orders, or 510, of which one in fifty is wrong."""
+    orders = make_orders(300 + seed, 510 if change in SMALL else 900)
     chance = random.Random(seed)
     for order in orders:
         order.currency = "EUR"
@@ -193,11 +233,13 @@ def settled(con: Any) -> dict[str, list[dict[str, Any]]]:
         ]
         for kind, names in {
             "rule": {"store": "store_id", "from": "first_day", "to": "last_day"},
-            "component": {"store": "store_id", "from": "first_day", "to": "last_day", "constant": "amount"},
+            "component": {"store": "store_id", "from": "first_day", "to": "last_day"}
+            | {"constant": "amount", "round": "rounded_per"},
         }.items()
     }
 
 
+SMALL = (regional_taxes, tax_by_line, fee_of_many_units, capped_discount, a_cent_off)
 # the world, how many right orders are balanced at first and with the proposal, and words of a sentence
 FAST = [
     (small_order_fee, 0.0, 1.0, "are off by 1.5, all of them with subtotal_price < 10"),
@@ -218,6 +260,11 @@ WORLDS = [
     (negative_subtotals, 0.85, 1.0, "state the negative"),
     (five_cents, 0.0, 1.0, "are rounded to multiples of 0.05"),
     (rare_small_order_fee, 0.95, 1.0, "are off by 1.5, all of them with subtotal_price < 4"),
+    (regional_taxes, 0.0, 1.0, "are off by 8.875% of (subtotal - discount - loyalty discount)"),
+    (tax_by_line, 0.0, 1.0, "are off by 7% of subtotal"),
+    (fee_of_many_units, 0.0, 1.0, "are off by 3, all of them with unit_count >= 4"),
+    (capped_discount, 0.5, 1.0, "are off by 100% of what the discount has above the subtotal"),
+    (a_cent_off, 0.0, 0.88, "are off by 8% of subtotal"),
 ]
 
 
@@ -262,9 +309,11 @@ def test_a_pattern_is_said_by_scope_with_the_component_to_paste(make_orders: Any
     ):
         assert (scope, verdict, rule) == (f"store other than 3; store {store}", "none", None)
         assert pattern.endswith(f"are off by {said} of (subtotal - discount)")
-        assert settlement == (
+        counts, _, tables = settlement.partition("\n")
+        assert re.fullmatch(rf"# {scope}: \d+ of \d+ orders would add up exactly, \d would not", counts)
+        assert tables == (
             f'[[formula.component]]\nname = "{share} of subtotal_less_discount"\nshare = "{share}"\n'
-            f'base = "subtotal_less_discount"\nstore = {store}\nwhen = "store_id != 3"'
+            f'base = "subtotal_less_discount"\nround = "order"\nstore = {store}\nwhen = "store_id != 3"'
         )
     assert [row[:2] for row in rest] == [("store 3", "supported")]
     assert con.execute("select count(*) from audit.order_components").fetchall() == [(0,)]
@@ -284,6 +333,7 @@ def test_a_promotion_that_no_field_states_is_counted(make_orders: Any, state: An
     ).fetchall()
     assert f"{len(right) - cheaper} of {total} fit" in sentence
     assert sentence.endswith(f"{cheaper} of {differ} that differ are off by -5")
-    assert settlement == ('[[formula.rule]]\nrule_target = "total"\nrule = "observed/unrounded"\nplatform = "ios"'), (
-        "what follows is valued only if a person fixes the rule"
-    )
+    assert settlement.partition("\n")[::2] == (
+        f"# platform ios: {len(right) - cheaper} of {total} orders would add up exactly, {differ} would not",
+        '[[formula.rule]]\nrule_target = "total"\nrule = "observed/unrounded"\nplatform = "ios"',
+    ), "what follows is valued only if a person fixes the rule"

@@ -44,11 +44,20 @@ def components(run_table: Run, *given: dict[str, Any], **order: Any) -> list[tup
         ("tip", "0.175"),
         ("discount", "0.35"),
         ("loyalty", "0.0875"),
+        ("subtotal_less_all_discounts", "1.316875"),
+        ("discount_above_subtotal", "0"),
     ],
 )
 def test_share_of_each_base_keeps_its_decimals(run_table: Run, base: str, amount: str) -> None:
     """8.75% of each base, all decimals kept."""
     assert components(run_table, {"share": "0.0875", "base": base}) == [(1, "c", Decimal(amount))]
+
+
+def test_a_discount_stops_at_the_subtotal(run_table: Run) -> None:
+    """What a discount has above the subtotal is a base, of which a share may have six decimals; null if unknown."""
+    given = {"share": "0.123456", "base": "discount_above_subtotal"}
+    assert components(run_table, given, discount="30.05") == [(1, "c", Decimal("1.23456"))]
+    assert components(run_table, given, discount=None) == [(1, "c", None)]
 
 
 def test_constant_is_its_amount(run_table: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
 from pipelines.warehouse import catalogue
@@ -51,6 +52,34 @@ def reconciled(run_table: Run, *amounts: str | None, **others: Any) -> dict[str,
     """Return the one row of an order with these six amounts, the total last; see reconciled_orders."""
     (row,) = reconciled_orders(run_table, amounts, **others)
     return row
+
+
+@pytest.mark.parametrize(("rule", "held"), [(OBSERVED, "1.3"), ("without_tip/unrounded", "0"), (None, None)])
+def test_what_the_total_has_of_the_tip_is_said(run_table: Run, rule: str | None, held: str | None) -> None:
+    """The tip, nothing of it, or unknown without a rule; no component adds anything."""
+    row = reconciled(run_table, *STATED, total_rule=rule)
+    assert (row["tip_in_total"], row["components_amount"]) == (held and Decimal(held), 0)
+
+
+def test_shares_of_tips_add_up_over_platforms() -> None:
+    """Of two platforms one's totals contain no tip: sales without tips and the share are of like amounts."""
+    names = ("order_id", "platform", "total_price", "tip", "tip_in_total")
+    rows = ((1, "web", "12.00", "2.00", "2.00"), (2, "ios", "10.00", "2.00", "0"), (3, "ios", "10.00", "2.00", None))
+    orders = [dict(zip(names, row, strict=True)) | {"currency": "EUR", "sale_class": "counted"} for row in rows]
+    (macro,) = [each for each in catalogue.macros() if each.name == "tip_shares"]
+    with duckdb.connect() as con:
+        con.execute("create schema mart")
+        con.execute(
+            "create table mart.order_reconciliation as select unnest(?::struct(order_id int, platform text, "
+            "total_price decimal(18, 4), tip decimal(18, 4), tip_in_total decimal(18, 4), currency text, "
+            "sale_class text)[], recursive := true)",
+            [orders],
+        )
+        found = con.execute(macro.sql + " order by platform").fetchall()
+    assert [row[2:] for row in found] == [
+        ("ios", 2, 1, Decimal(10), Decimal(2), 2 / 12),
+        ("web", 1, 0, Decimal(10), Decimal(2), 2 / 12),
+    ]
 
 
 def reconciled_orders(

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 
 _LISTED = 4  # values that are listed before the rest is counted
 _COMPARED = {"subtotal": "with lines and a subtotal", "total": "that state all amounts"}
-_BASES = {"subtotal_less_discount": "(subtotal - discount)", "loyalty": "loyalty discount"}
+_BASES = {
+    "subtotal_less_discount": "(subtotal - discount)",
+    "subtotal_less_all_discounts": "(subtotal - discount - loyalty discount)",
+    "loyalty": "loyalty discount",
+    "discount_above_subtotal": "what the discount has above the subtotal",
+}
 
 
 def describe_scope(node: Population, values: dict[str, list[Any]]) -> str:
@@ -191,51 +196,86 @@ def word_residual(found: Residual) -> str:
         return f"{counted} state 0"
     if found.kind == "negated":
         return f"{counted} state the negative"
+    if found.kind == "unit":
+        return f"{counted} are off by the smallest unit of their currency"
     if found.kind == "constant":
-        return f"{counted} are off by {_plain(found.value)}{where}"
+        return f"{counted} are off by {found.amount.normalize():f}{where}"
     if found.kind == "share":
         base = _BASES.get(found.base, found.base)
-        return f"{counted} are off by {_plain(found.value * 100)}% of {base}{where}"
-    return f"{counted} are rounded to multiples of {_plain(found.value)}"
+        return f"{counted} are off by {(100 * found.amount).normalize():f}% of {base}{where}"
+    return f"{counted} are rounded to multiples of {found.amount.normalize():f}"
 
 
-def _plain(ten_thousandths: int) -> str:
-    sign, whole = "-" if ten_thousandths < 0 else "", abs(ten_thousandths)
-    return f"{sign}{whole // 10_000}.{whole % 10_000:04d}".rstrip("0").rstrip(".")
-
-
-_MOST = 20  # tables of settings that anybody would paste
+_MOST = 100  # tables of settings that anybody would paste
 _KEYS = {"platform": "platform", "dispatch_method": "dispatch_method", "store_id": "store", "status": "status"}
 _AMOUNTS = {"tip": "tip", "delivery": "delivery_price", "discount": "discount", "loyalty": "loyalty_discount"}
 _STATED = {"zero": "zero/unrounded", "negated": "negated/unrounded"}
+_ALL = 0.99  # the share of orders that are off where all are, but for some that chance lets fit
+_CLEAR = 0.8  # the share of orders by which a rounding is told, where others are off by a unit
 Limits = list[dict[str, Any]]
 
 
 def word_settlement(
-    forms: Forms, node: Population, judged: Judgement, found: Residual, values: dict[str, list[Any]]
+    forms: Forms,
+    node: Population,
+    judged: Judgement,
+    found: Residual | None,
+    values: dict[str, list[Any]],
+    asked: EvidenceThresholds,
 ) -> str | None:
-    """Return tables of settings: components, or the rule of those that follow one; None if none can say it.
+    """Return tables of settings below how many orders add up by them; None if none can say it.
 
-    A rule by itself is of use where most orders follow it, and the others are off by one amount for no reason that an
-    order states.
+    They are components, or the rule of those that follow one. A rule by itself is of use where most orders follow it,
+    and the others are off in one way for no reason that an order states, or are few.
     """
     scopes = limits_of(node, values) if node.setting_no is None else None
+    if found is not None and (found.base, found.condition) == ("discount_above_subtotal", ""):
+        scopes = [{"conditions": []}]  # of other orders the base is zero
     if not scopes or len(scopes) > _MOST:
         return None
-    is_all = found.orders == judged.orders and found.fits >= COMMON * found.orders
-    if forms.target == "subtotal":
-        is_factor = found.kind == "negated" or (found.kind == "share" and found.base == "subtotal")
-        made = [_factor(Decimal(-1) if found.kind == "negated" else 1 - found.amount)] if is_all and is_factor else []
-    elif found.kind == "step":
-        made = [_component(found)] if found.is_of_all else []
-    elif found.kind in _STATED:
-        made = [_rule(_STATED[found.kind])] if is_all else []
-    elif is_all or found.condition:
-        made = [_component(found)]
+    rule = _rule(f"{forms.names[judged.leader]}/unrounded")
+    if found is None:
+        is_clear = forms.target == "total" and judged.verdict == verdicts.NONE
+        made, right = [rule] if is_clear and judged.fits >= COMMON * judged.orders else [], judged.fits
+    elif forms.target == "subtotal":
+        made, right = _factors(judged, found), found.fits
     else:
-        most = judged.verdict == verdicts.NONE and 2 * judged.fits > judged.orders
-        made = [_rule(f"{forms.names[judged.leader]}/unrounded")] if most else []
-    return "\n".join(_table(head | limits) for head in made for limits in scopes) or None
+        made, right = _of_total(rule, judged, found, asked)
+    tables = "\n".join(_table(head | limits) for head in made for limits in scopes)
+    counts = f"{right:,} of {judged.orders:,} orders would add up exactly, {judged.orders - right:,} would not"
+    return f"# {describe_scope(node, values)}: {counts}\n{tables}" if tables else None
+
+
+def _factors(judged: Judgement, found: Residual) -> list[dict[str, Any]]:
+    factor = Decimal(-1) if found.kind == "negated" else 1 - found.amount
+    is_factor = found.kind == "negated" or (found.kind == "share" and found.base == "subtotal")
+    is_exact = factor == round(factor, 4)
+    return [_factor(factor)] if is_factor and is_exact and _is_of_all(judged, found) else []
+
+
+def _of_total(
+    rule: dict[str, Any], judged: Judgement, found: Residual, asked: EvidenceThresholds
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the tables for a total's pattern, and how many orders add up by them."""
+    if found.kind == "step":
+        return [_component(found)] if found.is_of_all else [], found.fits
+    if found.kind in _STATED:
+        return [_rule(_STATED[found.kind])] if _is_of_all(judged, found) else [], found.fits
+    if found.kind != "unit" and (_is_of_all(judged, found) or found.condition is not None):
+        right = judged.fits + found.exact
+        # orders that are off by a unit refute the rule, which a person may know all the same
+        is_clear = right >= verdicts.fewest_fits(judged.orders, asked.noise) or not _is_rounded(found)
+        return [_component(found), *([] if is_clear else [rule])], right
+    most = judged.verdict == verdicts.NONE and 2 * judged.fits > judged.orders
+    return [rule] if most else [], judged.fits
+
+
+def _is_of_all(judged: Judgement, found: Residual) -> bool:
+    return found.orders >= _ALL * judged.orders and found.fits >= COMMON * found.orders
+
+
+def _is_rounded(found: Residual) -> bool:
+    return found.rounding in ("order", "line") and found.exact >= _CLEAR * found.fits
 
 
 def _rule(name: str) -> dict[str, Any]:
@@ -250,6 +290,7 @@ def _factor(factor: Decimal) -> dict[str, Any]:
 def _component(found: Residual) -> dict[str, Any]:
     amount = f"{found.amount.normalize():f}"
     of = {"share": amount, "base": found.base} if found.kind == "share" else {found.kind: amount}
+    of |= {"round": found.rounding} if _is_rounded(found) else {}
     return {"": "component", "name": f"{amount} of {found.base}" if found.base else amount, **of} | (
         {"when": found.condition} if found.condition else {}
     )
@@ -377,7 +418,7 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
         tree.borrow()
     found = Gathered(forms, patterns, nodes, values)
     for node, judged in _leaves(nodes):
-        if target == "total" and judged.verdict == verdicts.NONE and node.setting_no is None:
+        if target == "total" and _is_unlike_all(judged) and node.setting_no is None:
             likely = populations.simplest(
                 forms, populations.stated_totals(con, node.no, limit=f"limit {populations.SAMPLE}")
             )
@@ -420,6 +461,11 @@ def _likely_subtotals(
         tried[no].leader = usual
         tried[no].fits = round(float(tried[no].all_fits[usual]))
     return dict.fromkeys(found, usual)
+
+
+def _is_unlike_all(judged: Judgement) -> bool:
+    """Tell whether no form holds, and none fits half of the orders."""
+    return judged.verdict == verdicts.NONE and 2 * judged.fits < judged.orders
 
 
 def _settings(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, tuple[int, int]]:
@@ -470,7 +516,7 @@ def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterato
             judged.leader + 1,
             rounding.rounding_no if rounding else populations.UNROUNDED,
             node.setting_no,
-            forms.target == "total" and judged.orders < asked.orders,
+            forms.target == "total" and judged.orders < asked.orders and _is_likely(node, judged),
             [part + 1 for part in judged.open_parts],
             [form + 1 for form in judged.candidates],
             judged.orders,
@@ -485,8 +531,13 @@ def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterato
             word_evidence(forms, judged, asked, told, rounding, pattern, is_configured=is_configured),
             *((residual.kind, residual.amount, residual.base or None) if residual else (None, None, None)),
             (residual and residual.condition) or None,
-            word_settlement(forms, node, judged, residual, found.values) if residual else None,
+            word_settlement(forms, node, judged, residual, found.values, asked),
         )
+
+
+def _is_likely(node: Population, judged: Judgement) -> bool:
+    """Tell whether the formula of the observed order may hold: of orders that were set apart it has to fit most."""
+    return node.parent is None or 2 * judged.all_fits[0] >= judged.orders
 
 
 def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:

@@ -439,34 +439,38 @@ SAMPLE = 2_000  # orders in which a pattern is looked for
 COMMON = 0.9  # the share of them that a pattern of a whole population has to explain
 MOST = 0.5  # the share, if so many as distinguish a rule follow it among orders that differ by chance
 _UNIT = 10_000  # amounts are compared in ten-thousandths
+_SHARE = 1_000_000  # and shares in millionths
 _STEPS = (10_000, 5_000, 1_000, 500)
-_FIELDS = {
-    "subtotal": "subtotal_price",
-    "subtotal_less_discount": "subtotal_price",
-    "delivery": "delivery_price",
-    "tip": "tip",
-    "discount": "discount",
-    "loyalty": "loyalty_discount",
-}
+BASES = (  # of base_of(); of those that explain the same the first
+    *("discount_above_subtotal", "subtotal", "subtotal_less_discount", "subtotal_less_all_discounts"),
+    *("delivery", "tip", "discount", "loyalty"),
+)
+_LIMITS = ("subtotal_price", "delivery_price", "unit_count", "line_count", "hour", "discount", "tip")  # of `when`
+_ROUNDINGS = ("order", "line", "half_even", "down")  # of a share
 
 
 @dataclass(frozen=True)
 class Residual:
-    """A pattern: kind, its value in ten-thousandths, the base of a share, how many orders, the condition they meet."""
+    """A pattern: kind, its value, the base of a share, how many orders follow it to the unit, of how many."""
 
     kind: str
     value: int
     base: str
     fits: int
     orders: int
-    condition: str = ""
+    condition: str | None = None
+    """What those orders meet and no other; "" if all meet it, None if nothing tells them from the others."""
     is_of_all: bool = True
     """Whether a step is that of all totals, also of those that the form fits."""
+    rounding: str = ""
+    """Of a share: how it is rounded, one of _ROUNDINGS."""
+    exact: int = 0
+    """How many orders it explains exactly, so rounded."""
 
     @property
     def amount(self) -> Decimal:
         """The value as an amount, or as a share."""
-        return Decimal(self.value) / _UNIT
+        return Decimal(self.value) / (_SHARE if self.kind == "share" else _UNIT)
 
 
 def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> dict[int, Residual]:
@@ -484,7 +488,8 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
         return {}
     listed = ", ".join(str(node) for (node,) in nodes)
     con.execute(f"delete from wanted where node not in ({listed})")
-    select = filled("residuals", unit=str(_UNIT), lines=filled(f"{target}_lines"))
+    bases = "\n".join(f"cast(any_value(base_of(orders, '{base}')) * {_UNIT} as bigint) as {base}," for base in BASES)
+    select = filled("residuals", unit=str(_UNIT), lines=filled(f"{target}_lines"), bases=bases)
     con.execute(f"create or replace temp table off_orders as {select}")
     found = {}
     for (node,) in nodes:
@@ -501,41 +506,65 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
                 if pattern[0] == "step" and target == "total":
                     stated = stated_totals(con, node, limit=f"limit {SAMPLE}")["stated"]
                     is_of_all = bool((stated % pattern[1] == 0).mean() >= COMMON)
-                found[node] = Residual(*pattern, fits, orders, _limit(con, node, *pattern), is_of_all)
+                limit = _limit(con, node, *pattern)
+                found[node] = Residual(*pattern, fits, orders, limit, is_of_all, *_rounding(con, node, fits, *pattern))
     return found
 
 
-def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, base: str) -> str:
-    """Return the condition that the orders of a leaf that follow a constant or a share meet, and no other; "" if none.
+def _rounding(
+    con: duckdb.DuckDBPyConnection, node: int, fits: int, kind: str, value: int, base: str
+) -> tuple[str, int]:
+    """Return how a share is rounded, and how many orders of a leaf it then explains exactly."""
+    if kind != "share":
+        return "", fits
+    found: dict[str, int] = {}
+    for rounding in _ROUNDINGS:
+        if rounding != "line" or (base == "subtotal" and found["order"] < fits):
+            select = filled(
+                "share_by_line" if rounding == "line" else "share_by_order",
+                node=str(node),
+                share=f"{Decimal(value) / _SHARE:f}",
+                base=base,
+                mode="half_up" if rounding == "order" else rounding,
+                unit=str(_UNIT),
+            )
+            found[rounding] = (con.execute(select).fetchone() or (0,))[0]
+    return max(found.items(), key=lambda each: each[1])
+
+
+def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, base: str) -> str | None:
+    """Return the condition that the orders of a leaf that follow a constant or a share meet, and no other.
 
     An order without anything of the base tells nothing, nor does one that is off by something else.
     """
     if kind not in ("constant", "share"):
-        return ""
-    tells = f"abs(orders.{_FIELDS[base]}) > 0" if base else "true"
-    for name in ("subtotal", "delivery"):
-        field = f"orders.{_FIELDS[name]}"
-        rows = con.execute(f"""
-            select
-                off_orders.order_id is not null as is_following,
-                min({field}), max({field}), count(*)
+        return None
+    bounds = ", ".join(f"min(orders.{name}), max(orders.{name})" for name in _LIMITS)
+    sides = {
+        row[0]: row[1:]
+        for row in con.execute(f"""
+            select off_orders.order_id is not null as is_following, {bounds}
             from facts
             inner join mart.orders as orders on facts.order_id = orders.order_id
             left join off_orders on facts.order_id = off_orders.order_id
             where
                 facts.node = {node}
-                and {tells}
+                and {f"base_of(orders, '{base}') <> 0" if base else "true"}
                 and (off_orders.order_id is null or {_condition(kind, value, base, "off_orders.")})
             group by is_following
         """).fetchall()
-        sides = {row[0]: row[1:3] for row in rows}
-        if len(sides) == 2 and None not in (*sides[True], *sides[False]):
-            (least, most), (other_least, other_most) = sides[True], sides[False]
-            if most < other_least:
-                return f"{_FIELDS[name]} < {_roundest(most, other_least)}"
-            if least > other_most:
-                return f"{_FIELDS[name]} >= {_roundest(other_most, least)}"
-    return ""
+    }
+    if len(sides) == 1:
+        return ""
+    for place, name in enumerate(_LIMITS):
+        (least, most), (other_least, other_most) = (sides[side][2 * place : 2 * place + 2] for side in (True, False))
+        if None in (least, other_least):
+            continue
+        if most < other_least:
+            return f"{name} < {_roundest(Decimal(most), Decimal(other_least))}"
+        if least > other_most:
+            return f"{name} >= {_roundest(Decimal(other_most), Decimal(least))}"
+    return None
 
 
 def _roundest(below: Decimal, up_to: Decimal) -> Decimal:
@@ -551,7 +580,8 @@ def _roundest(below: Decimal, up_to: Decimal) -> Decimal:
 
 def stated_totals(con: duckdb.DuckDBPyConnection, node: int, columns: str = "", limit: str = "") -> dict[str, Any]:
     """Return the orders of a leaf as columns: the total that each states, its parts, and columns of facts if asked."""
-    select = filled("stated_totals", unit=str(_UNIT), node=str(node), columns=columns, limit=limit)
+    bases = "\n".join(f"cast(base_of(orders, '{base}') * {_UNIT} as bigint) as {base}," for base in BASES)
+    select = filled("stated_totals", unit=str(_UNIT), node=str(node), columns=columns, bases=bases, limit=limit)
     return con.execute(select).fetchnumpy()
 
 
@@ -568,7 +598,7 @@ def simplest(forms: Forms, sample: dict[str, Any], most: int = 9) -> Pattern | N
         if forms.complexity[form] > most:
             break
         found = _pattern(sample | {"residual": residual_by(forms, form, sample)})
-        if found and found[0] != "step":
+        if found and found[0] not in ("step", "unit"):
             return form, *found
     return None
 
@@ -578,24 +608,48 @@ def _pattern(sample: dict[str, Any], common: float = COMMON) -> tuple[str, int, 
     if not sample["residual"].any():
         return None
     fits = {pattern: int(explained(sample, *pattern).sum()) for pattern in _candidates(sample)}
-    best = max(fits, key=lambda pattern: fits[pattern])
-    return best if fits[best] >= common * len(sample["residual"]) else None
+    likely = [pattern for pattern, fit in fits.items() if fit >= common * len(sample["residual"])]
+    return max(likely, key=lambda pattern: (_exact(sample, fits[pattern], *pattern), fits[pattern]), default=None)
 
 
 def _candidates(sample: dict[str, Any]) -> Iterable[tuple[str, int, str]]:
     yield "zero", 0, ""
     yield "negated", 0, ""
+    yield "unit", 0, ""
     constant, _ = Counter(sample["residual"].tolist()).most_common(1)[0]
     yield "constant", int(constant), ""
-    for base in _FIELDS:
-        amounts = sample[base]
-        if (amounts != 0).mean() >= COMMON:
-            share = np.median(sample["residual"][amounts != 0] / amounts[amounts != 0])
-            for digits in (2, 3, 4):
-                value = round(float(np.round(share, digits)) * _UNIT)
-                if value:
-                    yield "share", value, base
+    for base in BASES:
+        for reach in (0.5, 0.0):  # rounded to the nearest, and down
+            if value := _share(sample, base, reach):
+                yield "share", value, base
     yield from (("step", step, "") for step in _STEPS)
+
+
+def _share(sample: dict[str, Any], base: str, reach: float) -> int:
+    """Return the roundest share of a base that most orders can have that are off by it to `reach` of a unit, or 0."""
+    held = sample[base] != 0
+    amounts, residual = sample[base][held], sample["residual"][held]
+    if not len(amounts):
+        return 0
+    less = reach * sample["unit"][held]
+    more = less if reach else np.sign(residual) * sample["unit"][held]
+    ends = np.sort(np.stack([(residual - less) / amounts, (residual + more) / amounts]), axis=0).ravel() * _SHARE
+    order = np.argsort(ends, kind="stable")
+    place = int(np.cumsum(np.where(order < len(amounts), 1, -1)).argmax())
+    for step in (10_000, 1_000, 100, 10, 1):
+        value = int(np.ceil(ends[order[place]] / step - 1e-9)) * step
+        if value and value <= ends[order[place + 1]] + 1e-6:
+            return value
+    return 0
+
+
+def _exact(sample: dict[str, Any], fits: int, kind: str, value: int, base: str) -> int:
+    """Return how many orders of a sample follow a pattern exactly, its share rounded in the way that fits most."""
+    if kind != "share":
+        return fits
+    units = sample[base] * float(value) / (_SHARE * sample["unit"])
+    ways = (np.sign(units) * np.floor(abs(units) + 0.5), np.rint(units), np.trunc(units))
+    return max(int((sample["residual"] == way * sample["unit"]).sum()) for way in ways)
 
 
 def explained(sample: dict[str, Any], kind: str, value: int, base: str) -> Any:
@@ -608,7 +662,9 @@ def explained(sample: dict[str, Any], kind: str, value: int, base: str) -> Any:
     if kind == "constant":
         return residual == value
     if kind == "share":
-        return abs(residual * _UNIT - value * sample[base]) <= sample["unit"] * _UNIT
+        return abs(residual - sample[base] * (value / _SHARE)) <= sample["unit"] + 1e-3
+    if kind == "unit":
+        return abs(residual) <= sample["unit"]
     return (stated % value == 0) & (abs(residual) < value)
 
 
@@ -617,14 +673,16 @@ def _condition(kind: str, value: int, base: str, of: str = "") -> str:
         "zero": f"{of}stated = 0",
         "negated": f"{of}residual = 2 * {of}stated and {of}stated <> 0",
         "constant": f"{of}residual = {value}",
-        "share": f"abs({of}residual * {_UNIT}::hugeint - {value} * {of}{base or 'subtotal'}::hugeint) "
-        f"<= {of}unit * {_UNIT}",
+        "share": f"abs({of}residual * {_SHARE}::hugeint - {value} * {of}{base or 'subtotal'}::hugeint) "
+        f"<= {of}unit * {_SHARE}",
+        "unit": f"abs({of}residual) <= {of}unit",
         "step": f"{of}stated % {max(value, 1)} = 0 and abs({of}residual) < {value}",
     }[kind]
 
 
 _SIMPLE = 2  # of forms that are tried: how many parts they count another way
 _BLOCKS = 24  # of orders of one dimension that are looked at
+_FEWEST = 8  # orders of a block: values that share a pattern are pooled before their orders are counted
 _SAMPLE = 200  # orders of a block
 
 
@@ -685,7 +743,7 @@ def _blocks(orders: dict[str, Any], asked: EvidenceThresholds) -> Iterator[dict[
         else:
             _, starts = np.unique(places[sequence], return_index=True)
             parts = sorted(np.split(sequence, starts[1:]), key=len, reverse=True)[:_BLOCKS]
-        yield from (_some(orders, part[:_SAMPLE]) for part in parts if len(part) >= asked.orders)
+        yield from (_some(orders, part[:_SAMPLE]) for part in parts if len(part) >= _FEWEST)
 
 
 def _some(orders: dict[str, Any], places: Any) -> dict[str, Any]:

@@ -70,6 +70,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "BIGINT": pa.int64(),
     "VARCHAR": pa.string(),
     "DECIMAL(18,4)": pa.decimal128(18, 4),
+    "DECIMAL(18,6)": pa.decimal128(18, 6),
     "DECIMAL(38,4)": pa.decimal128(38, 4),
     "DECIMAL(38,8)": pa.decimal128(38, 8),
     "DECIMAL(38,0)": pa.decimal128(38, 0),
@@ -226,7 +227,7 @@ def _versions(kind: str) -> dict[str, str]:
 _SCOPE = "platform VARCHAR, dispatch_method VARCHAR, store_id BIGINT, status VARCHAR, first_day DATE, last_day DATE"
 _CONDITIONS = {"conditions": "STRUCT(field VARCHAR, operator VARCHAR, value VARCHAR)[]"}
 _COMPONENT = (
-    "component_no BIGINT, name VARCHAR, amount DECIMAL(18,4), share DECIMAL(9,4), base VARCHAR, "
+    "component_no BIGINT, name VARCHAR, amount DECIMAL(18,4), share DECIMAL(9,6), base VARCHAR, "
     "price_factor DECIMAL(18,4), step DECIMAL(18,4), rounded_per VARCHAR"
 )
 _FORM = "rule_parameters BIGINT[], complexity BIGINT"
@@ -253,7 +254,7 @@ FORMULA_EVIDENCE = {
         "candidate_forms BIGINT[], order_count BIGINT, fit_count BIGINT, min_fit_rate DOUBLE, candidate_count BIGINT, "
         "needed_order_count BIGINT, rival_form_no BIGINT, distinguishing_order_count BIGINT, "
         "distinguishing_fit_count BIGINT, deciding_cases VARCHAR[], residual_pattern VARCHAR, sentence VARCHAR, "
-        "residual_kind VARCHAR, residual_value DECIMAL(18,4), residual_base VARCHAR, "
+        "residual_kind VARCHAR, residual_value DECIMAL(18,6), residual_base VARCHAR, "
         "residual_condition VARCHAR, settlement VARCHAR"
     ),
     "raw.formula_divisions": columns_of(
