@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 from pipelines.warehouse.evidence.gathering import count_distinguishing, find_rival, list_deciding, word_evidence
-from pipelines.warehouse.evidence.populations import UNROUNDED, PopulationRounding, judge_rounding
 from pipelines.warehouse.evidence.verdicts import (
     AGREED,
     COMPATIBLE,
     NONE,
     SUPPORTED,
     UNDECIDED,
+    UNROUNDED,
     EvidenceThresholds,
     Forms,
     Patterns,
+    PopulationRounding,
     judge,
+    judge_rounding,
 )
 
 ASKED = EvidenceThresholds(orders=20, noise=0.0)

@@ -10,26 +10,27 @@ Those are ready to paste; a person decides.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipelines.warehouse.catalogue.selects import filled
 from pipelines.warehouse.evidence import populations, verdicts
 from pipelines.warehouse.evidence.populations import (
     COMMON,
     DAYS,
     DIMENSIONS,
     Population,
-    PopulationRounding,
     Residual,
     Tree,
     find_populations,
 )
-from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns
+from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns, PopulationRounding
 from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
@@ -364,7 +365,7 @@ class Gathered:
     patterns: verdicts.Patterns
     nodes: list[Population]
     values: dict[str, list[Any]]
-    roundings: dict[int, populations.PopulationRounding] = field(default_factory=dict)
+    roundings: dict[int, verdicts.PopulationRounding] = field(default_factory=dict)
     residuals: dict[int, populations.Residual] = field(default_factory=dict)
 
 
@@ -380,6 +381,24 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(f"drop table if exists temp.{name}")
     for dimension in DIMENSIONS:
         con.execute(f"drop table if exists temp.places_{dimension}")
+
+
+def find_roundings(
+    con: duckdb.DuckDBPyConnection, target: str, asked: EvidenceThresholds
+) -> dict[int, PopulationRounding]:
+    """Return node → rounding of the leaves that have orders whose amounts are rounded; reads facts and leaves."""
+    con.execute(f"create or replace temp table wanted as select order_id from audit.{target}_patterns where is_rounded")
+    if con.execute("select 1 from wanted limit 1").fetchone() is None:
+        return {}
+    rows = con.execute(filled("roundings", target=target, lines=filled(f"{target}_lines"))).fetchall()
+    found: dict[int, dict[tuple[int, ...], int]] = defaultdict(dict)
+    near: dict[int, int] = defaultdict(int)
+    for node, fitting, number, near_number in rows:
+        found[node][tuple(fitting)] = number
+        near[node] += near_number
+    return {
+        node: replace(verdicts.judge_rounding(each, asked), near=near[node]) for node, each in sorted(found.items())
+    }
 
 
 def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.EvidenceThresholds) -> Gathered:
@@ -428,7 +447,7 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
     if target == "subtotal":
         leaves |= _likely_subtotals(con, nodes, asked)
     populations.create_leaves(con, target, leaves)
-    found.roundings = populations.find_roundings(con, target, asked)
+    found.roundings = find_roundings(con, target, asked)
     if target == "total":  # what rounding explains, a rule makes only if it rounds so: breaks are of the rule
         for node, judged in _leaves(nodes):
             if (rounding := found.roundings.get(node.no)) and rounding.fits < rounding.near <= judged.fits:
@@ -436,8 +455,8 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
                 verdicts.decide(forms, judged, asked)
     for node in nodes:
         if node.setting_no is not None:
-            held = found.roundings.get(node.no, populations.PopulationRounding(populations.UNROUNDED, 0, 0, 0))
-            found.roundings[node.no] = populations.PopulationRounding(
+            held = found.roundings.get(node.no, verdicts.PopulationRounding(verdicts.UNROUNDED, 0, 0, 0))
+            found.roundings[node.no] = verdicts.PopulationRounding(
                 settings[node.setting_no][1], held.orders, held.fits, 0
             )
     found.residuals = populations.find_residuals(con, target, asked.orders)
@@ -514,7 +533,7 @@ def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterato
             describe_scope(node, found.values),
             judged.verdict,
             judged.leader + 1,
-            rounding.rounding_no if rounding else populations.UNROUNDED,
+            rounding.rounding_no if rounding else verdicts.UNROUNDED,
             node.setting_no,
             forms.target == "total" and judged.orders < asked.orders and _is_likely(node, judged),
             [part + 1 for part in judged.open_parts],

@@ -21,7 +21,7 @@ two stores with two tax rates have no form in common; each of them is off by a s
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -41,7 +41,6 @@ from pipelines.warehouse.evidence.verdicts import (
     Judgement,
     Patterns,
     decide,
-    fewest_fits,
     judge,
 )
 
@@ -380,58 +379,6 @@ def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[in
         "from leaf_forms inner join audit.formula_forms as forms "
         f"on forms.rule_target = '{target}' and leaf_forms.form_no = forms.form_no"
     )
-
-
-UNROUNDED = 1  # rounding_no of audit.formula_rules
-
-
-@dataclass(frozen=True)
-class PopulationRounding:
-    """The rounding of a population: rounding_no, on how many orders it shows, and its rivals that remain."""
-
-    rounding_no: int
-    orders: int
-    fits: int
-    rivals: int
-    near: int = 0
-    """How many orders a form fits but for rounding."""
-
-
-def find_roundings(
-    con: duckdb.DuckDBPyConnection, target: str, asked: EvidenceThresholds
-) -> dict[int, PopulationRounding]:
-    """Return node → rounding of the leaves that have orders whose amounts are rounded; reads facts and leaves."""
-    con.execute(f"create or replace temp table wanted as select order_id from audit.{target}_patterns where is_rounded")
-    if con.execute("select 1 from wanted limit 1").fetchone() is None:
-        return {}
-    rows = con.execute(filled("roundings", target=target, lines=filled(f"{target}_lines"))).fetchall()
-    found: dict[int, dict[tuple[int, ...], int]] = defaultdict(dict)
-    near: dict[int, int] = defaultdict(int)
-    for node, fitting, number, near_number in rows:
-        found[node][tuple(fitting)] = number
-        near[node] += near_number
-    return {node: replace(judge_rounding(each, asked), near=near[node]) for node, each in sorted(found.items())}
-
-
-def judge_rounding(patterns: dict[tuple[int, ...], int], asked: EvidenceThresholds) -> PopulationRounding:
-    """Judge the roundings given how many orders fit which of them; without one that holds, nothing is rounded."""
-    orders = sum(patterns.values())
-    fits: dict[int, int] = defaultdict(int)
-    for fitting, number in patterns.items():
-        for rounding in fitting:
-            fits[rounding] += number
-    least = fewest_fits(orders, asked.noise)
-    leader = min(fits, key=lambda rounding: (-fits[rounding], rounding), default=UNROUNDED)
-    if fits[UNROUNDED] >= least or fits[leader] < least:
-        return PopulationRounding(UNROUNDED, orders, fits[UNROUNDED], 0)
-    rivals = sum(not _is_beaten(patterns, leader, rival, asked) for rival in fits if rival != leader)
-    return PopulationRounding(leader, orders, fits[leader], rivals)
-
-
-def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, asked: EvidenceThresholds) -> bool:
-    won = sum(number for fitting, number in patterns.items() if leader in fitting and rival not in fitting)
-    lost = sum(number for fitting, number in patterns.items() if rival in fitting and leader not in fitting)
-    return won + lost >= asked.orders and won >= fewest_fits(won + lost, asked.noise)
 
 
 Pattern = tuple[int, str, int, str]  # form, and kind, value, base of the difference

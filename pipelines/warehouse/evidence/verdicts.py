@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
@@ -466,3 +467,39 @@ def decide(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> None:
         found.verdict = AGREED
     else:
         found.verdict = SUPPORTED
+
+
+UNROUNDED = 1  # rounding_no of audit.formula_rules
+
+
+@dataclass(frozen=True)
+class PopulationRounding:
+    """The rounding of a population: rounding_no, on how many orders it shows, and its rivals that remain."""
+
+    rounding_no: int
+    orders: int
+    fits: int
+    rivals: int
+    near: int = 0
+    """How many orders a form fits but for rounding."""
+
+
+def judge_rounding(patterns: dict[tuple[int, ...], int], asked: EvidenceThresholds) -> PopulationRounding:
+    """Judge the roundings given how many orders fit which of them; without one that holds, nothing is rounded."""
+    orders = sum(patterns.values())
+    fits: dict[int, int] = defaultdict(int)
+    for fitting, number in patterns.items():
+        for rounding in fitting:
+            fits[rounding] += number
+    least = fewest_fits(orders, asked.noise)
+    leader = min(fits, key=lambda rounding: (-fits[rounding], rounding), default=UNROUNDED)
+    if fits[UNROUNDED] >= least or fits[leader] < least:
+        return PopulationRounding(UNROUNDED, orders, fits[UNROUNDED], 0)
+    rivals = sum(not _is_beaten(patterns, leader, rival, asked) for rival in fits if rival != leader)
+    return PopulationRounding(leader, orders, fits[leader], rivals)
+
+
+def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, asked: EvidenceThresholds) -> bool:
+    won = sum(number for fitting, number in patterns.items() if leader in fitting and rival not in fitting)
+    lost = sum(number for fitting, number in patterns.items() if rival in fitting and leader not in fitting)
+    return won + lost >= asked.orders and won >= fewest_fits(won + lost, asked.noise)
