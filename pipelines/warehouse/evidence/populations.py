@@ -8,10 +8,9 @@ Orders of one value of a dimension follow a form in a share of cases; an order t
 does not costs -log(1 - share) and what it takes to say its amount. The division that costs least is taken, if it saves
 enough.
 
-Find the trait of orders that a form does not fit, how amounts are rounded, and divide populations by such traits.
+Find the trait of orders that a form does not fit, and divide populations by such traits.
 
-A rounding shows on orders whose prices have more decimals than their currency; a trait is a constant, a share, a step,
-zero. Both ask for the exact amounts that forms give, out of the temporary tables facts (order_id, node) and leaves
+A trait is a constant, a share, a step, zero. It asks for the exact amounts that forms give, out of the temporary tables facts (order_id, node) and leaves
 (node, and what its form does).
 
 A population that no total form explains is divided where each part differs from a form by its own constant or share:
