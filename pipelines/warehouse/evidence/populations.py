@@ -10,8 +10,8 @@ enough.
 
 Find the trait of orders that a form does not fit, and divide populations by such traits.
 
-A trait is a constant, a share, a step, zero. It asks for the exact amounts that forms give, out of the temporary tables facts (order_id, node) and leaves
-(node, and what its form does).
+A trait is a constant, a share, a step, zero. It asks for the exact amounts that forms give, out of the temporary tables
+facts (order_id, node) and leaves (node, and what its form does).
 
 A population that no total form explains is divided where each part differs from a form by its own constant or share:
 two stores with two tax rates have no form in common; each of them is off by a share of its own.
