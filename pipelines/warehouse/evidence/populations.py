@@ -5,8 +5,7 @@ explains is divided; one that a form explains loses only clear exceptions. Each 
 pass over the orders per dimension.
 
 Orders of one value of a dimension follow a form in a share of cases; an order that fits costs -log(share), one that
-does not costs -log(1 - share) and what it takes to say its amount. The division that costs least is taken, if it saves
-enough.
+does not costs -log(1 - share) and its amount. The division that costs least is taken, if it saves enough.
 
 Find the trait of orders that a form does not fit, and divide populations by such traits.
 
