@@ -78,8 +78,8 @@ def fold_all(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(f"create or replace view {STATES} as from warehouse.build.states")
 
 
-def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: str) -> int:
-    """Make `into` the (kind, id) with an observation earlier than one already folded; return how many."""
+def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: str) -> None:
+    """Make `into` the (kind, id) with an observation earlier than one already folded."""
     con.execute(f"""
         create or replace table {into} as
         select distinct observations.kind, observations.id
@@ -92,7 +92,6 @@ def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, 
                 before.last_source, before.last_load_id, before.last_seq
             )
     """)
-    return count_of(con.execute(f"select count(*) from {into}"))
 
 
 RUNS = "touched.runs"
@@ -305,11 +304,6 @@ def _hold_replaced(
             delete from raw.latest_orders where order_id in (select id from touched.held);
         """)
         add_documents(con, "orders", paths, "touched.held", older)
-
-
-def created_at(document: str) -> str:
-    """Return the creation time of a typed order, null where it is none; `s` are raw.settings."""
-    return f"stated({document}.created_at, s.business_day_from, s.business_day_until)"
 
 
 def _content(document: str) -> str:

@@ -49,7 +49,6 @@ from pipelines.warehouse.history import (
     create_late,
     create_new_versions,
     create_states,
-    created_at,
     find_new_runs,
     fold,
 )
@@ -541,8 +540,10 @@ def _find_replaced(con: duckdb.DuckDBPyConnection) -> int:
             inner join {_KNOWN} as known on known.kind = 'orders' and known.id = order_id
             cross join raw.settings as s
             where {between(con, "touched.changed_orders", "stored.order_id", "order_id")}
-                and ({created_at("t.document")} is distinct from stored.created_at
-                or known.sha256 <> stored._payload_sha256)
+                and (
+                    known.sha256 <> stored._payload_sha256 or stored.created_at is distinct from
+                    stated(t.document.created_at, s.business_day_from, s.business_day_until)
+                )
                 and not exists (select 1 from touched.late as l where l.kind = 'orders' and l.id = order_id)
         """)
     )

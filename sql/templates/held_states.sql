@@ -1,10 +1,7 @@
 -- One row per order whose id came back for another one, until a person decides: its state in
 -- the last version that is of the first order.
 with replaced as (
-    select
-        order_id,
-        min(version_no) as version_no,
-        arg_min(before.created_at, version_no) as created_at,
+    select order_id, arg_min(before.created_at, version_no) as created_at,
     from raw.order_edits
     cross join raw.settings as settings
     where is_another_order(changes)
@@ -15,12 +12,11 @@ with replaced as (
 held as (
     select
         order_id,
-        coalesce(
-            max(edits.version_no) filter (where edits.after.created_at = replaced.created_at),
-            any_value(replaced.version_no) - 1
-        ) as version_no,
+        max(edits.version_no - if(edits.after.created_at = replaced.created_at, 0, 1))
+            as version_no,
     from replaced
     inner join raw.order_edits as edits using (order_id)
+    where replaced.created_at in (edits.before.created_at, edits.after.created_at)
     group by order_id
 )
 

@@ -24,7 +24,7 @@ from tests.service.process import StandIn
 if TYPE_CHECKING:
     import subprocess
 
-KEPT = Path(__file__).parents[1] / "kept_folders" / "a2fa3c4d.tar.gz"
+KEPT = Path(__file__).parents[1] / "kept_folders"
 PORT = 46_677  # of the service that the folder is filled from
 pytestmark = pytest.mark.slow
 
@@ -32,16 +32,18 @@ pytestmark = pytest.mark.slow
 class Kept:
     """The folder, unpacked, and commands on it."""
 
-    def __init__(self, folder: Path) -> None:
-        with tarfile.open(KEPT) as packed:
+    def __init__(self, folder: Path, name: str = "a2fa3c4d", **environ: str) -> None:
+        with tarfile.open(KEPT / f"{name}.tar.gz") as packed:
             packed.extractall(folder, filter="data")
-        (folder / "keys.json").chmod(0o600)
+        for keys in folder.glob("keys.json"):
+            keys.chmod(0o600)
         self.folder = folder
         self.environ = {
             "ORDERMART_WAREHOUSE__THREADS": "1",
             "ORDERMART_CONFIG": str(folder / "ordermart.toml"),
             "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
             "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
+            **environ,
         }
         self.settings = load_settings(folder / "ordermart.toml", self.environ)
         self.data = self.settings.data_dir
@@ -109,3 +111,34 @@ def test_an_older_folder_says_what_signs_its_ledger_again(tmp_path: Path) -> Non
     signed = kept.command("ledger", "accept-head", head, "--reason", "of an older version")
     assert signed.returncode == 0, signed.stdout + signed.stderr
     assert kept.command("ledger", "verify").returncode == 0
+
+
+def test_values_that_cannot_be_are_mended_by_an_upgrade(tmp_path: Path) -> None:
+    """The same code landed them, and counted them: in New York until 15 October, in Berlin since."""
+    keys = {"MASTER_KEY": "A" * 43 + "=", "LOOKUP_SECRET": "B" * 43 + "="}
+    kept = Kept(tmp_path, "values", **{f"ORDERMART_VAULT__{name}": key for name, key in keys.items()})
+    assert kept.command("build").returncode == 0
+    with duckdb.connect(str(kept.data / "published" / "current" / "ordermart.duckdb"), read_only=True) as db:
+        rows = db.execute(
+            "select order_id, store_id, cast(business_date as varchar), currency, cast(total_price as varchar) "
+            "from mart.orders"
+        ).fetchall()
+        people = db.execute("select count(distinct customer_key) from mart.orders").fetchone()
+        findings = db.execute("select distinct check_name, entity_id from audit.findings").fetchall()
+    assert sorted(rows) == [
+        (1, 1, "2026-10-01", "USD", "23.5000"),  # on the clocks of the zone of before
+        (2, 2, "2026-10-02", "USD", "23.5000"),  # of a store whose record says usd
+        (3, 2, "2026-10-03", "USD", "23.5000"),  # its id came back for another order, of store 3
+        (4, 3, "2026-10-04", "US$", "23.5000"),
+        (5, 1, None, "USD", "23.5000"),  # created in the year 1
+        (6, 2, None, "USD", "23.5000"),  # created in the year 9999
+        (7, 1, "2026-10-21", "USD", "23.5000"),
+    ]
+    assert people == (7,)
+    assert {
+        ("core.order_changes__are_of_one_order", 3),
+        ("core.orders__have_possible_times", 5),
+        ("core.orders__have_possible_times", 6),
+        ("core.store_versions__keep_their_timezone", 1),
+        ("core.stores__have_a_known_currency", 3),
+    } <= {*findings}
