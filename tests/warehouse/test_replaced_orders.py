@@ -88,9 +88,3 @@ def test_first_order_is_held_until_a_person_decides(world_of: Any, makers: Any, 
     world.build(full=True)
     after = world.contents()
     assert [name for name in after if after[name] != before[name]] == []
-    # the decision of a person is one that makes rows
-    decided = world_of(tmp_path / "world", ORDERMART_CLOSING__REPLACED_ORDERS=str([*STORIES]))
-    assert decided.build().full
-    assert decided.rows(FOUND) == []
-    stores = dict(decided.rows("select order_id, store_id from core.orders"))
-    assert {id_: stores[id_] for id_ in HELD} == {id_: STORIES[id_][0][-1]["store_id"] for id_ in HELD}
