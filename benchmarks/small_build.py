@@ -59,7 +59,9 @@ def traced(output: Path) -> None:
         return "elsewhere"
 
     def hook(frame: FrameType, event: str, argument: Any) -> None:
-        is_of_duckdb = getattr(argument, "__module__", "") == "_duckdb" and argument.__name__ in _FUNCTIONS
+        is_of_duckdb = (
+            getattr(argument, "__module__", "") == "_duckdb" and getattr(argument, "__name__", "") in _FUNCTIONS
+        )
         if event in ("c_call", "c_return", "c_exception") and is_of_duckdb:
             if event == "c_call":
                 began.append(time.process_time())
