@@ -108,7 +108,8 @@ class Facts(NamedTuple):
 
 
 def find(vault: Vault, asked: PersonRequest) -> Person:
-    """Return all data held of a person; raise PrivacyError if it is nothing."""
+    """Return all data held of a person; raise PrivacyError if it is nothing, or rows of the vault were changed."""
+    _require_whole(vault)
     erasing, what = vault.erasing, {"phone": "phone number", "email": "e-mail address"}.get(asked.found_by)
     if what is None:
         found = erasing.of_order(int(asked.value))
@@ -123,6 +124,14 @@ def find(vault: Vault, asked: PersonRequest) -> Person:
         of = f"this {what}" if what else f"order {asked.value}"
         raise PrivacyError(f"the vault holds no personal data of {of}: erased, or never landed")
     return found
+
+
+def _require_whole(vault: Vault) -> None:
+    if broken := vault.seal.broken("personal_data", "erased", "shared"):
+        raise PrivacyError(
+            f"rows of the vault were changed without its keys ({'; '.join(broken)}), so nothing was shown or erased: "
+            "restore it from a backup, or see `ordermart inventory`"
+        )
 
 
 def facts_of(settings: Settings, person: Person) -> Facts:
@@ -152,6 +161,7 @@ def reveal(settings: Settings, order_id: int, reason: str, user: User | None = N
     """
     _require_erased(settings)
     with open_vault(settings) as vault:
+        _require_whole(vault)
         found = vault.decrypt("orders", order_id)
     if not found:
         raise PrivacyError(f"the vault holds no personal data of order {order_id}")
@@ -165,6 +175,7 @@ def undocumented(settings: Settings, reason: str, user: User | None = None) -> l
     owners: defaultdict[str, set[int]] = defaultdict(set)
     _require_erased(settings)
     with open_vault(settings) as vault:
+        _require_whole(vault)
         for customer, content in vault.erasing.orders():
             for pattern in {found for pointer in content if (found := unknown_pattern(pointer))}:
                 orders[pattern] += 1
@@ -480,10 +491,14 @@ def _has_any(release: Path, order_ids: list[int]) -> bool:
 
 
 class NoErasures(NamedTuple):
-    """Somebody's word that nobody was erased since a backup: the reason, and who says so."""
+    """Somebody's word that nobody was erased since a backup, or that nobody changed it: the reason, and who says so."""
 
     reason: str
     user: User | None = None
+
+    def body_of(self, backup: str) -> dict[str, Any]:
+        """Return the body of the entry of it."""
+        return {"backup": backup, "reason": self.reason, **(self.user or current_user()).body}
 
 
 def known_erasures(
@@ -525,8 +540,7 @@ def apply_to_restored(
     """
     ledger = signing_ledger(settings, is_restored=True)
     if word:
-        body = {"backup": backup, "reason": word.reason, **(word.user or current_user()).body}
-        ledger.append(NO_ERASURES, body)
+        ledger.append(NO_ERASURES, word.body_of(backup))
     here = {origin(entry) for entry in erasures(ledger)}
     missing = {sha256: body for sha256, body in known.items() if sha256 not in here}
     for sha256, body in missing.items():

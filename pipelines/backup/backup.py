@@ -11,7 +11,7 @@ import fcntl
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -31,6 +31,7 @@ from pipelines.backup.comparing import (
     link,
     name_after,
     read_manifest,
+    signature_of,
     sync_tree,
     write_content,
 )
@@ -56,6 +57,8 @@ from pipelines.privacy import LOG, add_to_log, erasure_log
 from pipelines.record import Verdict, current_release
 from pipelines.settings import Settings, SettingsError
 from pipelines.settings.kinds import KINDS
+from pipelines.vault import VaultError
+from pipelines.vault.bodies import ledger_key
 from pipelines.vault.database import forget_later_loads
 
 Progress = Callable[[str, int, int], None]
@@ -73,6 +76,7 @@ class BackedUp:
     copied: int
     bytes: int
     removed: int
+    is_signed: bool
 
     def judged(self) -> Verdict:
         """All that `compare` knows of was there and undamaged, or there would be no backup."""
@@ -159,6 +163,9 @@ class _Backup:
             sorted(self.files.values(), key=lambda file: file.path),
             release,
         )
+        with suppress(VaultError):  # it has no vault, or its keys are not set
+            seed, _ = ledger_key(self.settings)
+            content = msgspec.structs.replace(content, signature=signature_of(content, seed))
         sync_tree(self.draft)
         write_whole(self.draft / MANIFEST, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
         add_to_log(log, (), [name])  # first: a restore needs a log that names the backup
@@ -175,7 +182,8 @@ class _Backup:
         doomed = backups(self.folder)[:-keep] if keep else []
         for each in doomed:
             shutil.rmtree(each.rename(each.with_name(UNFINISHED + each.name)))
-        return BackedUp(done, len(self.files), self.copied, self.bytes, len(doomed))
+        is_signed = bool(content.signature)
+        return BackedUp(done, len(self.files), self.copied, self.bytes, len(doomed), is_signed)
 
     def _ledger(self) -> None:
         """Copy the entries, then the row files that they name: an entry is written after its rows."""

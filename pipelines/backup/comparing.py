@@ -12,6 +12,7 @@ Files are copied durably, with hash and time; one that an earlier backup holds a
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import hashlib
 import os
@@ -26,6 +27,7 @@ from typing import BinaryIO
 
 import msgspec
 import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pipelines.clock import utc_now
 from pipelines.durable import sync
@@ -62,7 +64,7 @@ from pipelines.notify import last_backup
 from pipelines.privacy import LOG, erasure_log
 from pipelines.record import Verdict
 from pipelines.settings import Settings
-from pipelines.vault import key_sha256
+from pipelines.vault import VaultError, key_sha256, open_vault
 
 _BLOCK = 1 << 20
 
@@ -120,6 +122,7 @@ def sync_tree(folder: Path) -> None:
 MANIFEST = "manifest.json"
 UNFINISHED = ".unfinished-"
 FORMAT = 1
+_SIGNED = b"ordermart/backup\n"
 
 
 class BackupFile(msgspec.Struct, frozen=True):
@@ -149,7 +152,10 @@ class ReleaseRows(msgspec.Struct, frozen=True):
 
 
 class BackupManifest(msgspec.Struct, frozen=True):
-    """What a backup holds. `base_url` is the service that the data came from, "" if nothing was fetched yet."""
+    """What a backup holds. `base_url` is the service that the data came from, "" if nothing was fetched yet.
+
+    The key that signs the ledger's head signs all of it; "" of older versions, and without the vault's keys.
+    """
 
     id: str
     taken_at: str
@@ -157,6 +163,13 @@ class BackupManifest(msgspec.Struct, frozen=True):
     files: list[BackupFile]
     release: ReleaseRows | None
     format: int = FORMAT
+    signature: str = ""
+
+
+def signature_of(manifest: BackupManifest, seed: bytes) -> str:
+    """Return the signature of a manifest."""
+    content = msgspec.json.encode(msgspec.structs.replace(manifest, signature=""))
+    return base64.b64encode(Ed25519PrivateKey.from_private_bytes(seed).sign(_SIGNED + content)).decode()
 
 
 def backups(folder: Path) -> list[Path]:
@@ -217,6 +230,7 @@ def _holds(vault: Path, erased: set[str]) -> bool:
 ROUND = dt.timedelta(days=31)
 LEDGER = "ledger/ledger.jsonl"
 _NIGHTS = 28  # in which everything is read once
+_SEAL = "seal"  # of the vault's rows
 _LEAST_SECONDS = 2.0  # of reading, so that a small folder is read as a whole each night
 _LOST = {  # beginning of a path → the loss with it
     "raw/documents": "documents that the service may no longer have",
@@ -312,7 +326,7 @@ def compare(settings: Settings, *, seconds: float | None = None, notes_progress:
     found.damages += _ledger(settings)
     found.compared = len(inventory.files) + len(inventory.stores) + 1
     known = {damage.path for damage in found.damages}
-    _read(data_dir, inventory, known, seconds, found)
+    _read(settings, inventory, known, seconds, found)
     _give_fixes(data_dir, inventory, found)
     if notes_progress:
         _note(data_dir, inventory, found)
@@ -387,14 +401,16 @@ def _ledger(settings: Settings) -> Iterator[Damage]:
         yield Damage(LEDGER, str(error), "", stops=True)
 
 
-def _read(data_dir: Path, inventory: Inventory, known: set[str], seconds: float | None, found: Compared) -> None:
+def _read(settings: Settings, inventory: Inventory, known: set[str], seconds: float | None, found: Compared) -> None:
     """Read files and parts of stores from where the last night stopped, until the time is used or all are read."""
+    data_dir = settings.data_dir
     units = {name: noted[0] for name, noted in inventory.files.items() if not is_small(name)}
     for name, store in inventory.stores.items():
         if (data_dir / name).exists():
             size = (data_dir / name).stat().st_size
             units[f"{name}#"] = size
             units |= {f"{name}#{part}": size // len(store.parts) for part in store.parts}
+            units |= {f"{name}#{_SEAL}": size} if name == VAULT else {}
     units = {name: size for name, size in units.items() if name.partition("#")[0] not in known}
     after = [name for name in sorted(units) if name > inventory.read_until]
     order = [*after, *(name for name in sorted(units) if name <= inventory.read_until)]
@@ -406,15 +422,15 @@ def _read(data_dir: Path, inventory: Inventory, known: set[str], seconds: float 
             if number >= len(after) and after:
                 inventory.round_ended_at = utc_now()
             return
-        found.damages += _read_one(data_dir, inventory, unit)
+        found.damages += _read_one(settings, inventory, unit)
         found.read, done = found.read + 1, done + units[unit]
         inventory.read_until = unit
     inventory.round_ended_at, inventory.read_until = utc_now(), ""
 
 
-def _read_one(data_dir: Path, inventory: Inventory, unit: str) -> Iterator[Damage]:
+def _read_one(settings: Settings, inventory: Inventory, unit: str) -> Iterator[Damage]:
     name, is_store, part = unit.partition("#")
-    path = data_dir / name
+    path = settings.data_dir / name
     try:
         if not is_store:
             if why := fault(path, inventory.files[name], reads=True):
@@ -422,6 +438,10 @@ def _read_one(data_dir: Path, inventory: Inventory, unit: str) -> Iterator[Damag
         elif not part:
             if why := structure(path):
                 yield Damage(name, f"SQLite reports: {why}", "", stops=name == VAULT)
+        elif part == _SEAL:
+            with suppress(VaultError), open_vault(settings) as vault:  # only the keys can tell
+                for why in vault.seal.broken():
+                    yield Damage(name, f"rows were changed without its keys: {why}", "")
         else:
             for damaged, why in damaged_parts(path, name, inventory.stores[name], [part]):
                 yield Damage(name, f"{_spoken(damaged)}: {why}", "", parts=(damaged,))
@@ -497,6 +517,9 @@ def accept_losses(settings: Settings, reason: str, user: User) -> Compared:
             raise DamageError(f"nothing was accepted, since not all can be read: {damage.sentence()}")
         if damage.path.startswith("ledger/"):
             raise LedgerError(f"nothing was accepted: {damage.what}")
+    if any(damage.path == VAULT for damage in found.damages):
+        with suppress(VaultError), open_vault(settings) as vault:
+            vault.accept_rows()
     accept(settings.data_dir)
     lost = [f"{damage.path}: {damage.what}" for damage in found.damages]
     signing_ledger(settings).append(ACT, {"reason": reason, "lost": lost, **user.body})

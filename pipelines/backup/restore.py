@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from pipelines.backup.comparing import (
     backups,
     copy_file,
     read_manifest,
+    signature_of,
     sync_tree,
 )
 from pipelines.clock import utc_now
@@ -33,13 +35,17 @@ from pipelines.durable import sync
 from pipelines.finance.closing import build_and_record
 from pipelines.inventory import fault, read_inventory, write_inventory
 from pipelines.landing.data_folder import RESTORING, guard_format, migrate
+from pipelines.landing.load import recover_killed_loads
 from pipelines.landing.raw_folder import RawFiles, raw_files
+from pipelines.ledger.entries import UNSIGNED
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import literal
 from pipelines.privacy import NoErasures, apply_to_restored, known_erasures
 from pipelines.record import Verdict
 from pipelines.settings import Settings, SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError, open_vault
+from pipelines.vault.bodies import ledger_key
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import rebuild, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources, states
@@ -200,14 +206,20 @@ def check_backup(folder: Path) -> tuple[Path, BackupManifest]:
 
 
 def restore(
-    settings: Settings, folder: Path, progress: Progress | None = None, *, word: NoErasures | None = None
+    settings: Settings,
+    folder: Path,
+    progress: Progress | None = None,
+    *,
+    word: NoErasures | None = None,
+    unsigned: NoErasures | None = None,
 ) -> Restored:
     """Restore a backup, or the last one in a folder, into the data folder, build, publish and compare.
 
     The caller holds the run lock. What a killed restore left is removed first. Raise BackupError, with the data folder
     as it was, if that is not empty or a file of the backup is damaged, and with every file restored if the build fails;
     SettingsError if the data came from another service; PrivacyError if later erasures are not known of, unless
-    somebody gives their word that there were none.
+    somebody gives their word that there were none. A manifest that is not signed, or by another key, is refused unless
+    somebody says why it is `unsigned`.
     """
     show = progress or (lambda *_: None)
     data_dir = settings.data_dir
@@ -225,7 +237,10 @@ def restore(
         )
     erasures = known_erasures(settings, backup, (each / "ledger" for each in {*backups(backup.parent), backup}), word)
     try:
-        notes = [*_set_aside(data_dir, held), *_put_in_place(settings, backup, manifest, erasures, word, show)]
+        notes = [
+            *_set_aside(data_dir, held),
+            *_put_in_place(settings, backup, manifest, erasures, word, unsigned, show),
+        ]
     except OSError as error:
         raise BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
     guard_format(data_dir)
@@ -246,6 +261,7 @@ def _put_in_place(
     manifest: BackupManifest,
     erasures: dict[str, Any],
     word: NoErasures | None,
+    unsigned: NoErasures | None,
     show: Progress,
 ) -> list[str]:
     """Copy a backup into a draft, erase in it what was erased later, and move it into the data folder."""
@@ -263,7 +279,11 @@ def _put_in_place(
             data=msgspec.structs.replace(settings.data, dir=str(draft)),
             ledger=msgspec.structs.replace(settings.ledger, witness=""),
         )
+        if unsigned is None:
+            _require_signature(own, backup, manifest)
         notes = [*migrate(draft), *_erased_again(own, erasures, backup.name, word)]
+        if unsigned:
+            signing_ledger(own, is_restored=True).append(UNSIGNED, unsigned.body_of(backup.name))
         sync_tree(draft)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -275,6 +295,23 @@ def _put_in_place(
     draft.rmdir()
     sync(data_dir)
     return notes
+
+
+def _require_signature(settings: Settings, backup: Path, manifest: BackupManifest) -> None:
+    """Raise BackupError unless the key of the copied vault signed the manifest."""
+    why = "is not signed: its backup is of an older version, or somebody changed it"
+    if manifest.signature:
+        try:
+            seed, _ = ledger_key(settings)
+            if seed and compare_digest(signature_of(manifest, seed), manifest.signature):
+                return
+            why = "has another signature: somebody changed it"
+        except VaultError as error:
+            why = f"is signed, which only the vault's keys of that time can prove ({error})"
+    raise BackupError(
+        f"{backup / MANIFEST} {why}. Nothing was restored: use another backup of {backup.parent}, or give --unsigned "
+        "REASON if you know that nobody changed it"
+    )
 
 
 def _is_copy(path: Path, draft: Path) -> bool:
@@ -372,7 +409,9 @@ def _vault_note(settings: Settings) -> list[str]:
     if not (settings.data_dir / "vault" / "vault.sqlite").exists():
         return []
     try:
-        with open_vault(settings):
+        with open_vault(settings) as vault:
+            for kind in KINDS:  # loads that were committed while the backup was taken, and that it lacks
+                recover_killed_loads(settings.data_dir, vault, kind)
             return []
     except VaultError as error:
         note = f"The vault was restored and cannot be opened: {error}. Its keys are in no backup; without them the "

@@ -63,17 +63,22 @@ def restore(
     no_erasures_since: Annotated[
         str, typer.Option(metavar="REASON", help="Restore without the erasure log: nobody was erased since the backup.")
     ] = "",
+    unsigned: Annotated[
+        str, typer.Option(metavar="REASON", help="Restore without a valid signature: nobody changed the backup.")
+    ] = "",
     name: As = "",
     config: Config = None,
 ) -> None:
     """Restore a backup into an empty data folder, rebuild the warehouse, publish, and compare with the old release.
 
     Set [data] dir to an empty or new folder, and the vault's keys as they were. Every file is checked against the
-    manifest, and erasures of the erasure log are applied, before any is moved into place. Requests that were in flight
-    when the backup began are due again on the work list. If it is killed, give it again.
+    manifest, that against its signature, and erasures of the erasure log are applied, before any is moved into place.
+    A backup of an older version has no signature: give --unsigned REASON. Requests that were in flight when the backup
+    began are due again on the work list. If it is killed, give it again.
 
     Exit codes: 0 restored, every compared row is the same; 1 nothing was restored: the data folder is not empty, the
-    erasure log does not reach beyond the backup, or a file of that is damaged and named; or every file was, and
+    erasure log does not reach beyond the backup, its signature is not valid, or a file of it is damaged and named; or
+    every file was, and
     `ordermart build` remains to be run; 2 invalid settings, or data of another service; 3 restored, but tables differ
     from the release of that time and are named, or could not be compared, or the vault does not open; 4 another run
     holds the lock.
@@ -91,9 +96,10 @@ def restore(
         typer.echo(f"{backup}: {len(manifest.files):,} files, each as it was backed up.")
         return
     settings = load_settings(config)
-    word = NoErasures(no_erasures_since.strip(), current_user(name)) if no_erasures_since.strip() else None
+    given = (no_erasures_since.strip(), unsigned.strip())
+    word, trusted = (NoErasures(each, current_user(name)) if each else None for each in given)
     with run_lock(settings.data_dir, RESTORE), terminal_progress() as progress:
-        done = restore_backup(settings, folder, progress, word=word)
+        done = restore_backup(settings, folder, progress, word=word, unsigned=trusted)
     say(restore_lines(done))
     leave(is_open=not done.judged().is_good)
 

@@ -35,6 +35,7 @@ copied_from: the hash of the entry that was applied again after a restore |
 | fields_revealed | reason, field_count, uid, as |
 | exported | found_by, customer_sha256, version_count, uid, as |
 | no_erasures_since | backup: the name of the one that was restored, reason, uid, as |
+| unsigned_restored | backup: the name of one whose manifest has no valid signature, reason, uid, as |
 | head_accepted | entries, sha256: the chain that a person confirmed, whose kept head was lost, reason, uid, as |
 | vault_rotated | rotated_at, customer_count, version_count, uid, as |
 
@@ -269,6 +270,7 @@ NO_ORDERS = "no_orders_accepted"
 ERASED, REVEALED, EXPORTED, ROTATED = "erased", "revealed", "exported", "vault_rotated"
 FIELDS_REVEALED = "fields_revealed"
 NO_ERASURES = "no_erasures_since"
+UNSIGNED = "unsigned_restored"
 HEAD_ACCEPTED = "head_accepted"
 FoundBy = Literal["order_id", "phone", "email"]
 

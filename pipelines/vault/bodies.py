@@ -27,7 +27,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -39,7 +39,7 @@ from pipelines.inventory import LedgerHead
 from pipelines.literals import unmarked
 from pipelines.settings import DEFAULT_FILE, Settings
 from pipelines.vault.contacts import is_readable
-from pipelines.vault.database import MALFORMED, RULE, Lookup, erased_ids, opened, transaction
+from pipelines.vault.database import MALFORMED, ROW, RULE, Lookup, VaultConnection, erased_ids, opened, transaction
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -109,8 +109,9 @@ def new_key_file(path: Path) -> None:
     sync(path.parent)
 
 
-def encrypt(cipher: AESGCM, nonce: bytes, plain: bytes, bound_to: bytes) -> bytes:
-    """Encrypt, with the nonce in front; decryption needs the same `bound_to`."""
+def encrypt(cipher: AESGCM, plain: bytes, bound_to: bytes) -> bytes:
+    """Encrypt, with a random nonce in front; decryption needs the same `bound_to`."""
+    nonce = os.urandom(NONCE_BYTES)
     return nonce + cipher.encrypt(nonce, plain, bound_to)
 
 
@@ -160,6 +161,7 @@ def _decoded(name: str, text: str, origin: str) -> bytes:
 
 
 CHECK = b"ordermart vault"
+SIGNED, SEALED = b", with a signed ledger", b", with sealed rows"  # what nobody without the master key can take back
 _ROWS_AT_ONCE = 1_000
 
 
@@ -211,6 +213,35 @@ def is_master(db: sqlite3.Connection, master: AESGCM) -> bool:
         return False
 
 
+def stated(db: sqlite3.Connection, master: AESGCM) -> bytes:
+    """Return what a vault states of itself, encrypted by the master key; nothing of a new one."""
+    row = db.execute("select value from meta where name = 'master_check'").fetchone()
+    return decrypt(master, row[0], CHECK) if row else CHECK
+
+
+def state(db: sqlite3.Connection, master: AESGCM, more: bytes) -> None:
+    """State more of a vault."""
+    text = stated(db, master)
+    check = encrypt(master, text if more in text else text + more, CHECK)
+    db.execute("insert or replace into meta values ('master_check', ?)", (check,))
+
+
+def bound_to(customer_key: str, kind: str, id_: int, no: int, load_id: str, seq: int) -> bytes:
+    """Return what the encryption of a version is bound to: its document, number, load and place in that."""
+    return f"{kind}/{id_}/{no}/{load_id}/{seq}/{customer_key}".encode()
+
+
+def decrypt_version(cipher: AESGCM, customer_key: str, row: tuple[Any, ...], *, is_sealed: bool) -> bytes:
+    """Return the content of a row of `ROW`; older versions bound it to document and customer alone."""
+    kind, id_, no, _, load_id, seq, body = row
+    try:
+        return decrypt(cipher, body, bound_to(customer_key, kind, id_, no, load_id, seq))
+    except VaultError:
+        if is_sealed:
+            raise
+        return decrypt(cipher, body, f"{kind}/{id_}/{customer_key}".encode())
+
+
 def require_key(db: sqlite3.Connection, master: AESGCM) -> None:
     """Raise VaultError if another process has rotated the keys since this one read them."""
     if not is_master(db, master):
@@ -218,7 +249,7 @@ def require_key(db: sqlite3.Connection, master: AESGCM) -> None:
 
 
 class _Rotation:
-    def __init__(self, db: sqlite3.Connection, old: Keys, new: Keys, progress: Callable[[str, int, int], None]) -> None:
+    def __init__(self, db: VaultConnection, old: Keys, new: Keys, progress: Callable[[str, int, int], None]) -> None:
         self._db = db
         self._old, self._new = AESGCM(old.master), AESGCM(new.master)
         self._lookup = Lookup(new.lookup)
@@ -237,7 +268,7 @@ class _Rotation:
         return customers, versions
 
     def _again(self, wrapped: bytes, bound_to: bytes) -> bytes:
-        return encrypt(self._new, os.urandom(NONCE_BYTES), decrypt(self._old, wrapped, bound_to), bound_to)
+        return encrypt(self._new, decrypt(self._old, wrapped, bound_to), bound_to)
 
     def _rewrap(self, table: str, key: str, bound: str, bound_to: Callable[[str], bytes]) -> int:
         """Wrap the keys of a table's rows with the new master key; return how many."""
@@ -253,25 +284,24 @@ class _Rotation:
         (total,) = self._db.execute("select count(*) from personal_data").fetchone()
         for each in ("lookups", "pairs", "shared", f"meta where name = '{RULE}'"):  # all orders are filed again next
             self._db.execute(f"delete from {each}")
-        last, done = ("", 0, 0), 0
+        last, done, is_sealed = ("", 0, 0), 0, SEALED in stated(self._db, self._old)
         while rows := self._db.execute(
-            "select kind, id, no, customer_key, wrapped, body from personal_data "
+            f"select customer_key, wrapped, {ROW} from personal_data "
             "join customers on customers.n = customer where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?",
             (*last, _ROWS_AT_ONCE),
         ).fetchall():
             digests = []
-            for kind, id_, no, customer_key, wrapped, body in rows:
+            for customer_key, wrapped, *row in rows:
                 cipher = AESGCM(decrypt(self._new, wrapped, customer_key.encode()))
-                content = decrypt(cipher, body, f"{kind}/{id_}/{customer_key}".encode())
-                digests.append((self._lookup.digest(content), kind, id_, no))
+                content = decrypt_version(cipher, customer_key, tuple(row), is_sealed=is_sealed)
+                digests.append((self._lookup.digest(content), *row[:3]))
             self._db.executemany("update personal_data set digest = ? where kind = ? and id = ? and no = ?", digests)
-            last, done = rows[-1][:3], done + len(rows)
+            last, done = rows[-1][2:5], done + len(rows)
             self._progress("computing digests", done, total)
         return int(total)
 
 
 _LEDGER, _HEAD = "key/ledger", "ledger/head"
-_SIGNED = CHECK + b", with a signed ledger"  # what nobody without the master key can take back
 
 
 def ledger_key(settings: Settings) -> tuple[bytes, bool]:
@@ -282,10 +312,8 @@ def ledger_key(settings: Settings) -> tuple[bytes, bool]:
     master = AESGCM(read_keys(settings).master)
     with _reading(settings) as db:
         require_key(db, master)
-        query = "select name, value from meta where name in (?, 'master_check')"
-        held = dict(db.execute(query, (_LEDGER,)).fetchall())
-        key = decrypt(master, held[_LEDGER], _LEDGER.encode()) if _LEDGER in held else b""
-        return key, decrypt(master, held["master_check"], CHECK) == _SIGNED
+        held = db.execute("select value from meta where name = ?", (_LEDGER,)).fetchone()
+        return decrypt(master, held[0], _LEDGER.encode()) if held else b"", SIGNED in stated(db, master)
 
 
 def keep_ledger_head(settings: Settings, signed: Callable[[bytes], LedgerHead]) -> LedgerHead:
@@ -296,13 +324,12 @@ def keep_ledger_head(settings: Settings, signed: Callable[[bytes], LedgerHead]) 
     master = AESGCM(read_keys(settings).master)
     with _reading(settings) as db, transaction(db):  # key and head at once: a key without a head has lost it
         require_key(db, master)
-        made = encrypt(master, os.urandom(NONCE_BYTES), os.urandom(KEY_BYTES), _LEDGER.encode())
+        made = encrypt(master, os.urandom(KEY_BYTES), _LEDGER.encode())
         db.execute("insert or ignore into meta values (?, ?)", (_LEDGER, made))
         (wrapped,) = db.execute("select value from meta where name = ?", (_LEDGER,)).fetchone()
         head = signed(decrypt(master, wrapped, _LEDGER.encode()))
-        check = encrypt(master, os.urandom(NONCE_BYTES), _SIGNED, CHECK)
-        rows = ((_HEAD, msgspec.json.encode(head)), ("master_check", check))
-        db.executemany("insert or replace into meta values (?, ?)", rows)
+        db.execute("insert or replace into meta values (?, ?)", (_HEAD, msgspec.json.encode(head)))
+        state(db, master, SIGNED)
         return head
 
 
@@ -318,7 +345,7 @@ def kept_ledger_head(path: Path) -> tuple[bool, bytes | None]:
 
 
 @contextmanager
-def _reading(settings: Settings) -> Iterator[sqlite3.Connection]:
+def _reading(settings: Settings) -> Iterator[VaultConnection]:
     path = settings.data_dir / "vault" / "vault.sqlite"
     if not path.exists():
         raise VaultError("there is no vault yet, which keeps the key that signs the ledger's head")
@@ -344,7 +371,7 @@ class Refused(NamedTuple):
 class RefusedBodies:
     """The quarantined bodies of a vault."""
 
-    def __init__(self, db: sqlite3.Connection, master: AESGCM, days: int) -> None:
+    def __init__(self, db: VaultConnection, master: AESGCM, days: int) -> None:
         self._db = db
         self._master = master
         self._days = days
@@ -363,8 +390,8 @@ class RefusedBodies:
             body = b"" if asked in erased else received
             ref, key = secrets.token_hex(16), os.urandom(KEY_BYTES)
             bound = f"refused/{ref}".encode()
-            wrapped = encrypt(self._master, os.urandom(NONCE_BYTES), key, bound)
-            encrypted = encrypt(AESGCM(key), os.urandom(NONCE_BYTES), body, bound)
+            wrapped = encrypt(self._master, key, bound)
+            encrypted = encrypt(AESGCM(key), body, bound + f"/{kind}/{asked}".encode())
             rows.append((ref, kind, asked, load_id, now.astimezone(dt.UTC).isoformat(), wrapped, encrypted))
         with transaction(self._db):
             require_key(self._db, self._master)
@@ -378,7 +405,18 @@ class RefusedBodies:
             return None
         kind, asked, wrapped, body = row
         bound = f"refused/{ref}".encode()
-        return Refused(kind, asked, decrypt(AESGCM(decrypt(self._master, wrapped, bound)), body, bound))
+        cipher = AESGCM(decrypt(self._master, wrapped, bound))
+        try:
+            return Refused(kind, asked, decrypt(cipher, body, bound + f"/{kind}/{asked}".encode()))
+        except VaultError:  # older versions bound it to its reference alone
+            return Refused(kind, asked, decrypt(cipher, body, bound))
+
+    def readable(self, ref: str) -> bytes | None:
+        """Return the bytes of a quarantined body; None if it is no longer kept, or damaged."""
+        try:
+            return self.body(ref)
+        except VaultError:
+            return None
 
     def body(self, ref: str) -> bytes | None:
         """Return the bytes of a quarantined body, or None if it is no longer kept."""
@@ -423,7 +461,7 @@ class RefusedBodies:
         for days in sorted({self._days, min(self._days, _UNREAD_DAYS)}):
             limit = (now - dt.timedelta(days=days)).astimezone(dt.UTC).isoformat()
             refs = [ref for (ref,) in self._db.execute("select ref from refused where refused_at < ?", (limit,))]
-            gone += [ref for ref in refs if days == self._days or not is_readable(self.body(ref) or b"")]
+            gone += [ref for ref in refs if days == self._days or not is_readable(self.readable(ref) or b"")]
         self.forget(set(gone))
         return len(set(gone))
 
@@ -509,7 +547,7 @@ class Spool:
         draft.unlink(missing_ok=True)
         self._descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_APPEND, 0o600)
         key = os.urandom(KEY_BYTES)
-        wrapped = encrypt(self._master, os.urandom(NONCE_BYTES), key, f"spool/{load_id}".encode())
+        wrapped = encrypt(self._master, key, f"spool/{load_id}".encode())
         self._cipher, self._no = AESGCM(key), 0
         self._write(msgspec.msgpack.encode(_Head(load_id, wrapped)))
         for answer in answers:
@@ -520,7 +558,8 @@ class Spool:
         """Append a response."""
         # The key is used for this file only, so a counter is a safe nonce.
         nonce = self._no.to_bytes(NONCE_BYTES, "big")
-        self._write(encrypt(self._cipher, nonce, msgspec.msgpack.encode(answer), str(self._no).encode()))
+        record = self._cipher.encrypt(nonce, msgspec.msgpack.encode(answer), str(self._no).encode())
+        self._write(nonce + record)
         self._no += 1
 
     def end(self) -> None:

@@ -4,11 +4,13 @@ A masked contact, a relay's and `noreply@` name nobody: they are read as "", lik
 
 Find contacts and ids of orders in bodies that nobody could validate, however they are encoded.
 
-A body is unpacked, read as text, and searched as it is and with escapes of JSON, percent signs and entities undone.
+A body is unpacked, read as text, and searched as it is and with escapes and encodings in it undone, layer by layer.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import html
 import re
 import unicodedata
@@ -26,12 +28,22 @@ import phonenumbers
 _SEPARATORS = str.maketrans("", "", " ()-./")
 _INTERNATIONAL = re.compile(r"\+[1-9][0-9]{6,14}")
 _DIGITS = re.compile(r"(?:\+[\s(]{0,3})?[0-9][0-9\s()./\\-]*")
-_MASKED = re.compile(r"[*•●…]|x{2,}", re.IGNORECASE)
+_MASKED = re.compile(r"[*•●…]|x{2,}|n{3,}|_{3,}|([^\w\s/()-])\1\1", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?<=[0-9])\s?[_~'’`|\\\u00b7\u2022\u2027\u2e3a\u2e3b]\s?(?=[0-9])")
+_TWO = re.compile(r"\s[/|]\s|[;|]|\s(?:or|oder|and|und)\s")
+_FEWEST = 7  # digits of what is a whole number
 _IN_BRACKETS = re.compile(r"<([^<>]*@[^<>]*)>")
-_NOBODY = re.compile(r"(no|do[-_.]?not)[-_.]?reply([-_.+].*)?|x{3,}|.*[*•●…].*", re.DOTALL)
+_BESIDE = re.compile(r"[\s<>()\",;:\[\]'?]|\.\Z")
+_ADDRESS = re.compile(r"[^\s<>()\",;:\[\]]{1,320}\s?@\s?[^\s<>()\",;:?\[\]]{1,320}")
+_NOBODY = re.compile(
+    r"(no|do[-_.]?not)[-_.]?reply([-_.+].*)?|x{3,}|.*[*•●…].*|nobody|none|null|unknown|undefined|anonym\w*|redacted|"
+    r"deleted|hidden|masked|mailer-daemon|postmaster",
+    re.DOTALL,
+)
 _RELAY = re.compile(
-    r"(.*\.)?(relay|relays|privaterelay|proxy)\..*|(.*\.)?(mozmail\.com|duck\.com|anonaddy\.(com|me)|simplelogin\.\w+)|"
-    r"marketplace\.amazon\..*|members\.ebay\..*|guest\.(booking|airbnb)\.com"
+    r"(.*\.)?(relay|relays|privaterelay|proxy|reply|no-?reply)\..*|marketplace\.amazon\..*|members\.ebay\..*|"
+    r"(.*\.)?(mozmail\.com|duck\.com|anonaddy\.(com|me)|addy\.io|simplelogin\.\w+|slmail\.me|passmail\.net)|"
+    r"guest\.(booking|airbnb)\.com"
 )
 _FEWEST_ALIKE = 5  # a number of one digit that is repeated is a placeholder
 
@@ -55,11 +67,25 @@ def normal_phone(text: str, country: str = "") -> str:
     bare = text.translate(_SEPARATORS)
     if _INTERNATIONAL.fullmatch(bare) and "(0" not in text and _is_without_prefix(bare):
         return "" if len(set(bare[3:])) == 1 else bare
+    is_masked = bool(_MASKED.search(_BETWEEN.sub("-", text)))
+    text = _number(text)
     # the first digits of the text, however they are separated, and a + before them
     found = _DIGITS.search(text)
     digits = re.sub(r"[^0-9+]", "", found.group()) if found else ""
     is_placeholder = len(digits) >= _FEWEST_ALIKE and len(set(digits.lstrip("+"))) == 1
-    return "" if is_placeholder or _MASKED.search(text) else _parsed(text, digits, country)
+    return "" if is_placeholder or is_masked else _parsed(text, digits, country)
+
+
+def _number(text: str) -> str:
+    """Return the first number of a text, with usual separators, without the words around it."""
+    text = _BETWEEN.sub("-", html.unescape(unquote(text)))
+    parts = _TWO.split(text)
+    if len(parts) > 1 and all(sum(map(str.isdigit, part)) >= _FEWEST for part in parts):
+        text = parts[0]
+    if "phone-context" in text:
+        return text
+    found = re.match(r"[^0-9+]*([0-9+][^a-zA-Z]*)", text)
+    return found.group(1).strip() if found and sum(map(str.isdigit, found.group(1))) >= _FEWEST else text
 
 
 def _parsed(text: str, digits: str, country: str) -> str:
@@ -101,8 +127,10 @@ def _prefix(code: int) -> re.Pattern[str]:
 def normal_email(text: str) -> str:
     """Return an e-mail address whose case and spelling do not matter, its domain in ASCII; "" for nobody's."""
     text = cleaned(text)
-    if found := _IN_BRACKETS.search(text):
-        text = found.group(1).strip()
+    if "@" not in text:
+        text = html.unescape(unquote(text))
+    if found := _IN_BRACKETS.search(text) or (_BESIDE.search(text) and _ADDRESS.search(text.replace('"', ""))):
+        text = "".join(found.group(found.lastindex or 0).split()).strip("'").rstrip(".")
     if text[:7].lower() == "mailto:":
         text = text[7:]
     name, at, domain = text.rpartition("@")
@@ -134,11 +162,13 @@ def country_of(zone: str | None) -> str:
 
 
 _MOST_BYTES = 64 << 20  # of an unpacked body
-_MOST_LAYERS = 4  # of escapes
+_MOST_TEXTS = 16  # of one body, with one layer of escapes after another undone
+_MOST_SEARCHED = 1 << 24  # signs of all of them, or five times those of the body
 _MOST_SIGNS = 320  # of either side of an address
 _ENDING = 4  # digits by which a number is told from most others
-_JSON_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\([\"\\/bfnrt])")
-_NUMBER = re.compile(r"(?:\+[\s(]{0,3}|\()?[0-9][0-9\s()./\u2010-\u2015\u2212\u00b7-]*")
+_ESCAPE = re.compile(r"[\\%]u([0-9a-fA-F]{4})|\\([\"\\/bfnrt])")
+_PACKED = re.compile(r"(?:[0-9a-fA-F]{2}){12,}(?![0-9A-Za-z+/_-])|[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]+)*={0,2}")
+_NUMBER = re.compile(r"(?:\+[\s(]{0,3}|\()?[0-9][0-9\s()./_~'\u2010-\u2015\u2212\u2019\u2022\u00b7-]*")
 _NUMBERS_APART = re.compile(r"\s{2,}|[\n\t]|\s/\s")
 _BEFORE = re.compile(r"[^@\s\"<>(),;:\[\]{}\\]*\Z")
 _AFTER = re.compile(r"[\w.\-\uff0e\u3002]*")
@@ -182,37 +212,90 @@ def is_readable(body: bytes) -> bool:
 
 def _text(body: bytes) -> str | None:
     """Return the text of a body, unpacked; None if it has none."""
-    if body[:2] == b"\x1f\x8b" or body[:1] == b"\x78":
+    for _ in range(_MOST_TEXTS):
+        if body[:2] != b"\x1f\x8b" and body[:1] != b"\x78":
+            break
         try:
-            body = zlib.decompressobj(47).decompress(body, _MOST_BYTES)
+            body = _inflated(body)
         except zlib.error:
             if body[:1] != b"\x78":
                 return None
-    is_wide = body[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"\0" in body[:4]
-    encodings = ("utf-16", "utf-16-be") if is_wide else ("utf-8-sig", "cp1252", "latin-1")
-    for encoding in encodings:
+            break
+    for encoding in (*_wide(body), "utf-8-sig", "cp1252", "latin-1"):
         try:
             text = body.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if len(_CONTROL.findall(text)) * 10 <= len(text):
-            return text
+        is_known = encoding.startswith("utf") or sum(map(str.isascii, text)) * 5 >= len(text) * 3
+        if is_known and len(_CONTROL.findall(text)) * 10 <= len(text):
+            return _CONTROL.sub(" ", text)
     return None
+
+
+def _inflated(body: bytes) -> bytes:
+    """Return what a body of gzip or zlib holds, all members of it."""
+    found = b""
+    while body and len(found) < _MOST_BYTES:
+        member = zlib.decompressobj(47)
+        found += member.decompress(body, _MOST_BYTES - len(found))
+        body = member.unused_data if member.unused_data[:2] == b"\x1f\x8b" else b""
+    return found
+
+
+def _wide(body: bytes) -> tuple[str, ...]:
+    """Return the encodings of several bytes a sign that a body may have."""
+    if body[:2] in {b"\xff\xfe", b"\xfe\xff"} or body[:4] == b"\0\0\xfe\xff":
+        return ("utf-32", "utf-16")
+    if body[:4].count(0) < 2:
+        return ()
+    end = "be" if body[:1] == b"\0" else "le"
+    return (f"utf-32-{end}", f"utf-16-{end}")
 
 
 def _layers(text: str) -> Iterator[str]:
     """Yield a text as people see it, then with one layer of escapes after another undone."""
-    for _ in range(_MOST_LAYERS):
+    waiting, done, left = [text], set[int](), max(_MOST_SEARCHED, 5 * len(text))
+    while waiting and len(done) < _MOST_TEXTS and left > 0:
+        text = waiting.pop(0)
+        if hash(text) in done:
+            continue
+        done.add(hash(text))
+        left -= len(text)
         yield cleaned(text)
-        unescaped = html.unescape(unquote(_JSON_ESCAPE.sub(_unescape, text)))
-        if unescaped == text:
-            return
-        text = unescaped
+        waiting.append(_unescaped(text))
+        if "%" in text and "+" in text:
+            waiting.append(_unescaped(text.replace("+", " ")))
+        if "=" in text:
+            waiting.append(binascii.a2b_qp(text.encode(errors="surrogatepass")).decode(errors="replace"))
+        packed = ""
+        for found in _PACKED.finditer(text):
+            packed += _unpacked(found.group()) if len(packed) < left else ""
+        waiting += [packed] if packed else []
+
+
+def _unescaped(text: str) -> str:
+    text = _ESCAPE.sub(_unescape, text)
+    try:
+        text = unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        text = unquote(text, "latin-1")
+    return html.unescape(text)
 
 
 def _unescape(found: re.Match[str]) -> str:
     code, sign = found.groups()
     return chr(int(code, 16)) if code else sign if sign in '"\\/' else " "
+
+
+def _unpacked(found: str) -> str:
+    """Return the text that digits of base 16 or 64 hold, if any, and the end of a line."""
+    digits = "".join(found.split()).rstrip("=")
+    try:
+        content = bytes.fromhex(digits)
+    except ValueError:
+        digits = digits[: len(digits) - (len(digits) % 4 == 1)]
+        content = base64.b64decode(digits + "=" * (-len(digits) % 4), b"-_" if re.search("[-_]", digits) else None)
+    return f"{_text(content) or ''}\n"
 
 
 def _addresses(text: str) -> Iterator[str]:

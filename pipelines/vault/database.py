@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -25,16 +24,23 @@ from pipelines.inventory import LedgerHead, track
 from pipelines.resources import resource
 from pipelines.vault.contacts import normal_email, normal_phone
 
+ROW = "kind, id, no, customer, load_id, seq, body"  # of a version
 RULE = "rule"  # in meta: by which all orders are filed
 MALFORMED = "database disk image is malformed"  # as SQLite says it
 _ASKED_AT_ONCE = 500
-_RANDOM_AT_ONCE = 8_192
 
 
-def opened(path: Path) -> sqlite3.Connection:
+class VaultConnection(sqlite3.Connection):
+    """A connection of which `began` and `ending` are called within each transaction."""
+
+    began: Callable[[], None] = staticmethod(lambda: None)
+    ending: Callable[[], None] = staticmethod(lambda: None)
+
+
+def opened(path: Path) -> VaultConnection:
     """Open the file, created if necessary, readable by its owner only; deleted content is overwritten."""
     make_folder(path.parent, 0o700)
-    db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+    db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False, factory=VaultConnection)
     try:
         path.chmod(0o600)
         db.execute("pragma journal_mode = wal")
@@ -54,32 +60,19 @@ def opened(path: Path) -> sqlite3.Connection:
     return db
 
 
-class Random:
-    """Random bytes, requested from the kernel in large blocks."""
-
-    def __init__(self) -> None:
-        self._bytes = b""
-        self._at = 0
-
-    def take(self, size: int) -> bytes:
-        """Return bytes that were never returned before."""
-        start = self._at
-        self._at = start + size
-        if self._at > len(self._bytes):
-            self._bytes, start, self._at = os.urandom(_RANDOM_AT_ONCE), 0, size
-        return self._bytes[start : self._at]
-
-
 class transaction:  # noqa: N801 -- used like a function
     """`begin immediate` … `commit`, or `rollback` when the block raises."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: VaultConnection) -> None:
         self._db = db
 
     def __enter__(self) -> None:
         self._db.execute("begin immediate")
+        self._db.began()
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is None:
+            self._db.ending()
         self._db.execute("commit" if kind is None else "rollback")
 
 
@@ -172,25 +165,22 @@ def _fraction(text: str) -> Decimal | str:
 
 
 def forget_later_loads(copy: Path, landed: Iterable[str], since: str, head: LedgerHead | None) -> None:
-    """Undo loads of load_id `since` or later that are not among the `landed`, as if they had been killed.
+    """Note loads of load_id `since` or later that are not among the `landed` as killed: the next load undoes them.
 
     The ledger's `head` is that of the copied ledger, which may be of fewer entries.
     """
     known = set(landed)
     with closing(sqlite3.connect(copy, isolation_level=None)) as db:
-        db.execute("pragma secure_delete = on")
         rows = db.execute(
             """
-            select load_id from personal_data where load_id >= ?1
-            union select load_id from refused where load_id >= ?1 and kind <> 'webhooks'
-            union select load_id from open_loads
+            select load_id, kind from personal_data where load_id >= ?1
+            union select load_id, kind from refused where load_id >= ?1 and kind <> 'webhooks'
             """,
             (since,),
         ).fetchall()
-        later = [(load_id,) for (load_id,) in rows if load_id not in known]
         db.execute("begin")
-        for table in ("personal_data", "refused", "open_loads"):
-            db.executemany(f"delete from {table} where load_id = ?", later)
+        later = [row for row in rows if row[0] not in known]
+        db.executemany("insert or ignore into open_loads values (?, ?)", later)
         if head is not None and head.signature:
             query = "update meta set value = ? where name = 'ledger/head' and value <> ?"
             db.execute(query, (msgspec.json.encode(head),) * 2)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,14 +23,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from pipelines.vault.contacts import Sought, cleaned, is_mentioned, normal_email, normal_phone
-from pipelines.vault.database import RULE, contact, rows_of, transaction, values
+from pipelines.vault.database import ROW, RULE, contact, rows_of, transaction, values
 
 if TYPE_CHECKING:
     from pipelines.vault.bodies import RefusedBodies
-    from pipelines.vault.database import Lookup
+    from pipelines.vault.database import Lookup, VaultConnection
+    from pipelines.vault.seal import Seal
 
 
-_VERSION = 1  # of the contacts that contacts.py reads in a text
+_VERSION = 2  # of the contacts that contacts.py reads in a text
 _ROWS_AT_ONCE = 1_000
 
 
@@ -71,13 +71,14 @@ class Rule:
 class Filing:
     """The customers of a vault's orders."""
 
-    _db: sqlite3.Connection
+    _db: VaultConnection
     _lookup: Lookup
     _rule: Rule
-    _content_of: Callable[[str, int, int, bytes], bytes]
-    _again: Callable[[int, int, bytes], bytes]  # an order's content, encrypted for customer n
+    _content_of: Callable[..., bytes]  # of a row of ROW
+    _again: Callable[..., bytes]  # a row's content, encrypted for its customer
     _new_customer: Callable[[], int]
     _destroy_idle: Callable[[], int]
+    _seal: Seal
 
     def file_again(self) -> bool:
         """File orders again that the rule gives to others; tell whether any order in raw files has another customer."""
@@ -91,6 +92,8 @@ class Filing:
                 if found and filed[1] != today[1]:
                     self._db.execute("delete from shared")
                 self._file(is_all=not is_same)
+                if not is_same:
+                    self._seal.renew("lookups", "shared")  # whatever they were
             if filed != today:
                 query = "insert or replace into meta values (?, ?)"
                 self._db.execute(query, (RULE, msgspec.json.encode(today)))
@@ -151,20 +154,21 @@ class Filing:
 
     def _read(self, only: str) -> None:
         """Read the contacts of versions into the table of filed contacts."""
-        for id_, no, n, body in self._rows(only):
-            phone, email = contact(self._content_of("orders", id_, n, body))
+        for row in self._rows(only):
+            _, id_, no, n, *_ = row
+            phone, email = contact(self._content_of(*row))
             hashes = (self._lookup.phone(phone, self._rule.of_order(id_)), self._lookup.email(email))
             self._db.execute("insert into filing values (?, ?, ?, ?, ?, null, null)", (id_, no, n, *hashes))
 
-    def _rows(self, only: str) -> Iterator[tuple[int, int, int, bytes]]:
+    def _rows(self, only: str) -> Iterator[tuple[Any, ...]]:
         last = (-(2**63), 0)
         query = (
-            "select id, no, customer, body from personal_data where kind = 'orders' and (id, no) > (?, ?) "
+            f"select {ROW} from personal_data where kind = 'orders' and (id, no) > (?, ?) "
             f"and customer in (select n from customers where wrapped is not null) {only} order by id, no limit ?"
         )
         while rows := self._db.execute(query, (*last, _ROWS_AT_ONCE)).fetchall():
             yield from rows
-            last = rows[-1][:2]
+            last = rows[-1][1:3]
 
     def _give_customers(self) -> None:
         """Give each version its customer: whom its contact tells already, else the one it has, else a new one."""
@@ -184,11 +188,11 @@ class Filing:
         self._db.executemany("update filing set target = ? where own = ?", ((n, own) for own, n in targets.items()))
 
     def _move(self) -> None:
-        rows = self._db.execute("select id, no, customer, target from filing where customer <> target").fetchall()
-        for id_, no, n, target in rows:
+        rows = self._db.execute("select id, no, target from filing where customer <> target").fetchall()
+        for id_, no, target in rows:
             where = "where kind = 'orders' and id = ? and no = ?"
-            (body,) = self._db.execute(f"select body from personal_data {where}", (id_, no)).fetchone()
-            again = self._again(id_, target, self._content_of("orders", id_, n, body))
+            row = self._db.execute(f"select {ROW} from personal_data {where}", (id_, no)).fetchone()
+            again = self._again(*row[:3], target, *row[4:6], self._content_of(*row))
             self._db.execute(f"update personal_data set customer = ?, body = ? {where}", (target, again, id_, no))
             self._db.execute("insert or ignore into moved values (?)", (id_,))
 
@@ -237,12 +241,13 @@ class Destroyed(NamedTuple):
 class Erasing:
     """The rights of the people whose data a vault holds."""
 
-    _db: sqlite3.Connection
+    _db: VaultConnection
     _lookup: Lookup
-    _content_of: Callable[[str, int, int, bytes], bytes]
+    _content_of: Callable[..., bytes]  # of a row of ROW
     _refused: RefusedBodies
     _folder: Path
     rule: Rule
+    _seal: Seal
 
     def of_order(self, order_id: int) -> Person:
         """Return all data held of an order."""
@@ -252,14 +257,15 @@ class Erasing:
     def of_contact(self, found_by: str, value: str) -> Person:
         """Return all data held of a phone number or an e-mail address: nothing of one that is nobody's or many's.
 
-        If no lookup hash finds it, each order is read: nobody is told that nothing is held because hashes are damaged.
+        Each order is read where lookup hashes are damaged, or none finds it: nobody is told that nothing is held.
         """
         if self.is_shared(found_by, value):
             return Person()
         stated, is_phone = self.stated(found_by, value), found_by == "phone"
         query = "select customer from lookups where hash in ($values)"
         customers = {n for (n,) in rows_of(self._db, query, {self._hash(found_by, each) for each in stated})}
-        customers = customers or {n for (n,) in self._db.execute("select n from customers")}
+        if not customers or self._seal.broken("lookups"):
+            customers = {n for (n,) in self._db.execute("select n from customers")}
         versions = self._versions(customers, "customer")
         ids = {each.id for each in versions if (each.phone if is_phone else each.email) in stated}
         sought = Sought(set(), stated if is_phone else set(), set() if is_phone else stated)
@@ -306,11 +312,12 @@ class Erasing:
 
     def _versions(self, chosen: set[int], by: str = "id") -> Iterator[Version]:
         query = (
-            "select id, no, customer, load_id, body from personal_data where kind = 'orders' "
+            f"select {ROW} from personal_data where kind = 'orders' "
             f"and customer in (select n from customers where wrapped is not null) and {by} in ($values) order by id, no"
         )
-        for id_, no, n, load_id, body in rows_of(self._db, query, chosen):
-            content = self._content_of("orders", id_, n, body)
+        for row in rows_of(self._db, query, chosen):
+            _, id_, no, n, load_id, *_ = row
+            content = self._content_of(*row)
             phone, email = contact(content)
             normal = normal_phone(phone, self.rule.of_order(id_)), normal_email(email)
             yield Version(id_, no, n, load_id, values(content), *normal)
@@ -318,11 +325,11 @@ class Erasing:
     def orders(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the latest content of each order, pointer → value, with the number of its customer."""
         query = (
-            "select id, customer, body from personal_data as p where kind = 'orders' and no = "
+            f"select {ROW} from personal_data as p where kind = 'orders' and no = "
             "(select max(no) from personal_data as o where o.kind = 'orders' and o.id = p.id) order by id"
         )
-        for id_, n, body in self._db.execute(query):
-            yield n, values(self._content_of("orders", id_, n, body))
+        for row in self._db.execute(query):
+            yield row[3], values(self._content_of(*row))
 
     def erase(self, key_hashes: Iterable[str], order_ids: Iterable[int], refs: Iterable[str] = ()) -> Destroyed:
         """Destroy all versions of these orders, and never encrypt them again; customers of whom nothing is left, too.
@@ -345,7 +352,7 @@ class Erasing:
             count += self._destroy([*customers, *(others - kept)])
             phones, emails = {each.phone for each in gone} - {""}, {each.email for each in gone} - {""}
             naming, unread = self._naming(Sought(ids, self._unstated("phone", phones), self._unstated("email", emails)))
-            doomed = {*naming, *(ref for ref in refs if self._refused.open(ref))}
+            doomed = {*naming, *(ref for ref in refs if self._refused.readable(ref))}
             self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in doomed])
         for spool in self._folder.glob("spool-*"):
             spool.unlink()
@@ -426,11 +433,12 @@ class Erasing:
         found, unread = [], 0
         for ref, kind, asked in self._db.execute("select ref, kind, asked from refused").fetchall():
             of_orders = kind in {"orders", "webhooks"}
-            if not (body := self._refused.body(ref)):
+            if (body := self._refused.readable(ref)) == b"":
                 continue
             of_kind = sought if of_orders else sought._replace(ids=set())
-            is_named = kind == "orders" and asked in sought.ids
-            named = is_named or is_mentioned(body, of_kind, self.rule.all_countries)
+            named = None if body is None else is_mentioned(body, of_kind, self.rule.all_countries)
+            if body is not None and kind == "orders" and asked in sought.ids:
+                named = True
             found += [ref] if named else []
             unread += named is None
         return tuple(found), unread

@@ -8,7 +8,8 @@ with no contact that tells is its last customer's, or one of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,23 +18,39 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.settings import Settings
 from pipelines.vault.bodies import (
-    CHECK,
     KEY_BYTES,
-    NONCE_BYTES,
+    SEALED,
     Keys,
     RefusedBodies,
     VaultError,
+    bound_to,
     decrypt,
+    decrypt_version,
     encrypt,
     is_master,
     read_keys,
     require_key,
+    state,
+    stated,
 )
-from pipelines.vault.database import Lookup, Random, erased_ids, opened, pattern, rows_of, transaction, values
+from pipelines.vault.database import (
+    ROW,
+    RULE,
+    Lookup,
+    erased_ids,
+    opened,
+    pattern,
+    rows_of,
+    transaction,
+    values,
+)
 from pipelines.vault.erasing import Erasing, Filing, Rule
+from pipelines.vault.seal import Seal
 
 _EMPTY = b"{}"
 _CIPHERS_KEPT = 20_000
+_ROWS_AT_ONCE = 1_000
+_ONE = "where kind = ? and id = ? and no = ?"
 _NAME_BYTES = 16
 _RULE = Rule()
 
@@ -88,15 +105,17 @@ class Vault:
         self._lookup = Lookup(keys.lookup)
         self._ciphers: dict[int, tuple[str, AESGCM]] = {}
         self._db = opened(path)
-        self.refused = RefusedBodies(self._db, self._master, quarantine_retention_days)
-        self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent, rule)
-        again = (self.content_of, self._again, self._one_more, self.erasing.destroy_idle)
-        self.filing = Filing(self._db, self._lookup, rule, *again)
         try:
+            self.seal = Seal(self._db, self._master)
             self._check_keys()
+            self._is_sealed = SEALED in stated(self._db, self._master)
         except BaseException:
             self._db.close()
             raise
+        self.refused = RefusedBodies(self._db, self._master, quarantine_retention_days)
+        self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent, rule, self.seal)
+        again = (self.content_of, self._again, self._one_more, self.erasing.destroy_idle)
+        self.filing = Filing(self._db, self._lookup, rule, *again, self.seal)
 
     def __enter__(self) -> Self:
         return self
@@ -155,7 +174,6 @@ class Vault:
         known = self._known({h for own in hashes for h in own} - shared)
         self._load_ciphers({before[1] for before in previous.values()})
         (last,) = self._db.execute("select coalesce(max(n), 0) from customers").fetchone()
-        random = Random()
         customers: list[tuple[int, str, bytes]] = []
         moved: list[tuple[int]] = []
         lookups: dict[tuple[bytes, int], bool] = {}
@@ -171,10 +189,11 @@ class Vault:
                 results.append(_NOTHING)
                 continue
             owner = next((h for h in own if h and h not in shared), None)
-            n = self._customer(owner, known, before)
+            # without a contact that tells, the customer of the version before
+            n = known.get(owner, 0) if owner else before[1] if before and before[1] in ciphers else 0
             if n == 0:
                 last = n = last + 1
-                customers.append(self._new_customer(n, random))
+                customers.append(self._new_customer(n))
             customer_key, cipher = ciphers[n]
             lookups.update(((h, n), h == owner) for h in own if h and (h != owner or h not in known))
             if owner:
@@ -185,24 +204,18 @@ class Vault:
                 moved += [(item.id,)] if before[1] != n else []
                 results.append(Encrypted(customer_key, []))
                 continue
-            bound = f"{kind}/{item.id}/{customer_key}".encode()
-            body = encrypt(cipher, random.take(NONCE_BYTES), item.content, bound)
             no = 1 if before is None else before[0] + 1
+            body = encrypt(cipher, item.content, bound_to(customer_key, kind, item.id, no, load_id, item.seq))
             changed = [] if before is None else self._changed(kind, item, before, rows)
             rows.append((kind, item.id, no, n, digest, load_id, item.seq, body))
             previous[item.id] = (no, n, digest)
             results.append(Encrypted(customer_key, changed))
         self._db.executemany("insert into customers values (?, ?, ?)", customers)
         self._db.executemany("insert or ignore into moved values (?)", moved)
-        self._note((h, n, owns) for (h, n), owns in lookups.items())
+        query = "insert into lookups values (?, ?, ?) on conflict do update set owns = max(owns, excluded.owns)"
+        self._db.executemany(query, [(h, n, owns) for (h, n), owns in lookups.items()])
         self._db.executemany("insert into personal_data values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         return results
-
-    def _customer(self, owner: bytes | None, known: dict[bytes, int], before: _Previous | None) -> int:
-        """Return the customer whom a contact tells, without one that of the version before; 0 for a new one."""
-        if owner is not None:
-            return known.get(owner, 0)
-        return before[1] if before is not None and before[1] in self._ciphers else 0
 
     def _share(self, pairs: set[tuple[bytes, bytes]]) -> set[bytes]:
         """Note the contacts that orders state together; return those of them that too many people state to tell one."""
@@ -219,41 +232,63 @@ class Vault:
             shared.update(h for (h,) in new)
         return shared
 
-    def _note(self, lookups: Iterable[tuple[bytes, int, bool]]) -> None:
-        query = "insert into lookups values (?, ?, ?) on conflict do update set owns = max(owns, excluded.owns)"
-        self._db.executemany(query, lookups)
-
-    def _new_customer(self, n: int, random: Random) -> tuple[int, str, bytes]:
-        key, customer_key = random.take(KEY_BYTES), random.take(_NAME_BYTES).hex()
+    def _new_customer(self, n: int) -> tuple[int, str, bytes]:
+        key, customer_key = os.urandom(KEY_BYTES), os.urandom(_NAME_BYTES).hex()
         self._ciphers[n] = (customer_key, AESGCM(key))
-        return n, customer_key, encrypt(self._master, random.take(NONCE_BYTES), key, customer_key.encode())
+        return n, customer_key, encrypt(self._master, key, customer_key.encode())
 
     def _one_more(self) -> int:
         """Add a customer."""
         (last,) = self._db.execute("select coalesce(max(n), 0) from customers").fetchone()
-        self._db.execute("insert into customers values (?, ?, ?)", self._new_customer(last + 1, Random()))
+        self._db.execute("insert into customers values (?, ?, ?)", self._new_customer(last + 1))
         return int(last) + 1
 
-    def _again(self, order_id: int, n: int, content: bytes) -> bytes:
-        """Return an order's content encrypted for customer `n`."""
+    def _again(self, kind: str, id: int, no: int, n: int, load_id: str, seq: int, content: bytes) -> bytes:  # noqa: A002
+        """Return the content of a version encrypted for customer `n`."""
         self._load_ciphers({n})
         customer_key, cipher = self._ciphers[n]
-        return encrypt(cipher, os.urandom(NONCE_BYTES), content, f"orders/{order_id}/{customer_key}".encode())
+        bound = bound_to(customer_key, kind, id, no, load_id, seq)
+        return encrypt(cipher, content, bound)
+
+    def seal_rows(self) -> None:
+        """Bind the versions that older code encrypted to their numbers, loads and places, and seal all rows; once."""
+        if self._is_sealed:
+            return
+        last: tuple[Any, ...] = ("", 0, 0)
+        query = f"select {ROW} from personal_data where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?"
+        with transaction(self._db):
+            require_key(self._db, self._master)
+            while rows := self._db.execute(query, (*last, _ROWS_AT_ONCE)).fetchall():
+                for row in rows:
+                    with suppress(VaultError):  # one that is damaged stays so
+                        kind, id_, no, n, load_id, seq, _ = row
+                        again = self._again(kind, id_, no, n, load_id, seq, self.content_of(*row))
+                        self._db.execute(f"update personal_data set body = ? {_ONE}", (again, kind, id_, no))
+                last = rows[-1][:3]
+            self.seal.renew()
+            state(self._db, self._master, SEALED)
+        self._is_sealed = True
 
     def _changed(self, kind: str, item: PersonalData, before: _Previous, rows: list[Any]) -> list[str]:
         """Return the names of fields that differ from the previous row, which may be of this batch."""
-        no, n, _ = before
-        body = next((row[7] for row in rows if row[1] == item.id and row[2] == no), None)
-        if body is None:
-            query = "select body from personal_data where kind = ? and id = ? and no = ?"
-            (body,) = self._db.execute(query, (kind, item.id, no)).fetchone()
+        found = next((row[:4] + row[5:] for row in rows if row[1] == item.id and row[2] == before[0]), None)
+        if found is None:
+            query = f"select {ROW} from personal_data {_ONE}"
+            found = self._db.execute(query, (kind, item.id, before[0])).fetchone()
         try:
-            old = _MEMBERS.decode(self.content_of(kind, item.id, n, body))
+            old = _MEMBERS.decode(self.content_of(*found))
         except VaultError:  # erased: the previous content is unknown
             old = {}
         new = _MEMBERS.decode(item.content)
         texts = [{pointer: bytes(value) for pointer, value in each.items()} for each in (old, new)]
         return sorted({pattern(p) for p in old.keys() | new.keys() if texts[0].get(p) != texts[1].get(p)})
+
+    def accept_rows(self) -> None:
+        """Seal the rows that there are; all orders are filed again next."""
+        with transaction(self._db):
+            self._db.execute("delete from meta where name = ?", (RULE,))
+            if self._is_sealed:
+                self.seal.renew()
 
     # -- decryption ----------------------------------------------------------------------------------------
 
@@ -268,21 +303,22 @@ class Vault:
         """Return the same as the original JSON object, numbers in their own text."""
         load_id, seq = at or ("~", 0)
         row = self._db.execute(
-            "select customer, body from personal_data where kind = ? and id = ? and (load_id, seq) <= (?, ?) "
+            f"select {ROW} from personal_data where kind = ? and id = ? and (load_id, seq) <= (?, ?) "
             "order by no desc limit 1",
             (kind, id, load_id, seq),
         ).fetchone()
         if row is None and erased_ids(self._db, kind, {id}):
             raise VaultError(f"the personal data of {kind} {id} were erased")
-        return self.content_of(kind, id, *row) if row else _EMPTY
+        return self.content_of(*row) if row else _EMPTY
 
-    def content_of(self, kind: str, id: int, n: int, body: bytes) -> bytes:  # noqa: A002
-        """Return the content of a stored row of customer `n`; raise VaultError if it was erased."""
+    def content_of(self, *row: Any) -> bytes:
+        """Return the content of a stored row of `ROW`; raise VaultError if it was erased."""
+        kind, id_, _, n, *_ = row
         self._load_ciphers({n})
         if n not in self._ciphers:
-            raise VaultError(f"the personal data of {kind} {id} were erased")
+            raise VaultError(f"the personal data of {kind} {id_} were erased")
         customer_key, cipher = self._ciphers[n]
-        return decrypt(cipher, body, f"{kind}/{id}/{customer_key}".encode())
+        return decrypt_version(cipher, customer_key, row, is_sealed=self._is_sealed)
 
     def _hashes(self, item: PersonalData) -> tuple[bytes, bytes]:
         """Return the keyed hashes of the phone number and the e-mail address, b"" for one that is nobody's."""
@@ -313,8 +349,8 @@ class Vault:
         with transaction(self._db):
             held = dict(self._db.execute("select name, value from meta").fetchall())
             if "master_check" not in held:
-                check = encrypt(self._master, os.urandom(NONCE_BYTES), CHECK, CHECK)
-                self._db.execute("insert into meta values ('master_check', ?)", (check,))
+                state(self._db, self._master, SEALED)
+                self.seal.renew()
                 self._db.execute("insert into meta values ('lookup_check', ?)", (self._lookup.check,))
                 return
         since = f": its keys were rotated at {held['rotated_at'].decode()}" if "rotated_at" in held else ""

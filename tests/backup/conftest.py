@@ -7,8 +7,10 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import msgspec
 import pytest
 
+from pipelines.backup.comparing import signature_of
 from pipelines.finance import closing
 from pipelines.finance.closing import build_and_record
 from pipelines.finance.released import one_day
@@ -19,11 +21,13 @@ from pipelines.landing.load import Load
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
+from pipelines.vault.bodies import ledger_key
 from pipelines.warehouse.release.release import publish
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.backup.comparing import BackupManifest
     from pipelines.settings import Settings
 
 ORDERS = range(1, 7)
@@ -107,6 +111,16 @@ def order(order_id: int, **fields: Any) -> dict[str, Any]:
         "deliveries": [],
         **fields,
     }
+
+
+def sign(folder: Folder, backup: Path, manifest: BackupManifest) -> None:
+    """Write a manifest, signed by the key of the backup's vault."""
+    copy = folder.place / "signing"
+    shutil.copytree(backup / "vault", copy / "vault", dirs_exist_ok=True)
+    data = msgspec.structs.replace(folder.settings.data, dir=str(copy))
+    seed, _ = ledger_key(msgspec.structs.replace(folder.settings, data=data))
+    signed = msgspec.structs.replace(manifest, signature=signature_of(manifest, seed))
+    (backup / "manifest.json").write_bytes(msgspec.json.encode(signed))
 
 
 def fill(folder: Folder) -> None:

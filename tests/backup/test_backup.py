@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.backup import BackupError, accept_losses, back_up, check_backup, compare, mend, read_manifest
+from pipelines.backup import BackupError, accept_losses, back_up, check_backup, compare, mend, read_manifest, restore
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import read_inventory, record_stores
@@ -20,6 +20,7 @@ from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import current_user, ledger_of
 from pipelines.notify import last_backup
 from pipelines.settings import SettingsError
+from pipelines.vault import open_vault
 from tests.backup.conftest import order
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def test_backup_is_elsewhere_and_of_something(folder: Folder, tmp_path: Path) ->
 def test_loads_committed_during_a_backup_are_undone_in_its_vault(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load that is committed after raw was copied has no personal data in the copy of the vault."""
+    """A load that is committed after raw was copied is one that was killed in the copy: a restore undoes it."""
     import pipelines.backup.backup as module  # noqa: PLC0415
 
     real = module.copy_database
@@ -129,10 +130,18 @@ def test_loads_committed_during_a_backup_are_undone_in_its_vault(
 
     monkeypatch.setattr(module, "copy_database", land_first)
     done = back_up(folder.settings, folder.backups)
+    monkeypatch.undo()
     query = "select count(*), max(id) from personal_data where kind = 'orders'"
-    for path, expected in ((done.path, (6, 6)), (folder.data, (7, 20))):
+    for path, expected in ((done.path, 1), (folder.data, 0)):
         with closing(sqlite3.connect(path / "vault" / "vault.sqlite")) as db:
-            assert db.execute(query).fetchone() == expected
+            assert db.execute(query).fetchone() == (7, 20)
+            assert len(db.execute("select * from open_loads").fetchall()) == expected
+    folder.destroy()
+    folder.data.mkdir()
+    restore(folder.settings, folder.backups)
+    with open_vault(folder.settings) as vault:
+        assert vault._db.execute(query).fetchone() == (6, 6)
+        assert vault.seal.broken() == []
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -13,17 +14,19 @@ import pytest
 
 from pipelines import cli
 from pipelines.backup import BackupError, Rows, back_up, read_manifest, restore
+from pipelines.backup.comparing import BackupFile, signature_of
 from pipelines.finance.closing import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import LedgerError, ledger_of, verify
+from pipelines.privacy import NoErasures
 from pipelines.settings import SettingsError, load_settings
 from pipelines.settlements.importing import effective_statements, import_statements
 from pipelines.settlements.mapping import read_mapping
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse.catalogue.tables import tables
 from pipelines.warehouse.release.release import publish
-from tests.backup.conftest import order
+from tests.backup.conftest import order, sign
 from tests.faults.conftest import running
 
 if TYPE_CHECKING:
@@ -161,7 +164,7 @@ def test_tables_that_differ_are_named(
     tables = manifest.release.tables
     tables["core.orders"] = Rows(tables["core.orders"].count, "1")
     tables["core.stores"] = Rows(5, tables["core.stores"].hashes)
-    (backup / "manifest.json").write_bytes(msgspec.json.encode(manifest))
+    sign(empty, backup, manifest)
     assert _command(monkeypatch, empty, "restore", str(empty.backups)) == 3
     said = capsys.readouterr().out
     assert "DIFFERENT  core.orders has other values" in said
@@ -171,15 +174,64 @@ def test_tables_that_differ_are_named(
 
 @pytest.mark.slow
 def test_restore_with_other_keys_says_so(empty: Folder) -> None:
-    """Without the keys everything but personal data is restored, and a sentence names the missing part."""
+    """Nobody knows who wrote it: refused, unless a person does; then a sentence names the missing part."""
     other = empty.place / "other.json"
     new_key_file(other)
     settings = load_settings(empty.file, {**empty.environ, "ORDERMART_VAULT__KEY_FILE": str(other)})
-    done = restore(settings, empty.backups)
+    with pytest.raises(BackupError, match="is signed, which only the vault's keys of that time can prove"):
+        restore(settings, empty.backups)
+    assert not list(empty.data.iterdir())
+    done = restore(settings, empty.backups, unsigned=NoErasures("the keys burnt"))
     (note,) = done.unopened
     assert (done.judged().is_good, done.judged().unchecked) == (False, [note])
     assert "cannot be opened: [vault] master_key is not the key" in note
     assert len(empty.rows(ORDERS)) == 6
+
+
+def _forged(backup: Path, how: str) -> None:
+    """Change a file of a backup, and its manifest, as somebody without the keys can."""
+    manifest = read_manifest(backup)
+    (path,) = (backup / each.path for each in manifest.files if each.path == "raw/source.json")
+    files = [each for each in manifest.files if backup / each.path != path]
+    if how != "left out":
+        content = path.read_bytes() + b" "
+        path.unlink()
+        path.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        files.append(BackupFile(str(path.relative_to(backup)), len(content), digest, 0))
+    forged = msgspec.structs.replace(manifest, files=files)
+    if how == "signed by another":
+        forged = msgspec.structs.replace(forged, signature=signature_of(forged, os.urandom(32)))
+    elif how == "not signed":
+        forged = msgspec.structs.replace(forged, signature="")
+    (backup / "manifest.json").write_bytes(msgspec.json.encode(forged))
+
+
+@pytest.mark.slow
+def test_forged_manifest_is_refused(empty: Folder) -> None:
+    """In one sentence, and nothing is restored; one of an older version is, on somebody's word."""
+    (backup,) = empty.backups.glob("2*")
+    kept = empty.place / "kept"
+    shutil.copytree(backup, kept)
+    for how in ("changed", "left out", "signed by another", "not signed", "no vault"):
+        if how == "no vault":
+            manifest = read_manifest(backup)
+            files = [each for each in manifest.files if not each.path.startswith("vault/")]
+            forged = msgspec.structs.replace(manifest, files=files)
+            (backup / "manifest.json").write_bytes(msgspec.json.encode(forged))
+        else:
+            _forged(backup, how)
+        with pytest.raises(BackupError, match=r"manifest\.json .*signature: somebody|is not signed|there is no vault"):
+            restore(empty.settings, empty.backups)
+        assert not list(empty.data.iterdir())
+        shutil.rmtree(backup)
+        shutil.copytree(kept, backup)
+    _forged(backup, "not signed")
+    restore(empty.settings, empty.backups, unsigned=NoErasures("of an older version"))
+    (entry,) = ledger_of(empty.data).entries("unsigned_restored")
+    assert entry.body["reason"] == "of an older version"
+    assert entry.body["backup"] == backup.name
+    assert verify(ledger_of(empty.data)).entries
 
 
 @pytest.mark.slow

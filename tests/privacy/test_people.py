@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.backup import accept_losses, compare
+from pipelines.inventory import record_stores
 from pipelines.landing.customers import settle_customers
 from pipelines.landing.data_folder import erasures_state
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import read_rows
-from pipelines.privacy import Facts, PersonRequest, PrivacyError, erase, export
+from pipelines.ledger import current_user
+from pipelines.privacy import Facts, PersonRequest, PrivacyError, erase, export, reveal
 from pipelines.vault import VaultError, open_vault
+from pipelines.vault.database import ROW
 from tests.backup.conftest import order
 from tests.privacy.conftest import World
 
@@ -44,7 +50,7 @@ def broken(order_id: int, phone: str | None, email: str | None = None) -> dict[s
 def left(world: World) -> str:
     """Return everything that the keys decrypt."""
     with open_vault(world.settings) as vault:
-        rows = vault._db.execute("select kind, id, customer, body from personal_data").fetchall()
+        rows = vault._db.execute(f"select {ROW} from personal_data").fetchall()
         texts = [vault.content_of(*row).decode() for row in rows]
         refs = [ref for (ref,) in vault._db.execute("select ref from refused")]
         return "\n".join([*texts, *((vault.refused.body(ref) or b"").decode() for ref in refs)])
@@ -182,3 +188,33 @@ def test_person_is_found_without_lookup_hashes(empty: World) -> None:
 
 def _raw_keys(world: World) -> list[str]:
     return [key for (key,) in read_rows(world.data, "orders", "observations", ("customer_key",))]
+
+
+def test_swapped_and_deleted_rows_show_nobody_else(empty: World) -> None:
+    """Lookup hashes swapped: the right person is found. A version deleted: nothing is shown or destroyed, and named."""
+    empty.land("orders", [of(1, OLD), of(2, NEW)])
+    empty.land("orders", [of(1, OLD, name="Later")])
+    settle_customers(empty.settings)
+    record_stores(empty.data)
+    vault = empty.data / "vault" / "vault.sqlite"
+    _outside(vault, "update lookups set customer = 3 - customer")
+    assert asked(empty, "phone", NEW) == [(2, 1)]
+    named = compare(empty.settings).judged().against
+    assert any("rows were changed without its keys: lookups" in each for each in named)
+    _outside(vault, "update lookups set customer = 3 - customer")
+    assert compare(empty.settings).judged().against == []
+    _outside(vault, "delete from personal_data where no = 2")
+    for act in (export, erase):
+        with pytest.raises(PrivacyError, match="personal data: 2 rows instead of 3"):
+            act(empty.settings, PersonRequest("phone", OLD))
+    with pytest.raises(PrivacyError, match="changed without its keys"):
+        reveal(empty.settings, 1, "a test")
+    assert any("personal data: 2 rows instead of 3" in each for each in compare(empty.settings).judged().against)
+    accept_losses(empty.settings, "a test", current_user())
+    assert compare(empty.settings).judged().against == []
+    assert asked(empty, "phone", OLD) == [(1, 1)]
+
+
+def _outside(vault: Path, statement: str) -> None:
+    with closing(sqlite3.connect(vault)) as db, db:
+        db.execute(statement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.vault import Keys, Rule, Vault
+from pipelines.vault.database import ROW
 from tests.vault.test_vault import _data
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ def test_customers_that_an_older_version_joined_come_apart(
     people = [_data(n, f"+49 151 70000{n % 12 + 10}", PLACEHOLDER, name=str(n)) for n in range(1, 25)]
     vault.encrypt("orders", "load", people)
     for (n,) in sql("select n from customers where n > 1 order by n"):
-        for id_, body in sql("select id, body from personal_data where customer = ?", n):
-            again = vault._again(id_, 1, vault.content_of("orders", id_, n, body))
-            sql("update personal_data set customer = 1, body = ? where id = ?", again, id_)
+        for row in sql(f"select {ROW} from personal_data where customer = ?", n):
+            again = vault._again(*row[:3], 1, *row[4:6], vault.content_of(*row))
+            sql("update personal_data set customer = 1, body = ? where id = ?", again, row[1])
     for each in (
         "update lookups set customer = 1, owns = 0 where hash in (select min(hash) from lookups)",
         "delete from lookups where customer > 1",
