@@ -263,7 +263,7 @@ def test_older_version_refuses_a_folder_with_erasures(world: World, monkeypatch:
     write_noted(world.data, world.data / "format.json", b'{"raw":1,"vault":1,"inbox":1,"ledger":1}')
     erase(world.settings, PersonRequest("phone", ANN))
     monkeypatch.setitem(FORMATS, "vault", 1)
-    with pytest.raises(SettingsError, match="vault has format 3"):
+    with pytest.raises(SettingsError, match="vault has format 4"):
         guard_format(world.data)
 
 
