@@ -31,11 +31,11 @@ def reasons(folder: Path, *names: str) -> list[str]:
     for file in sorted(folder.glob("*.py")):
         tree = ast.parse(file.read_text("utf-8"))
         constants = {
-            target.id: node.value.value
+            name.id: value.value
             for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-            for target in node.targets
-            if isinstance(target, ast.Name)
+            if isinstance(node, ast.Assign)
+            for name, value in zip(_each(node.targets[0]), _each(node.value), strict=False)
+            if isinstance(name, ast.Name) and isinstance(value, ast.Constant)
         }
         for node in ast.walk(tree):
             given: list[ast.expr] = []
@@ -51,6 +51,10 @@ def reasons(folder: Path, *names: str) -> list[str]:
                 if isinstance(value, str) and value.isidentifier():
                     found.add(value)
     return sorted(found)
+
+
+def _each(found: ast.expr) -> list[ast.expr]:
+    return found.elts if isinstance(found, ast.Tuple) else [found]
 
 
 def table() -> str:
@@ -72,6 +76,7 @@ def table() -> str:
     rejected = ", ".join(f"{wait / timedelta(hours=1):g}" for wait in REJECTED_RETRIES)
     minutes = ", ".join(f"{wait / timedelta(minutes=1):g}" for wait in NOT_FOUND_RETRIES)
     few, many = f"up to {planner.max_failed_rate:.0%}, or four ids", f"more than {planner.max_failed_rate:.0%}"
+    apart = f"{many}, or all of two and more; 404 also of ids never held"
     rows = [
         ("reason", "rate", "one night", "three nights", "for ever"),
         ("---",) * 5,
@@ -85,7 +90,7 @@ def table() -> str:
             "404", few, f"due {minutes} minutes after each. Good", "given up after the fourth",
             "when something names it again; known orders by the planner",
         ),
-        ("any of these", many, f"all as no usable response. {together}", "the same", "the same"),
+        ("any of these", apart, f"all as no usable response. {together}", "the same", "the same"),
         (
             f"the service stops the run: {_listed(stopped)}; {unbelieved}", "all",
             "every id stays due, for the next run. Not good; alarm `outage`, `run_failed` or `incomplete`", "the same",

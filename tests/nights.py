@@ -7,11 +7,13 @@ outside. The clock of the commands goes on by a day each night.
     python -m tests.nights [--nights 40] [--only FAULT …] [--seed 1]
     python -m tests.nights --good 60
     python -m tests.nights --lasting FAULT …
+    python -m tests.nights --reasons [REASON …]
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import http.server
 import json
 import os
@@ -21,11 +23,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import duckdb
 
 from benchmarks.many_nights import shim
 from pipelines.sandbox.process import Sandbox
@@ -33,7 +39,7 @@ from pipelines.vault import new_key_file
 from tests.rewriting import rewriting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from tests.rewriting import Change
 
@@ -141,6 +147,64 @@ HABITS: dict[str, Change] = {
         "orders", lambda found: {**found, "status": "parked"} if found["id"] % 20 == 0 else found
     ),
 }
+
+
+def _raw(answer: bytes, seconds: float = 0) -> Callable[[Any], None]:
+    """Answer with these bytes, after so long, and close the connection."""
+
+    def send(handler: http.server.BaseHTTPRequestHandler) -> None:
+        time.sleep(seconds)
+        handler.wfile.write(answer)
+
+    return send
+
+
+def _text(old: str, new: str) -> Callable[[dict[str, Any]], bytes]:
+    """Change the text of a document."""
+    return lambda found: json.dumps(found).replace(old, new, 1).encode("utf-8", "surrogateescape")
+
+
+def _nested(found: dict[str, Any]) -> dict[str, Any]:
+    return {**found, "deep": json.loads("[" * 200 + "]" * 200)}
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nContent-Type: %s\r\n\r\n{}"
+_LIMITS = {"ORDERMART_LANDING__MAX_BYTES": "100000", "ORDERMART_LANDING__MAX_ORDER_PARTS": "500"}
+# The reason for which a request of some ids can fail → what the service answers for these, given their document.
+REASONS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "404": lambda _: (404, {}),
+    "content_encoding": lambda found: (200, found, {"content-encoding": "br"}),
+    "content_type": lambda _: (200, _raw(_HEAD % (2, b"text/html"))),
+    "no_known_field": lambda found: (200, {"greeting": found["id"]}),
+    "not_json": lambda found: (200, b"<html>%d" % found["id"]),
+    "protocol": lambda _: (200, _raw(b"SIP/2.0 what\r\n\r\n")),
+    "rate_limited": lambda _: (429, {}),
+    "redirect": lambda _: (302, {}, {"location": "/elsewhere"}),
+    "reset": lambda _: (200, _raw(b"")),
+    "same_body": lambda _: (200, {"status": "delivered", "platform": "web"}),
+    "server_error": lambda _: (503, {}),
+    "timeout": lambda _: (200, _raw(b"", 3)),
+    "truncated": lambda _: (200, _raw(_HEAD % (20, b"application/json"))),
+    "unauthorized": lambda _: (401, {}),
+    "status_NNN": lambda _: (403, {}),
+    "bad_timestamp": lambda found: (200, {**found, "created_at": "yesterday"}),
+    "duplicate_key": lambda found: (200, _text('"id":', '"id": 1, "id":')(found)),
+    "id_out_of_range": lambda found: (200, {**found, "id": -found["id"]}),
+    "integer_out_of_range": lambda found: (200, {**found, "store_id": 2**70}),
+    "invalid_utf8": lambda found: (200, _text('"status": "', '"status": "\udcff')(found)),
+    "lone_surrogate": lambda found: (200, {**found, "status": "\ud800"}),
+    "no_id": lambda found: (200, _without("id")(found)),
+    "not_finite": lambda found: (200, {**found, "tip": float("nan")}),
+    "too_deep": lambda found: (200, _nested(found)),
+    "too_large": lambda found: (200, {**found, "note": "x" * 200_000}),
+    "too_many_decimals": lambda found: (200, {**found, "tip": 0.123456}),
+    "too_many_digits": lambda found: (200, {**found, "tip": 10**30}),
+    "too_many_parts": lambda found: (200, {**found, "items": found["items"] * 600}),
+    "wrong_id": lambda found: (200, {**found, "id": found["id"] + 1_000_000}),
+    "wrong_type": lambda found: (200, {**found, "items": "none"}),
+}
+# No request of some ids alone, or of orders, can fail for these.
+OF_ALL = {"certificate", "connect", "no_address", "proxy", "transport", "bad_dictionary_key"}
 CLASSES = {  # words of a message → what it is about; "Over: …" says that this is over
     r"gave no usable answer|the outage of": "outage",  # first: it names kinds
     r"stores (are|that were) not up to date": "stores",
@@ -204,12 +268,14 @@ def listening() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
 class Mornings:
     """A service, a data folder and their nights; `wrong` collects what a morning said that was not true."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        sandbox = stack.enter_context(Sandbox(orders=60, stores=6, days=3, ids=folder / "ids"))
+    def __init__(self, folder: Path, stack: ExitStack, orders: int) -> None:
+        sandbox = stack.enter_context(Sandbox(orders=orders, stores=6, days=3, ids=folder / "ids"))
         self.change: Change = well
         address = stack.enter_context(rewriting(sandbox.base_url, self._change))
         listener, self.came = stack.enter_context(listening())
         self.data, self.no, self.wrong = folder / "data", 0, []  # type: ignore[var-annotated]
+        self.served: dict[int, Any] = {}  # the last good document of an order, of nights with a reason
+        self.failed: list[int] = []  # the last night, for its reason
         self.messages: list[tuple[int, str, bool]] = []  # night, what it is about, whether it is over
         self.announced: dict[str, int] = {}  # when a message said that others would not follow for a week
         self.believed: set[str] = set()  # of these, those of which somebody who reads messages knows that they last
@@ -291,6 +357,44 @@ class Mornings:
             if is_good and not is_over:
                 self.wrong.append(f"{label}: a false alarm: {text}")
 
+    def play_reason(self, reason: str, failing: list[int], well: list[int]) -> None:
+        """Run a night that new ids fail for this reason; all others, and those that failed before, must come well."""
+        self.no += 1
+        self.came.clear()
+
+        def change(path: str, was: int, found: Any) -> Any:
+            id_ = int(path.rpartition("/")[2]) if path.startswith("/v1/partner_developers/orders/") else None
+            if id_ in failing:
+                return REASONS[reason](copy.deepcopy(found))
+            if id_ is not None:
+                self.served[id_] = found
+            return was, found
+
+        self.change = change
+        self.ids.write_text("".join(f"{each}\n" for each in (*well, *failing)), encoding="ascii")
+        done = self.command("run", "--order-ids", str(self.ids), **_LIMITS)
+        text, label = done.stdout + done.stderr, f"night {self.no}, {reason}"
+        state = json.loads(self.command("status", "--json").stdout)["last_run"]
+        said = {
+            "exit code": done.returncode == (3 if failing and reason != "404" else 0),
+            "heartbeat": any(path == "/heartbeat" for path, _ in self.came),
+            "status": bool(state and state["is_good"]),
+            "page": self._page(),
+            "summary": "FAILED" not in text and "Traceback" not in text,
+        }
+        self.wrong += [f"{label}: {who} does not say good: {text[-1500:]}" for who, good in said.items() if not good]
+        told = {about(str(body.get("text", body))) for path, body in self.came if path == "/alarm"}
+        self.wrong += [f"{label}: a message about {what}" for what in told - {"quarantined"}]
+        with duckdb.connect(str(self.data / "published" / "current" / "ordermart.duckdb"), read_only=True) as con:
+            shown = dict(con.execute("select order_id, total_price from core.orders").fetchall())
+        truth = {id_: Decimal(str(found["total_price"])) for id_, found in self.served.items()}
+        missing, more = truth.keys() - shown.keys(), shown.keys() - truth.keys()
+        if missing or more or shown != truth:
+            self.wrong.append(f"{label}: {sorted(missing)} are missing, {sorted(more)} are there, or a total is wrong")
+        late = set(self.failed) - self.served.keys()
+        self.wrong += [f"{label}: {sorted(late)}, which failed the night before, were not asked for"] if late else []
+        self.failed = failing
+
     def _status(self) -> bool:
         found = json.loads(self.command("status", "--json").stdout)
         return bool(found["last_run"] and found["last_run"]["is_good"]) and not found["alarms"]
@@ -302,11 +406,12 @@ class Mornings:
 
 
 @contextmanager
-def mornings() -> Iterator[Mornings]:
+def mornings(orders: int = 60, *, has_night: bool = True) -> Iterator[Mornings]:
     """Give a service and a data folder that had one good night; afterwards add if somebody was told too often."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        made = Mornings(Path(folder), stack)
-        made.play("")
+        made = Mornings(Path(folder), stack, orders)
+        if has_night:
+            made.play("")
         yield made
         number, what = most_in_a_week(made.messages)
         if number > 3:
@@ -351,6 +456,22 @@ def play_lasting(name: str, nights: int = 3) -> list[str]:
     return made.wrong
 
 
+def play_reasons(only: Collection[str] = ()) -> list[str]:
+    """Play a night for each reason, in which two of three new ids fail for it, of a hundred; return what was not true.
+
+    Nobody names these ids again: the night after has them. At the end a night in which nothing fails.
+    """
+    with mornings(200, has_night=False) as made:
+        known = [int(line) for line in made.ids.read_text("ascii").split()]
+        first, rest = known[:100], known[100:]
+        made.play_reason("404", [], first)
+        for no, reason in enumerate(only or REASONS):
+            made.play_reason(reason, rest[3 * no : 3 * no + 2], [*first, rest[3 * no + 2]])
+            print(f"{reason}: {len(made.wrong)} untrue so far", flush=True)
+        made.play_reason("404", [], first)
+    return made.wrong
+
+
 def main() -> int:
     """Play, and print what was not true."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -358,9 +479,12 @@ def main() -> int:
     parser.add_argument("--good", type=int, default=0, help="so many good nights instead")
     parser.add_argument("--only", nargs="*", default=[], choices=sorted(FAULTS), metavar="FAULT")
     parser.add_argument("--lasting", nargs="*", default=[], choices=sorted(FAULTS), metavar="FAULT")
+    parser.add_argument("--reasons", nargs="*", choices=REASONS, metavar="REASON")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    if asked.lasting:
+    if asked.reasons is not None:
+        wrong = play_reasons(asked.reasons)
+    elif asked.lasting:
         wrong = [each for name in asked.lasting for each in play_lasting(name)]
     else:
         wrong = play_good(asked.good) if asked.good else play(asked.nights, asked.only, asked.seed)

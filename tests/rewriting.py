@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    # (path with query, status, decoded body) to (status, body), and further headers
+    # (path with query, status, decoded body) to (status, body), and further headers; a function of the handler answers
+    # by itself, on a connection that is then closed
     Change = Callable[[str, int, Any], tuple[int, Any] | tuple[int, Any, dict[str, str]]]
 
 
@@ -44,6 +45,10 @@ def rewriting(base_url: str, change: Change) -> Iterator[str]:
             except ValueError:
                 decoded = found
             status, decoded, *more = change(self.path, status, decoded)
+            if callable(decoded):
+                decoded(self)
+                self.close_connection = True
+                return
             sent = decoded if isinstance(decoded, bytes) else json.dumps(decoded).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")

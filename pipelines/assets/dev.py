@@ -17,13 +17,12 @@ import math
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO
@@ -34,24 +33,10 @@ from dagster import DagsterRunStatus, RunsFilter
 from pipelines.assets.shown import show_release
 from pipelines.durable import keep_private
 from pipelines.ingest.ingest_session import RunLockedError, run_lock
+from pipelines.listening import ListenError, claimed
 from pipelines.run.steps import damage_of, set_aside
 from pipelines.run.under_way import tell_of_dead_runs
 from pipelines.settings import Settings
-
-_LONGEST = 1 << 16  # bytes of a line that are waited for
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_LAST_LINE_SECONDS = 2.0  # for a line that is still in a pipe once all processes have ended
-
-
-def _pass_on(pipe: IO[bytes], name: str) -> None:
-    with pipe:
-        while line := pipe.readline(_LONGEST):
-            stream = getattr(sys, name)
-            # go on without a reader: a full pipe would stop the children
-            with contextlib.suppress(OSError, ValueError):
-                stream.write(_COLOUR.sub("", line.decode("utf-8", "replace")))
-                stream.flush()
-
 
 _ALIVE = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
 # A run gets its process, which then takes the lock, within this time.
@@ -83,6 +68,9 @@ def fail_dead_runs(instance: dg.DagsterInstance, *, own_run_id: str = "", now: d
 
 _PATIENCE_SECONDS = 7.0  # after SIGTERM, before SIGKILL
 _LOOK_SECONDS = 0.2
+_LAST_LINE_SECONDS = 2.0  # for a line that is still in a pipe once all processes have ended
+_LONGEST = 1 << 16  # bytes of a line that are waited for
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
@@ -90,77 +78,68 @@ class DevError(Exception):
     """The pages cannot be started; the message says why and what to do."""
 
 
-class Processes:
-    """Named child processes, each the leader of a process group."""
-
-    def __init__(self) -> None:
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._readers: list[threading.Thread] = []
-
-    def start(self, name: str, command: list[str], environ: Mapping[str, str]) -> None:
-        """Start one; on Linux it is told to end when this process is killed."""
-        self._running[name] = subprocess.Popen(  # noqa: S603 -- our own command
-            command,
-            env=dict(environ),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- before any thread
-        )
-
-    def wait(self, stop: threading.Event) -> tuple[str, int] | None:
-        """Wait until one of them ends, and return its name and exit code; None once `stop` is set.
-
-        What they write is passed on meanwhile. No other one can be started.
-        """
-        pipes = [(each.stdout, "stdout") for each in self._running.values()]
-        pipes += [(each.stderr, "stderr") for each in self._running.values()]
-        # not before: no thread may be there when they are forked
-        self._readers = [threading.Thread(target=_pass_on, args=each, daemon=True) for each in pipes]
-        for reader in self._readers:
-            reader.start()
-        while not stop.wait(_LOOK_SECONDS):
-            for name, process in self._running.items():
-                if (code := process.poll()) is not None:
-                    return name, code
-        return None
-
-    def end(self) -> None:
-        """End all of them and what they started: SIGTERM, then SIGKILL for whatever is left."""
-        self._signal(signal.SIGTERM)
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        for process in self._running.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-        self._signal(signal.SIGKILL)
-        for process in self._running.values():
-            process.wait()
-        for reader in self._readers:
-            reader.join(_LAST_LINE_SECONDS)
-
-    def _signal(self, number: signal.Signals) -> None:
-        for process in self._running.values():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, number)
-
-
-def run_together(processes: Processes) -> int:
-    """Wait for SIGTERM, SIGINT or the end of any process, then end the others; return the exit code.
+def run_together(commands: Mapping[str, list[str]], environ: Mapping[str, str]) -> int:
+    """Run named commands until SIGTERM, SIGINT or the end of any of them, then end all; return the exit code.
 
     0 after a signal; 1 when a process ended by itself, which is said on standard error.
     """
     stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    readers: list[threading.Thread] = []
+    ended: list[str] = []
     try:
-        ended = processes.wait(stop)
+        for name, command in commands.items():
+            running[name] = subprocess.Popen(  # noqa: S603 -- our own command
+                command,
+                env=dict(environ),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- before any thread
+            )
+        for process in running.values():
+            for each in ((process.stdout, "stdout"), (process.stderr, "stderr")):
+                readers.append(threading.Thread(target=_pass_on, args=each, daemon=True))
+                readers[-1].start()
+        while not ended and not stop.wait(_LOOK_SECONDS):
+            ended = [name for name, process in running.items() if process.poll() is not None]
     finally:
-        processes.end()
+        _end(running.values())
+        for reader in readers:
+            reader.join(_LAST_LINE_SECONDS)
         for number, handler in before.items():
             signal.signal(number, handler)
-    if ended is None:
-        return 0
-    sys.stderr.write(f"{ended[0]} ended by itself with exit code {ended[1]}; the others were stopped.\n")
-    return 1
+    for name in ended[:1]:
+        code = running[name].returncode
+        sys.stderr.write(f"{name} ended by itself with exit code {code}; the others were stopped.\n")
+    return len(ended[:1])
+
+
+def _end(processes: Collection[subprocess.Popen[bytes]]) -> None:
+    """End all of them and what they started: SIGTERM, then SIGKILL for whatever is left."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number)
+        for process in processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()) if number == signal.SIGTERM else None)
+
+
+def _pass_on(pipe: IO[bytes], name: str) -> None:
+    with pipe:
+        while line := pipe.readline(_LONGEST):
+            stream = getattr(sys, name)
+            # go on without a reader: a full pipe would stop the children
+            with contextlib.suppress(OSError, ValueError):
+                stream.write(_COLOUR.sub("", line.decode("utf-8", "replace")))
+                stream.flush()
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PARENT_DIED, signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -168,35 +147,16 @@ def only_one(data_dir: Path) -> Iterator[None]:
     """Hold `data/dev.lock` while the block runs; raise DevError, naming the holder, when another process does."""
     keep_private(data_dir)
     with (data_dir / "dev.lock").open("a+", encoding="utf-8") as file:
+        file.seek(0)
+        by = file.read()
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            file.seek(0)
-            by = file.read()
-            named = f" as process {by}" if by.isdecimal() else ""
-            raise DevError(f"`ordermart dev` already runs on {data_dir}{named}; stop it first") from None
+            raise DevError(f"`ordermart dev` already runs on {data_dir} as process {by}; stop it first") from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
-        try:
-            yield
-        finally:
-            file.truncate(0)
-
-
-def check_port(host: str, port: int) -> None:
-    """Raise DevError when the port is taken."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise DevError(f"port {port} on {host} cannot be used: {error.strerror}; choose --port") from None
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PARENT_DIED, signal.SIGTERM)
+        yield
 
 
 _INSTANCE = """\
@@ -265,18 +225,20 @@ def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = Fa
     if is_demo:
         environ |= {"ORDERMART_SCHEDULE__IS_ON": "false", "ORDERMART_SCHEDULE__FRESH_BY": ""}
     with only_one(settings.data_dir):
-        check_port(host, port)
+        try:
+            claimed(host, port)
+        except ListenError as error:
+            raise DevError(f"{error}; choose --port") from None
         _look_for_dead_runs(settings)
-        processes = Processes()
         pages = [python, "-m", "pipelines.assets.pages", host, str(port), "look" if is_demo else "launch"]
-        processes.start("Dagster's pages", [*pages, *settings.dagster.allowed_hosts], environ)
+        commands = {"Dagster's pages": [*pages, *settings.dagster.allowed_hosts]}
         if not is_demo:
             daemon = str(Path(sysconfig.get_path("scripts")) / "dagster-daemon")
-            processes.start("Dagster's daemon", [daemon, "run", "-w", str(home / WORKSPACE)], environ)
+            commands["Dagster's daemon"] = [daemon, "run", "-w", str(home / WORKSPACE)]
         if webhooks:
-            processes.start("the webhook receiver", [python, "-m", "pipelines.cli", "webhooks", "serve"], environ)
+            commands["the webhook receiver"] = [python, "-m", "pipelines.cli", "webhooks", "serve"]
         sys.stderr.write(f"Dagster's pages: http://{host}:{port} (Ctrl-C stops everything)\n")
-        return run_together(processes)
+        return run_together(commands, environ)
 
 
 def _look_for_dead_runs(settings: Settings) -> None:

@@ -21,6 +21,7 @@ from pipelines.assets.dev import any_alive, fail_dead_runs
 from pipelines.assets.shown import (
     MADE,
     RELEASE,
+    VALIDATED,
     WARNINGS,
     all_results,
     evaluations,
@@ -82,23 +83,23 @@ def table_checks(settings: Settings) -> dg.AssetChecksDefinition:
 
 
 def _specs(table: Table) -> Iterator[dg.AssetCheckSpec]:
-    key = key_of(table.name)
-    warnings = []
     for check in table.checks:
         if check.severity == "blocking":
-            yield dg.AssetCheckSpec(name_of(check.name), asset=key, description=check.claim, blocking=True)
-        else:
-            warnings.append(check)
-    if warnings:
-        claims = "\n".join(f"- {name_of(check.name)}: {check.claim}" for check in warnings)
-        yield dg.AssetCheckSpec(WARNINGS, asset=key, description=claims)
+            yield dg.AssetCheckSpec(
+                name_of(check.name), asset=key_of(table.name), description=check.claim, blocking=True
+            )
+    yield from _warnings(table)
 
 
 def _specs_of_own(model: Model) -> Iterator[dg.AssetCheckSpec]:
-    key = key_of(model.name)
-    yield dg.AssetCheckSpec(MADE, asset=key, description="Its rows are as its head and its blocking checks say.")
-    if claims := [f"- {name_of(each.name)}: {each.claim}" for each in model.checks if each.severity == "warning"]:
-        yield dg.AssetCheckSpec(WARNINGS, asset=key, description="\n".join(claims))
+    about = "Its rows are as its head and its blocking checks say."
+    yield dg.AssetCheckSpec(MADE, asset=key_of(model.name), description=about)
+    yield from _warnings(model)
+
+
+def _warnings(table: Table | Model) -> Iterator[dg.AssetCheckSpec]:
+    if claims := [f"- {name_of(each.name)}: {each.claim}" for each in table.checks if each.severity == "warning"]:
+        yield dg.AssetCheckSpec(WARNINGS, asset=key_of(table.name), description="\n".join(claims))
 
 
 OWNER = "team:data"
@@ -191,7 +192,7 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
             # logged, not returned: with an output Dagster stores 2 KB on the versions of the tables that it reads
             context.log_event(dg.AssetMaterialization(key_of(name), metadata={"dagster/row_count": rows}))
         if way.result.changed:
-            yield from news(context.instance, way.checks, way.run.rows)
+            yield from news(context.instance, way.checks, way.run.rows, way.run.validated)
         with failing_by_sentence():
             published = way.do("publish")
             _log(context, published)
@@ -200,7 +201,11 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
             for name in models.keys() & way.run.rows.keys():
                 yield dg.MaterializeResult(asset_key=key_of(name), metadata={"dagster/row_count": way.run.rows[name]})
             page = way.settings.data_dir / "published" / PAGE
-            shown = {"release": way.run.release, "morning page": dg.MetadataValue.path(str(page))}
+            shown = {
+                "release": way.run.release,
+                VALIDATED: way.run.validations,
+                "morning page": dg.MetadataValue.path(str(page)),
+            }
             context.log_event(dg.AssetMaterialization(RELEASE, metadata=shown))
             if way.run.kind == NIGHT:
                 _log(context, way.do("maintenance"))
@@ -312,7 +317,8 @@ def sensors(settings: Settings, jobs: Mapping[RunKind, Any]) -> list[dg.SensorDe
             shown = [*events_of_release(settings, context.instance)]
         if shown:
             keys = {".".join(event.asset_key.path) for event in shown}
-            shown += news(context.instance, all_results(settings), keys)
+            validated = {name: rows for run in ended for name, rows in run.validated.items()}
+            shown += news(context.instance, all_results(settings), keys, validated)
         return dg.SensorResult(asset_events=shown, cursor=f"{ended[-1].id if ended else since} {changed}")
 
     @dg.run_failure_sensor(monitored_jobs=list(jobs.values()), default_status=status)

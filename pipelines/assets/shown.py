@@ -7,7 +7,7 @@ for those of other rows, and when its result did.
 Dagster reads the annotations at runtime, so this file does not postpone them.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.rows.fresh_rows import CheckResult
 
 RELEASE = "release"
-WARNINGS, MADE = "warnings", "is_made"
+WARNINGS, MADE, VALIDATED = "warnings", "is_made", "validated by Pandera"
 _ENDED = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
 _KEPT = 100  # of the newest runs for webhooks, of which there may be one a minute
 _AT_ONCE = 50  # runs are deleted by one look, which may take a minute
@@ -42,32 +42,29 @@ def name_of(check: str) -> str:
     return check.partition("__")[2]
 
 
-def evaluations(results: Iterable[CheckResult]) -> Iterator[dg.AssetCheckEvaluation]:
-    """Yield one evaluation for each claim that blocks, and one for the warnings of each table."""
-    warnings: dict[str, list[CheckResult]] = {}
+def evaluations(
+    results: Iterable[CheckResult], validated: Mapping[str, int] | None = None
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """Yield one evaluation for each claim that blocks, and one for the warnings of each table.
+
+    `validated` are the rows that the run held to their table's Pandera schema, by table.
+    """
+    grouped: dict[tuple[str, str, dg.AssetCheckSeverity], list[CheckResult]] = {}
     for each in results:
         if each.severity == "blocking":
-            yield _evaluation(each.table, name_of(each.name), [each], dg.AssetCheckSeverity.ERROR)
+            grouped[each.table, name_of(each.name), dg.AssetCheckSeverity.ERROR] = [each]
         else:
-            warnings.setdefault(each.table, []).append(each)
-    for table, found in warnings.items():
-        yield _evaluation(table, WARNINGS, found, dg.AssetCheckSeverity.WARN)
-
-
-def _evaluation(
-    table: str, name: str, results: list[CheckResult], severity: dg.AssetCheckSeverity
-) -> dg.AssetCheckEvaluation:
-    failing = [each for each in results if each.violations]
-    shown: dict[str, Any] = {name_of(each.name): each.violations for each in failing}
-    if failing:
-        shown["first"] = dg.MetadataValue.json({name_of(each.name): each.sample for each in failing})
-    return dg.AssetCheckEvaluation(
-        asset_key=key_of(table),
-        check_name=name,
-        passed=not failing,
-        severity=severity,
-        metadata=shown,
-    )
+            grouped.setdefault((each.table, WARNINGS, dg.AssetCheckSeverity.WARN), []).append(each)
+    for (table, name, severity), found in grouped.items():
+        failing = [each for each in found if each.violations]
+        shown: dict[str, Any] = {name_of(each.name): each.violations for each in failing}
+        if failing:
+            shown["first"] = dg.MetadataValue.json({name_of(each.name): each.sample for each in failing})
+        if validated and table in validated:
+            shown[VALIDATED] = validated[table]
+        yield dg.AssetCheckEvaluation(
+            asset_key=key_of(table), check_name=name, passed=not failing, severity=severity, metadata=shown
+        )
 
 
 def all_results(settings: Settings) -> list[CheckResult]:
@@ -91,19 +88,26 @@ def results_of_own(settings: Settings) -> Iterator[CheckResult]:
 
 
 def news(
-    instance: dg.DagsterInstance, results: Iterable[CheckResult], changed: Collection[str]
+    instance: dg.DagsterInstance,
+    results: Iterable[CheckResult],
+    changed: Collection[str],
+    validated: Mapping[str, int] | None = None,
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Yield the evaluations of tables that changed, and those that are not as Dagster shows them."""
-    found, keys = list(evaluations(results)), {key_of(name) for name in changed}
+    found, keys = list(evaluations(results, validated)), {key_of(name) for name in changed}
     records = instance.event_log_storage.get_latest_asset_check_execution_by_key(
         [each.asset_check_key for each in found]
     )
     for each in found:
         record = records.get(each.asset_check_key)
         shown = record.evaluation if record else None
-        is_shown = shown is not None and (shown.passed, shown.metadata) == (each.passed, each.metadata)
+        is_shown = shown is not None and _said(shown) == _said(each)
         if each.asset_key in keys or not is_shown:
             yield each
+
+
+def _said(each: dg.AssetCheckEvaluation) -> tuple[Any, ...]:
+    return each.passed, {name: value for name, value in each.metadata.items() if name != VALIDATED}
 
 
 def events_of(runs: Iterable[Run]) -> list[dg.AssetMaterialization]:
@@ -115,7 +119,11 @@ def events_of(runs: Iterable[Run]) -> list[dg.AssetMaterialization]:
                 f"raw.{kind}": {"dagster/row_count": sum(had.values()), **had} for kind, had in run.landed.items()
             }
             built = {name: {"dagster/row_count": rows} for name, rows in run.rows.items()}
-            shown: dict[str, dict[str, Any]] = {**landed, **built, RELEASE: {"release": run.release}}
+            shown: dict[str, dict[str, Any]] = {
+                **landed,
+                **built,
+                RELEASE: {"release": run.release, VALIDATED: run.validations},
+            }
             made |= {key_of(name): dg.AssetMaterialization(key_of(name), metadata=said) for name, said in shown.items()}
     return list(made.values())
 

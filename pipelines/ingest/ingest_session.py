@@ -34,6 +34,7 @@ from pipelines.partner.client import PartnerClient
 from pipelines.partner.pointer import parse
 from pipelines.record import SHELL, Exit
 from pipelines.settings import Settings
+from pipelines.warehouse.storage import check_process_limits
 
 if TYPE_CHECKING:
     from pipelines.ingest.outcome import Ingested
@@ -65,6 +66,7 @@ def run_lock(
     if data_dir in _held:
         yield
         return
+    check_process_limits()
     keep_private(data_dir)
     descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o666)  # less umask: one group may close
     try:

@@ -224,6 +224,7 @@ def manifest_file(data_dir: Path, kind: str) -> Path:
 
 
 _NAMED = 5
+_NO_THREAD = "Failed to launch worker thread"  # of Arrow: it did not get to read the file
 _AREAS = ("raw/documents/", "raw/observations/", "raw/merged-")
 
 
@@ -267,6 +268,8 @@ def naming_damage(data_dir: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
+        if _NO_THREAD in str(error):
+            raise MemoryError(str(error)) from None
         _raise_damage({_name(data_dir, path): _short(error)})
 
 

@@ -168,7 +168,11 @@ class PartnerClient:
             seconds += outcome.ms / 1000.0
             if isinstance(outcome, Answer):
                 if outcome.status != _UNAUTHORIZED:
-                    self._accept(token, group, url, expiry)
+                    self._tokens.accepted(token)
+                    self._known.urls[group] = url
+                    if expiry and expiry not in self.expiries:
+                        self.expiries.add(expiry)
+                        log.warning("the service answers %s where a token has expired; it is renewed then", expiry)
                     return outcome, earlier
                 if (alone := await self._refused(outcome, token, rejected_at, url, limit)) is not None:
                     return alone, earlier
@@ -203,14 +207,6 @@ class PartnerClient:
         if most and max((now - self._began), (self._spent.get(group, 0.0) + now - self._since) / share) >= most:
             of = "" if group == "orders" or now - self._began >= most else f" times {_SHARE:g}, the share of {group},"
             raise RunTooLong(f"[partner] max_run_seconds = {most:g}{of} are over; the next run fetches the rest")
-
-    def _accept(self, token: Token, group: str, url: str, expiry: str) -> None:
-        """Note a good answer, and by which error of another kind the service says that a token has expired."""
-        self._tokens.accepted(token)
-        self._known.urls[group] = url
-        if expiry and expiry not in self.expiries:
-            self.expiries.add(expiry)
-            log.warning("the service answers %s where a token has expired; it is renewed then", expiry)
 
     async def _refused(
         self, answer: Answer, token: Token, rejected_at: float | None, url: str, limit: int

@@ -33,7 +33,7 @@ from pipelines.finance.closing import build_and_record
 from pipelines.finance.released import FinanceError, fiscal_periods
 from pipelines.inbox.store import inbox_path, prune_deliveries
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.ingest_session import PartnerSession
+from pipelines.ingest.ingest_session import PartnerSession, current_stop
 from pipelines.ingest.loop import (
     add_requested,
     ids_of_file,
@@ -87,12 +87,15 @@ class TaskResult(NamedTuple):
 
 
 def run_maintenance(settings: Settings, now: datetime | None = None) -> list[TaskResult]:
-    """Run every maintenance task and return their results; raise nothing."""
+    """Run every maintenance task and return their results; raise nothing, unless a signal stops the run."""
     results, now = [], now or utc_now()
     for task, run in _TASKS.items():
         try:
             results.append(TaskResult(task, run(settings, now)))
-        except Exception as error:  # noqa: BLE001 -- report and continue: maintenance must not fail the run
+        except Exception as error:
+            if current_stop().signal:
+                raise
+            # report and continue: maintenance must not fail the run
             # another library may quote a value of a document
             is_plain = type(error).__module__.startswith("pipelines.") or isinstance(error, OSError | sqlite3.Error)
             why = f"{type(error).__name__}: {error}" if is_plain else type(error).__name__

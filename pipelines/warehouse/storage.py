@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -110,7 +111,7 @@ def memory_limit(settings: Settings, system: Path = Path("/")) -> str:
     configured = settings.warehouse.memory_limit
     if configured != AUTO:
         return configured
-    available = min(_available(system), default=0)
+    available = min([*_available(system), *_left_by_limits()], default=0)
     return f"{max(LEAST_BYTES, int(available * SHARE)) // 1_000_000}MB"
 
 
@@ -125,6 +126,32 @@ def _available(system: Path) -> Iterator[int]:
     ):
         with suppress(OSError, ValueError):  # no such group, or "max": no limit
             yield max(0, int((system / limit).read_text()) - int((system / used).read_text()))
+
+
+def _left_by_limits() -> Iterator[int]:
+    """Yield the bytes that `ulimit -v` and `ulimit -d` leave to this process."""
+    with suppress(OSError, ValueError, IndexError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+        for name, used in ((resource.RLIMIT_AS, pages[0]), (resource.RLIMIT_DATA, pages[5])):
+            if (most := resource.getrlimit(name)[0]) != resource.RLIM_INFINITY:
+                yield max(0, most - int(used) * resource.getpagesize())
+
+
+class ProcessLimitError(Exception):
+    """Too little memory is left to this process to build tables; the message says how much, and what to do."""
+
+
+def check_process_limits() -> None:
+    """Raise ProcessLimitError where limits of this process leave too little memory.
+
+    Threads of libraries that get none hang, or abort the process, and nobody is told.
+    """
+    left, wanted = min(_left_by_limits(), default=None), LEAST_BYTES / SHARE
+    if left is not None and left < wanted:
+        raise ProcessLimitError(
+            f"there is not enough memory: `ulimit -v` or `ulimit -d` leaves this process {left // 1_000_000:,} MB, and "
+            f"it needs {wanted / 1_000_000:,.0f} MB: allow it more, by LimitAS= and LimitDATA= of its service"
+        )
 
 
 # What DuckDB says of a file that it did not get to read, and what helps.

@@ -160,7 +160,8 @@ class Pages:
         query = """{ assetNodes { assetKey { path } assetMaterializations(limit: 1) { runId timestamp
             metadataEntries { label ... on IntMetadataEntry { intValue } ... on TextMetadataEntry { text } } }
             assetChecksOrError { ... on AssetChecks { checks { name blocking description
-                executionForLatestMaterialization { status runId evaluation { severity success } } } } } } }"""
+                executionForLatestMaterialization { status runId evaluation { severity success
+                    metadataEntries { label ... on IntMetadataEntry { intValue } } } } } } } } }"""
         found = {"/".join(node["assetKey"]["path"]): node for node in self.ask(query)["assetNodes"]}
         keys = [node["assetKey"] for node in found.values()]
         query = """query($keys: [AssetKeyInput!]!) { assetsLatestInfo(assetKeys: $keys) {

@@ -91,6 +91,17 @@ def shown_checks(pages: Pages) -> dict[tuple[str, str], bool | None]:
     }
 
 
+def shown_validations(pages: Pages) -> dict[str, int]:
+    """Return how many rows went through a table's Pandera schema, as the pages show it at its checks."""
+    return {
+        name: entry["intValue"]
+        for name, asset in pages.assets().items()
+        for check in asset["assetChecksOrError"]["checks"]
+        for entry in check["executionForLatestMaterialization"]["evaluation"]["metadataEntries"]
+        if entry["label"] == "validated by Pandera"
+    }
+
+
 def release(pages: Pages) -> str:
     """Return the release that the pages show."""
     made = pages.assets()["release"]["assetMaterializations"]
@@ -139,6 +150,7 @@ def test_a_night_launched_in_the_pages_is_that_of_the_command(pages: Pages, plac
     assert [step.name for step in record.steps] == [step.name for step in other.steps]
     assert (record.verdict, record.dagster_run_id, record.rows) == (other.verdict, first, other.rows)
     assert shown_checks(pages) == wanted_checks(place)
+    assert shown_validations(pages) == {name.replace(".", "/"): rows for name, rows in record.validated.items()}
     checks = [check for asset in pages.assets().values() for check in asset["assetChecksOrError"]["checks"]]
     assert {check["name"] for check in checks if not check["blocking"]} == {"warnings"}
 

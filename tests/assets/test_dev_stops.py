@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from pipelines.assets.dev import DevError, Processes, check_port, only_one, run_together
+from pipelines.assets.dev import DevError, dagster_dev, only_one, run_together
 from pipelines.cli.options import PlainText
+from pipelines.settings import load_settings
 from tests.assets.pages import alive, descendants
 
 if TYPE_CHECKING:
@@ -104,24 +105,23 @@ def test_output_of_children_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None
     for name, terminal in zip(("stdout", "stderr"), terminals, strict=True):
         monkeypatch.setattr(sys, name, PlainText(terminal))
     monkeypatch.setattr("pipelines.assets.dev._PATIENCE_SECONDS", 60.0)  # of a busy machine
-    processes = Processes()
-    processes.start("a child", [sys.executable, "-c", script], os.environ)
-    assert run_together(processes) == 1
+    assert run_together({"a child": [sys.executable, "-c", script]}, os.environ) == 1
     expected = "a\ufffd]0;owned\ufffd\ufffdb\ufffd\ufffdc\nred\n" + "x" * 200_000 + "\ufffd[2Jend"
     assert terminals[0].getvalue() == expected
     assert terminals[1].getvalue().startswith(expected)
     assert "a child ended by itself with exit code 3" in terminals[1].getvalue()
 
 
-def test_taken_port_is_an_error() -> None:
+def test_taken_port_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message names the port and what to do."""
+    monkeypatch.setenv("DAGSTER_HOME", "")  # which is set
+    settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path / "data")})
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(DevError, match=rf"port {port} .*choose --port"):
-            check_port("127.0.0.1", port)
-    check_port("127.0.0.1", port)
+        with pytest.raises(DevError, match=rf"127\.0\.0\.1:{port}: .*; choose --port"):
+            dagster_dev(settings, host="127.0.0.1", port=port)
 
 
 @pytest.mark.slow

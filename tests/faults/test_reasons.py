@@ -11,6 +11,7 @@ import pytest
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.outcome import SuspectBaseUrlError
 from pipelines.partner.exchange import RunStopped
+from tests.nights import OF_ALL, REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,5 +124,8 @@ def test_the_table_of_architecture_follows_from_the_code() -> None:
     spec.loader.exec_module(module)
     text = (docs / "ARCHITECTURE.md").read_text("utf-8")
     assert text == module.written(text), "run `python docs/reasons.py`"
-    for code in ("timeout", "reset", "truncated", "server_error", "unauthorized", "transport", "same_body", "no_id"):
-        assert f"`{code}`" in module.table()
+    packages = docs.parent / "pipelines"
+    named = module.reasons(packages / "partner", "RequestError", "BodyError", "unusable")
+    named += module.reasons(packages / "landing", "InvalidDocumentError")
+    assert REASONS.keys() | OF_ALL == {*named, "404", "status_NNN"}  # the nights that `python -m tests.nights` plays
+    assert all(f"`{code}`" in module.table() for code in named)

@@ -115,36 +115,38 @@ def test_a_scheduled_run_that_is_terminated_keeps_what_it_received(serve: Callab
     assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
 
 
-# A run of the command, in which the build takes as long as the test wants.
-_SLOW_BUILD = """
+# A run of the command, in which the build, or a task of maintenance, takes as long as the test wants.
+_SLOW = """
 import os, pathlib, duckdb
 from pipelines.run import steps
-build = steps.build_and_record
 def slow(*arguments, **options):
-    pathlib.Path(os.environ["BUILDING"]).touch()
+    pathlib.Path(os.environ["UNDER_WAY"]).touch()
     duckdb.sql("select count(*) from range(10_000_000_000) as a, range(1_000) as b").fetchall()
-    return build(*arguments, **options)
-steps.build_and_record = slow
+if os.environ["WHERE"] == "build":
+    steps.build_and_record = slow
+else:
+    steps._TASKS[next(iter(steps._TASKS))] = slow
 from pipelines.cli import main
 main()
 """
 
 
 @pytest.mark.slow
-def test_a_signal_in_the_build_rolls_it_back(serve: Callable[..., Place]) -> None:
-    """A run that is stopped while a query of the build runs ends with 143, too, and publishes nothing."""
+@pytest.mark.parametrize("where", ["build", "maintenance"])
+def test_a_signal_in_a_query_ends_the_run(serve: Callable[..., Place], where: str) -> None:
+    """It ends with 143, too; stopped in the build it publishes nothing, in maintenance no task is said to fail."""
     place = serve(orders=5, stores=1, days=3)
-    building = place.folder / "building"
-    command = [sys.executable, "-c", _SLOW_BUILD, "run", "--order-ids", str(place.folder / "ids")]
+    under_way = place.folder / "under-way"
+    command = [sys.executable, "-c", _SLOW, "run", "--order-ids", str(place.folder / "ids")]
     with subprocess.Popen(
         command,
         cwd=ROOT,
-        env={"PYTHONPATH": ".", "BUILDING": str(building), **place.environ},
+        env={"PYTHONPATH": ".", "UNDER_WAY": str(under_way), "WHERE": where, **place.environ},
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         deadline = time.monotonic() + 60
-        while not building.exists():
+        while not under_way.exists():
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -153,4 +155,4 @@ def test_a_signal_in_the_build_rolls_it_back(serve: Callable[..., Place]) -> Non
     assert (process.returncode, said.count("\n")) == (143, 1), said
     assert verdicts(place) == ["stopped"]
     assert len(place.verdicts()) == 5
-    assert not (place.data / "published" / "current").exists()
+    assert (place.data / "published" / "current").exists() == (where == "maintenance")
