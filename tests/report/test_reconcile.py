@@ -42,6 +42,8 @@ Counted, EUR: 2 orders
     delivery                                                +4.00
     residual                                                -3.00
     total                                                   52.00
+    stated less parts: -3.00 = -5.882% of the subtotal less all discounts
+      (51.00)
 
 Rules, as all orders show them
   all orders: total = subtotal + delivery + tip - discount - loyalty discount:
