@@ -78,9 +78,9 @@ def close_day(
     store: Store = None,
     check: Annotated[bool, typer.Option("--check", help="Only list the blockers, if it is not closed.")] = False,
     with_exceptions: Annotated[
-        str,
-        typer.Option(metavar="REASON", help="Close despite blockers; both are recorded."),
-    ] = "",
+        list[str] | None,
+        typer.Option(metavar="REASON", help="Close despite blockers; KIND=REASON for a kind of them. Repeatable."),
+    ] = None,
     user: User,
     settings: Settings,
     locked: Locked,
@@ -92,9 +92,10 @@ def close_day(
     invalid usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
+    from pipelines.finance.blockers import reasons_given
     from pipelines.report.finance_views import blockers, closed, span
 
-    exceptions = given("--with-exceptions", with_exceptions) if with_exceptions else ""
+    exceptions = reasons_given([given("--with-exceptions", each) for each in with_exceptions or ()])
     days = _days(settings, day, period)
     if check:
         if closing.is_period_closed(settings, days, store):

@@ -68,6 +68,44 @@ _REPLACED = """
     order by entity_id
 """
 StoreDay = tuple[dt.date, int]
+_MOST_FOR_A_WORD = 3
+# kind → how its sentences begin; what no kind names is missing
+_KINDS = {
+    "time": ("day not ended", "orders last checked"),
+    "stores": ("stores without orders",),
+    "periods": ("gap between",),
+    "statuses": ("unmapped",),
+    "rules": ("indeterminate", "configured rule"),
+    "breaks": ("breaks above",),
+    "totals": ("control totals",),
+    "missing": ("",),
+}
+
+
+def reason_by_kind(blockers: Sequence[str], given: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Return the reason to accept blockers, and the kinds that it lacks.
+
+    One that names no kind is of all others; a word is none for more than three kinds.
+    """
+    kinds = [kind for kind in _KINDS if any(kind == _kind_of(each) for each in blockers)]
+    rest = given.get("", "")
+    if len(kinds) > _MOST_FOR_A_WORD and len(rest.split()) == 1:
+        rest = ""
+    reasons = {kind: given.get(kind) or rest for kind in kinds}
+    same = {*reasons.values()}
+    said = [*same] if len(same) == 1 else [f"{kind}: {reason}" for kind, reason in reasons.items()]
+    return "; ".join(said), [kind for kind in kinds if not reasons[kind]]
+
+
+def reasons_given(texts: Sequence[str]) -> dict[str, str]:
+    """Return the reasons of texts such as "breaks=known": kind → reason; of one that names no kind, of ""."""
+    parts = [text.partition("=") for text in texts]
+    named = [(kind.strip(), why) if kind.strip() in _KINDS else ("", f"{kind}{sep}{why}") for kind, sep, why in parts]
+    return {kind: why.strip() for kind, why in named}
+
+
+def _kind_of(blocker: str) -> str:
+    return next(kind for kind, beginnings in _KINDS.items() if blocker.startswith(beginnings))
 
 
 def find_blockers(

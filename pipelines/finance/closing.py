@@ -16,7 +16,7 @@ import dataclasses
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.clock import utc_now
-from pipelines.finance.blockers import find_blockers, indeterminate_amounts
+from pipelines.finance.blockers import find_blockers, indeterminate_amounts, reason_by_kind
 from pipelines.finance.released import (
     BookPeriod,
     FinanceError,
@@ -254,7 +254,8 @@ _UNSTABLE = ["fetched_at", "last_checked_at"]  # differ once an order was fetche
 class Closed:
     """The result of a close: its ledger entry, or None if `blockers` prevented it; `is_prepared`: to be approved yet.
 
-    `period_totals` are those of all closed days of its period, empty if it closed all of them itself.
+    `period_totals` are those of all closed days of its period, empty if it closed all of them itself; `lacking`: the
+    kinds of blockers that no reason was given for.
     """
 
     entry: LedgerEntry | None
@@ -264,6 +265,7 @@ class Closed:
     already_closed: tuple[dt.date, ...] = ()
     period_totals: Totals = ()
     is_prepared: bool = False
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -307,22 +309,26 @@ def close(
     period: BookPeriod,
     store_id: int | None = None,
     *,
-    exceptions: str = "",
+    exceptions: str | Mapping[str, str] = "",
     now: dt.datetime | None = None,
     user: User | None = None,
 ) -> Closed:
     """Close the open ones of these days, of all stores or of one, as one ledger entry.
 
     If `[closing] approver` asks for another user, only prepare that. Write nothing if there are blockers and
-    `exceptions` gives no reason to accept them. Raise FinanceError if all of it is closed already, or if the release
-    was built with other settings.
+    `exceptions` gives no reason to accept them: one for all of them, or one for each kind.
+    Raise FinanceError if all of it is closed already, or if the release was built with other settings.
     """
     user = user or current_user()
     with released(settings) as release:
         draft = _draft(settings, release, period, store_id, now)
-        if draft.blockers and not exceptions:
-            return Closed(None, draft.blockers)
-        excepted = {"reason": exceptions, "blockers": draft.blockers} if draft.blockers else None
+        if isinstance(exceptions, str):
+            reason, lacking = exceptions, []
+        else:
+            reason, lacking = reason_by_kind(draft.blockers, exceptions)
+        if draft.blockers and (lacking or not reason):
+            return Closed(None, draft.blockers, lacking=tuple(lacking))
+        excepted = {"reason": reason, "blockers": draft.blockers} if draft.blockers else None
         body = {**draft.body, "exceptions": excepted, **user.body}
         if settings.closing.approver == _ANOTHER:
             entry = release.ledger.append(PREPARED, {**body, "fingerprint": draft.fingerprint})

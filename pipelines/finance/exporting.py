@@ -163,7 +163,9 @@ class _Plan:
         for one in exported:
             for each in one.export.entries:
                 if each.kind in AS_MATCHED or one.export.period == self._period.name:
-                    self._before[self._key(each)].setdefault(each.number, each)
+                    known = self._before[self._key(each)].setdefault(each.number, each)
+                    if _by_account([known]) != _by_account([each]):
+                        raise FinanceError(f"{each.number} has other amounts in another export: report this")
         self._keys = [key for key in {**self._now, **self._before} if key[0] not in left_out]
 
     def entries(self) -> list[JournalEntry]:
@@ -252,18 +254,14 @@ class _Plan:
 
     def _check_sums(self, made: dict[_Key, JournalEntry]) -> None:
         """Raise FinanceError unless all exports together are, by account, what the tables say."""
-        exported, stated = _Sums(Decimal), _Sums(Decimal)
-        for key, each in made.items():
-            of_key = [*self._before[key].values(), *_entries(_rows([each]))]
-            for sums, entries in ((exported, of_key), (stated, [now] if (now := self._now.get(key)) else [])):
-                for entry in entries:
-                    for line in entry.lines:
-                        sums[entry.currency, *line[:3]] += line.amount
-        if off := [key for key in [*exported, *stated] if exported[key] != stated[key]]:
-            currency, account, of_class, _ = min(off, key=str)
-            raise FinanceError(
-                f"all exports together miss the tables on {account or of_class}, {currency}: report this"
-            )
+        for key, new in made.items():
+            now = self._now.get(key)
+            exported = _by_account([*self._before[key].values(), *_entries(_rows([new]))])
+            stated = _by_account([now] if now else [])
+            if off := [part for part in {**exported, **stated} if exported.get(part) != stated.get(part)]:
+                account, of_class, *_ = min(off, key=str)
+                where = f"{account or of_class}, {key[2]}, {key[0][0]}"
+                raise FinanceError(f"all exports together miss the tables on {where}: report this")
 
 
 def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
@@ -342,6 +340,15 @@ def _entries(rows: pa.Table) -> Iterable[JournalEntry]:
         place = first["business_date"], first["store_id"]
         lines = tuple(JournalLine(*(row[name] for name in JournalLine._fields)) for row in rows_of)
         yield JournalEntry(number, first["day"], place, first["currency"], first["memo"], first["source"], lines)
+
+
+def _by_account(entries: Iterable[JournalEntry]) -> dict[tuple[Any, ...], Decimal]:
+    """Return the amount of each account, class and platform but those of zero."""
+    found = _Sums(Decimal)
+    for each in entries:
+        for line in each.lines:
+            found[line[:3]] += line.amount
+    return {part: amount for part, amount in found.items() if amount}
 
 
 def _sums(entries: Iterable[JournalEntry]) -> _Sums:

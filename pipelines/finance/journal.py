@@ -346,6 +346,8 @@ class Journal:
     open_days: set[Place] = field(default_factory=set)
     outside: dict[tuple[str | None, str], Decimal] = field(default_factory=lambda: defaultdict(Decimal))
     settled: dict[tuple[Any, ...], JournalEntry] = field(default_factory=dict)
+    # total_price by store-day and currency, of its orders and restatements, also where they are stopped
+    totals: dict[tuple[Place, str | None], Decimal] = field(default_factory=dict)
 
 
 class _Unbookable(Exception):
@@ -409,6 +411,7 @@ class _Book:
         for (place, currency, measure), amount in self._uncounted.items():
             if place not in self._done.stops:
                 self._done.outside[currency, measure] += amount
+        self._done.totals = {key[:2]: amount for key, amount in self._stated.items() if key[2] == TOTAL}
         self._done.differences += [*unbalanced(self._done.entries), *self._unlike_the_books()]
         return self._done
 
@@ -479,7 +482,8 @@ class _Book:
         self._add(f"{kind}-R{number}", place, row["currency"], memo, row["entry_no"], signed)
 
     def _settlements(self) -> None:
-        sources_of = {each.entry.no: each.platform for each in effective_statements(self._entries)}
+        statements = effective_statements(self._entries)
+        sources_of = {each.entry.no: each.platform for each in statements}
         known = {no for (no,) in self._con.execute("select entry_no from mart.settlement_statements").fetchall()}
         if sources_of.keys() != known:
             changed = ", ".join(map(str, sorted(sources_of.keys() ^ known)))
@@ -487,6 +491,18 @@ class _Book:
                 f"statements of ledger entry {changed} were imported or superseded since: run `ordermart build`"
             )
             return
+        off = defaultdict[tuple[int, str], Decimal](Decimal)
+        for each in statements:
+            for currency, amount in each.amounts.items():
+                off[each.entry.no, currency] += Decimal(amount)
+        sums = "select entry_no, currency, sum(amount) from mart.settlement_lines group by all"
+        for no, currency, amount in self._con.execute(sums).fetchall():
+            off[no, currency] -= amount
+        self._done.differences += [
+            f"statements of ledger entry {no} and mart.settlement_lines differ by {amount} {currency}: report this"
+            for (no, currency), amount in off.items()
+            if amount
+        ]
         sources_of |= {each.no: each.body["platform"] for each in effective_banks(self._entries)}
         groups: dict[tuple[Any, ...], dict[int, _Amounts]] = {}
         for kind, no, *at, platform, of_class, amount in self._con.execute(query("journal_settlements")).fetchall():

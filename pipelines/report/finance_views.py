@@ -105,6 +105,9 @@ def closed(period: BookPeriod, done: Closed) -> Iterator[str]:
         yield from _listed(done.blockers)
         if done.is_prepared:
             yield 'Fix these, or accept them and prepare it again: `ordermart close … --with-exceptions "REASON"`.'
+        elif len(done.lacking) > 1:
+            kinds = " ".join(f'--with-exceptions "{kind}=REASON"' for kind in done.lacking)
+            yield f"Fix these, or accept each kind for a reason of its own: {kinds}."
         else:
             yield 'Fix these, or accept them: --with-exceptions "REASON".'
         return
@@ -252,12 +255,19 @@ def journal_lines(done: Done) -> Iterator[str]:
     for stop in stops[:_SHOWN]:
         order = f", order {stop.order_id}" if stop.order_id else ""
         store = "none" if stop.store_id is None else stop.store_id
-        yield f"  STOPPED {stop.day} store {store}{order}: {plain(stop.reason)}"
+        held = "".join(f"; {money_of(total, of[1])}" for of, total in made.totals.items() if of[0] == stop[:2])
+        yield f"  STOPPED {stop.day} store {store}{order}: {plain(stop.reason)}{held}"
         accept = f"`ordermart breaks accept {stop.order_id} --reason TEXT --account-class CLASS`"
         settle = accept if "break" in stop.reason else "correct the order or the map"
         yield f"    {settle}, or export `--without {stop.day}:{store}`"
     if len(stops) > _SHOWN:
         yield f"  … and {len(stops) - _SHOWN:,} more store-days."
+    for code in sorted({code for _, code in made.totals}, key=str) if stops else ():
+        both = (
+            sum((total for of, total in made.totals.items() if of[1] == code and {of[0]} - left), Decimal(0))
+            for left in (set(), made.stops.keys())
+        )
+        yield "  total_price with stopped store-days {}, without {}".format(*(money_of(each, code) for each in both))
     yield from (f"  DIFFERENT {plain(each, 1000)}" for each in made.differences)
     yield from _exported(done)
 

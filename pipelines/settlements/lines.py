@@ -86,6 +86,7 @@ _SIGNS = dict(  # and the currencies that they may stand for
 )
 _OF = "|".join(map(re.escape, sorted(_SIGNS, key=len, reverse=True)))
 _BESIDE = re.compile(rf"^(?:[A-Z]{{3}}|{_OF})(?![^\W\d_])|(?<![^\W\d_])(?:[A-Z]{{3}}|{_OF})$")
+_SIDE = re.compile(r"(?<![^\W\d_])\s*([CDcd])[Rr]$")
 _CENT, _HALF = Decimal("0.01"), Decimal("0.005")  # what rounding an amount changes at most
 
 
@@ -201,7 +202,9 @@ def amount_reader(decimal: str, thousands: str, decimals: int = _MONEY) -> Calla
 
 
 def _sign_of(text: str) -> tuple[str, str]:
-    """Return the sign of an amount, "" if it has none, and the rest; brackets are one."""
+    """Return the sign of an amount, "" if it has none, and the rest; brackets are one, and so are CR (+) and DR (-)."""
+    if found := _SIDE.search(text):
+        return "+" if found[1] in "Cc" else "-", text[: found.start()]
     if text.startswith("(") and text.endswith(")"):
         return "(", text[1:-1].strip()
     if text[:1] in {"-", "+"}:

@@ -61,7 +61,7 @@ sales as (
     from dated where sale_class = 'counted'
 ),
 
--- 1: by id; another store or currency is another order
+-- 1: by id; another store or currency is another order, but for costs, which claim nothing
 by_id as (
     select
         settlements.entry_no, settlements.settlement_no, known.order_id,
@@ -69,7 +69,7 @@ by_id as (
         case
             when orders.order_id is null
                 or settlements.store_id <> orders.store_id
-                or settlements.currency <> orders.currency
+                or (settlements.currency <> orders.currency and settlements.statement_kind <> 'fee')
                 then 'not_ours'
             when orders.sale_class <> 'counted' then 'not_a_sale'
             else 'matched'

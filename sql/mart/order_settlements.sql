@@ -20,7 +20,7 @@
 -- open_amount DECIMAL(38,4) null: ordered_amount less settled_amount: the receivable.
 -- settled_again_amount DECIMAL(38,4): The gross of further settlements: settled twice.
 -- refund_amount: Refunds and adjustments of the order.
--- cost_amount: Commission, taxes and other costs that name the order; below zero if they cost.
+-- cost_amount: Commission, taxes and other costs in its currency that name the order; below zero if they cost.
 -- net_amount null: What settlements that name the order add up to; of a group or period the order's gross. Null if that is unknown.
 with scopes as (
     select distinct platform, unnest(order_platforms) as order_platform
@@ -43,6 +43,7 @@ pairs as (
         if(pairs.surplus = 'settlements', 'group', pairs.match_state) as match_state,
         rows_of.platform, rows_of.payout_ref, rows_of.line_date, rows_of.currency, rows_of.settled_currency,
         rows_of.gross_amount, rows_of.refund_amount, rows_of.cost_amount, rows_of.net_amount,
+        coalesce(rows_of.currency <> orders.currency, false) and rows_of.statement_kind = 'fee' as is_foreign,
         -- one order, which its settlement names
         pairs.match_state in ('matched', 'settled_twice')
         and pairs.match_rule <> 'period' as is_named,
@@ -50,6 +51,7 @@ pairs as (
         and pairs.match_state in ('matched', 'group', 'one_of', 'differs') as is_claim,
     from audit.settlement_pairs as pairs
     inner join audit.settlement_rows as rows_of using (entry_no, settlement_no)
+    inner join mart.orders as orders on pairs.order_id = orders.order_id
 ),
 
 settled as (
@@ -66,8 +68,8 @@ settled as (
         sum(gross_amount) filter (where is_named and not is_claim)
             as settled_again_amount,
         sum(refund_amount) filter (where is_named) as refund_amount,
-        sum(cost_amount) filter (where is_named) as cost_amount,
-        sum(net_amount) filter (where is_named) as net_amount,
+        sum(cost_amount) filter (where is_named and not is_foreign) as cost_amount,
+        sum(net_amount) filter (where is_named and not is_foreign) as net_amount,
     from pairs
     group by platform, order_id
 ),

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance import closing
+from pipelines.finance.blockers import reason_by_kind, reasons_given
 from pipelines.finance.released import FinanceError, fiscal_periods, one_day, period_of, period_or_day
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, verify
+from pipelines.report.finance_views import closed
 from pipelines.settings import SettingsError
 from tests.forked import ordermart
 
@@ -189,7 +191,8 @@ def test_orders_of_closed_days_do_not_block_their_period(books: Any) -> None:
     assert "unmapped" not in heads(closing.check(books.settings, october, None, now).against)
     before = CAN_BE_CLOSED - dt.timedelta(seconds=1)
     assert "day not ended" not in heads(closing.check(books.settings, october, None, before).against)
-    done = closing.close(books.settings, october, exceptions="the rest", now=now)
+    kinds = {kind: f"of {kind}" for kind in ("rules", "missing", "time", "stores", "breaks", "totals", "periods")}
+    done = closing.close(books.settings, october, exceptions={**kinds, "": "the rest"}, now=now)
     assert done.entry
     assert not any("unmapped" in each for each in done.entry.body["exceptions"]["blockers"])
 
@@ -235,3 +238,19 @@ def test_the_commands(clean: Any) -> None:
     assert "No unposted restatements" in run("restatements", "list").stdout
     assert run("restatements", "post", "--period", "2026-11").returncode == 0
     assert run("restatements", "post", "--period", "soon").returncode == 2
+
+
+def test_each_kind_of_blocker_has_its_reason() -> None:
+    """One word is none for four kinds; what lacks a reason is named."""
+    blockers = ["day not ended: …", "due and not fetched yet: 3", "breaks above the tolerance: 1", "unmapped, …"]
+    everything = {"time": "a", "missing": "b", "breaks": "c", "statuses": "d"}
+    assert reason_by_kind(blockers, {"": "x"})[1] == ["time", "statuses", "breaks", "missing"]
+    assert reason_by_kind(blockers, {**everything, "breaks": "", "": "x"})[1] == ["breaks"]
+    assert reason_by_kind(blockers, everything) == ("time: a; statuses: d; breaks: c; missing: b", [])
+    assert reason_by_kind(blockers, {"": "all was looked at"}) == ("all was looked at", [])
+    assert reason_by_kind(blockers[:1], {"": "x"}) == ("x", [])
+    assert reason_by_kind(blockers[:1] * 2, {}) == ("", ["time"])
+    assert reason_by_kind([], {"": "x"}) == ("", [])
+    assert reasons_given(["breaks=a = b", "odd = c", "time= d "]) == {"breaks": "a = b", "": "odd = c", "time": "d"}
+    refused = [*closed(one_day(DAY), closing.Closed(None, blockers, lacking=("time", "breaks")))]
+    assert refused[-1].endswith('--with-exceptions "time=REASON" --with-exceptions "breaks=REASON".')

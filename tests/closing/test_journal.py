@@ -223,7 +223,8 @@ def test_what_cannot_be_booked_stops_its_day(books: Any, tmp_path: Path) -> None
         with pytest.raises(SettingsError):
             places([wrong])
     text = "\n".join(journal_lines(done))
-    assert "STOPPED 2026-10-31 store 1, order 2" in text
+    assert "STOPPED 2026-10-31 store 1, order 2: class 'component:phone fee' of platform phone has no account; " in text
+    assert "total_price with stopped store-days 25.30 EUR, without 0.00 EUR" in text
     assert "--without" in text
 
 

@@ -7,11 +7,12 @@ from collections import defaultdict
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from pipelines.finance.exporting import EXPORTED, check, export
-from pipelines.finance.released import period_of
+from pipelines.finance.released import FinanceError, period_of
 from tests.closing.test_journal_of_statements import ANNE, CLASSES, HEADER, imported, row
 
 if TYPE_CHECKING:
@@ -136,3 +137,29 @@ def test_an_order_of_another_platform_since_moves_its_receivable(
     assert weeks.off() == []
     weeks.publish()
     assert len(weeks.restated("restatement_no")) == 2, "recorded once"
+
+
+def test_a_planted_fault_blocks_the_export(weeks: Any, tmp_path: Path) -> None:
+    """A cent more in an export of another form, or in a published table: nothing is written, and the fault is named."""
+    imported(weeks, tmp_path, "transactions_1.csv", statement(1))
+    weeks.close(DAYS[0])
+    weeks.publish()
+    exported(weeks, tmp_path)
+    (entry,) = weeks.ledger.entries("journal")
+    table = weeks.settings.data_dir / "published/current/ordermart.duckdb"
+    kept = table.read_bytes()
+    table.chmod(0o644)
+    with duckdb.connect(str(table)) as con:
+        con.execute("update mart.settlement_lines set amount = amount + 0.01 where component = 'commission'")
+    with pytest.raises(FinanceError, match=r"mart\.settlement_lines differ by -0\.0100 EUR"):
+        exported(weeks, tmp_path)
+    table.write_bytes(kept)
+    assert exported(weeks, tmp_path).entry_no is None
+    rows = weeks.ledger.rows(entry).to_pylist()
+    rows[0]["amount"] += Decimal("0.01")
+    again = entry.body | {"format": "xero", "files": []}
+    weeks.ledger.append("journal", again, pa.Table.from_pylist(rows, schema=EXPORTED))
+    before = sorted((tmp_path / "out").iterdir())
+    with pytest.raises(FinanceError, match="has other amounts in another export"):
+        exported(weeks, tmp_path)
+    assert sorted((tmp_path / "out").iterdir()) == before

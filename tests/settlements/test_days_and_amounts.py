@@ -58,6 +58,36 @@ def small(tmp_path: Path, made: World) -> Iterator[tuple[Books, duckdb.DuckDBPyC
         yield books, con
 
 
+def test_a_commission_in_another_currency_is_of_its_order(small: tuple[Books, duckdb.DuckDBPyConnection]) -> None:
+    """It is no break, each currency balances, and the order has the costs in its own; its gross must agree."""
+    books, con = small
+    one, two = [
+        each
+        for each in books.orders
+        if each["platform"] == "dashline" and each["sale_class"] == "counted" and each["total_price"]
+    ][:2]
+    rows = [
+        ("SALE", one, one["total_price"], one["currency"]),
+        ("FEE", one, -3, one["currency"]),
+        ("FEE", one, -4, "XTS"),
+        ("SALE", two, two["total_price"], "XTS"),
+    ]
+    text = "".join(f"PO2,{each['order_id']},{event},2026-11-01,{amount},{cur}\n" for event, each, amount, cur in rows)
+    (books.folder / "e.csv").write_text(HEAD + text, encoding="utf-8")
+    books.statement("e.csv", "stated")
+    books.build(con)
+    states = "select currency, match_state from mart.settlement_matches order by entry_no, match_id"
+    assert sorted(con.execute(states).fetchall()) == sorted(
+        [(one["currency"], "matched"), ("XTS", "matched"), ("XTS", "not_ours")]
+    )
+    costs = "select cost_amount, net_amount from mart.order_settlements where order_id = ?"
+    assert con.execute(costs, [one["order_id"]]).fetchall() == [(-3, one["total_price"] - 3)]
+    debits = f"select currency, sum(amount) from ({query('journal_settlements')}) group by all"
+    assert {amount for _, amount in con.execute(debits).fetchall()} == {0}
+    fees = f"select currency, amount from ({query('journal_settlements')}) where account_class = 'commission'"
+    assert sorted(con.execute(fees).fetchall()) == [(one["currency"], 3), ("XTS", 4)]
+
+
 def test_an_event_keeps_its_day_and_a_refund_its_amount(small: tuple[Books, duckdb.DuckDBPyConnection]) -> None:
     """Sale, tip, fee and refund on four days; the receivable moves on the first two. A refund of nobody has -10.01."""
     books, con = small
