@@ -322,10 +322,9 @@ def close(
     user = user or current_user()
     with released(settings) as release:
         draft = _draft(settings, release, period, store_id, now)
-        if isinstance(exceptions, str):
-            reason, lacking = exceptions, []
-        else:
-            reason, lacking = reason_by_kind(draft.blockers, exceptions)
+        reason, lacking = (
+            (exceptions, list[str]()) if isinstance(exceptions, str) else reason_by_kind(draft.blockers, exceptions)
+        )
         if draft.blockers and (lacking or not reason):
             return Closed(None, draft.blockers, lacking=tuple(lacking))
         excepted = {"reason": reason, "blockers": draft.blockers} if draft.blockers else None

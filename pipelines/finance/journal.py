@@ -492,9 +492,9 @@ class _Book:
             )
             return
         off = defaultdict[tuple[int, str], Decimal](Decimal)
-        for each in statements:
-            for currency, amount in each.amounts.items():
-                off[each.entry.no, currency] += Decimal(amount)
+        for statement in statements:
+            for currency, stated in statement.amounts.items():
+                off[statement.entry.no, currency] += Decimal(stated)
         sums = "select entry_no, currency, sum(amount) from mart.settlement_lines group by all"
         for no, currency, amount in self._con.execute(sums).fetchall():
             off[no, currency] -= amount

@@ -263,11 +263,11 @@ def journal_lines(done: Done) -> Iterator[str]:
     if len(stops) > _SHOWN:
         yield f"  … and {len(stops) - _SHOWN:,} more store-days."
     for code in sorted({code for _, code in made.totals}, key=str) if stops else ():
-        both = (
-            sum((total for of, total in made.totals.items() if of[1] == code and {of[0]} - left), Decimal(0))
-            for left in (set(), made.stops.keys())
-        )
-        yield "  total_price with stopped store-days {}, without {}".format(*(money_of(each, code) for each in both))
+        of_code = {of[0]: total for of, total in made.totals.items() if of[1] == code}
+        whole = sum(of_code.values(), Decimal(0))
+        stopped = sum((total for place, total in of_code.items() if place in made.stops), Decimal(0))
+        text = f"{money_of(whole, code)}, without {money_of(whole - stopped, code)}"
+        yield f"  total_price with stopped store-days {text}"
     yield from (f"  DIFFERENT {plain(each, 1000)}" for each in made.differences)
     yield from _exported(done)
 
