@@ -274,7 +274,8 @@ def load(world: World, *, min_orders: int = 20, noise: float = 0.05, shuffle: in
         select order_id, store_id, platform, dispatch_method, status,
             if(status = 'cancelled', 'excluded', 'counted') as sale_class,
             date '2026-01-01' + cast(day as integer) as business_date, isodow(business_date) as weekday,
-            '{currency}' as currency, {amounts}
+            '{currency}' as currency, {amounts},
+            null::bigint as line_count, null::decimal(38, 0) as unit_count, null::bigint as hour
         from given
         """
     )
