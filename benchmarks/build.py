@@ -40,15 +40,15 @@ from benchmarks.raw_world import LEAST_MEMORY, make_raw  # noqa: E402 - found th
 FINANCE = (
     "audit.formula",
     "audit.monthly_formula",
-    "audit.order_formula_amounts",
-    "audit.order_line_sums",
+    "workings.order_formula_amounts",
+    "workings.order_line_sums",
     "audit.order_residual",
     "audit.rounded_",
     "audit.subtotal_",
     "audit.total_",
 )
 RECONCILED = (
-    "audit.menu_offers",
+    "workings.menu_offers",
     "audit.order_rules",
     "mart.order_lines",
     "mart.order_reconciliation",

@@ -45,7 +45,7 @@ TABLES = (
     "mart.daily_store_sales",
     "audit.breaks",
     "audit.control_totals",
-    "audit.formula_divisions",
+    "workings.formula_divisions",
     "audit.formula_populations",
     "audit.order_rules",
     "audit.quarantine",
@@ -77,7 +77,7 @@ def make_release(folder: Path, orders: int) -> Any:
     release.mkdir(parents=True)
     with duckdb.connect(str(release / "ordermart.duckdb")) as con:
         con.execute(f"create temp table made as {_ORDERS.format(orders=orders)}")
-        for schema in ("core", "mart", "audit"):
+        for schema in ("core", "mart", "audit", "workings"):
             con.execute(f"create schema {schema}")
         for name in TABLES:
             columns = catalogue.table(name).columns
@@ -168,7 +168,7 @@ def _compare(settings: Any, file: Path) -> None:
     """Print what comparing all closed orders with all current ones takes."""
     with duckdb.connect(":memory:", config={"memory_limit": memory_limit(settings)}) as con:
         con.execute("set timezone = 'UTC'")
-        for schema in ("raw", "mart", "audit"):
+        for schema in ("raw", "mart", "audit", "workings"):
             con.execute(f"create schema {schema}")
         started = time.perf_counter()
         create_sources(con, settings, "raw.day_closes", "raw.closed_orders", "raw.restated")
@@ -181,11 +181,11 @@ def _compare(settings: Any, file: Path) -> None:
             con.execute(f"select business_date, store_id, sale_class, {parts} from {name} group by all").fetchall()
         floor = time.perf_counter() - started
         started = time.perf_counter()
-        for name in ("audit.closed_day_totals", "audit.daily_fingerprints"):
+        for name in ("workings.closed_day_totals", "workings.daily_fingerprints"):
             con.execute(f"create table {name} as {catalogue.table(name).sql}")
         prints = time.perf_counter() - started
         started = time.perf_counter()
-        days = catalogue.table("audit.changed_closed_days")
+        days = catalogue.table("workings.changed_closed_days")
         con.execute(f"create table {days.name} as {days.sql}")
         found = con.execute(catalogue.table("audit.pending_restatements").sql).fetchall()
         took = time.perf_counter() - started

@@ -34,15 +34,15 @@ SHOWN = 0.02  # of core's: what takes less is not listed
 
 # What finance looks at besides: statuses, suspicions.
 BESIDES = (
-    "audit.daily_statuses",
+    "workings.daily_statuses",
     "audit.possible_duplicate_orders",
     "audit.status_evidence",
 )
 # Every line and modifier sold beside the menus observed at the time: the widest part of reconciling.
 PRICES = (
-    "audit.menu_offers",
-    "audit.menu_set_offers",
-    "audit.stores_with_menus",
+    "workings.menu_offers",
+    "workings.menu_set_offers",
+    "workings.stores_with_menus",
     "mart.price_variances",
 )
 KINDS = ("core", "orders reconciled", "prices beside menus", "besides", "the rest")

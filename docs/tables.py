@@ -41,7 +41,8 @@ query for each common question.
 _SCHEMAS = {
     "mart": "Answers: start here.",
     "core": "What the source says, flat and typed, nothing interpreted.",
-    "audit": "Evidence about the data and the loads.",
+    "audit": "Evidence about the data and the loads, as people ask for it.",
+    "workings": "Internal: the figures that other tables are made of, and the evidence in detail.",
 }
 
 

@@ -54,18 +54,18 @@
 -- first_created_at TIMESTAMPTZ null: When the oldest of them was created.
 -- first_seen_at TIMESTAMPTZ null: When it was first observed so; null for an archive of unknown time. It may have been so before.
 -- fit_count BIGINT >= 0
--- fits VARCHAR: Which forms fit: character form_no of audit.formula_forms is 1 where that form gives the price stated, else 0.
+-- fits VARCHAR: Which forms fit: character form_no of workings.formula_forms is 1 where that form gives the price stated, else 0.
 -- fixed_amount DECIMAL(38,4): What is charged beside the rate, for each line: a multiple of 0.05.
 -- form VARCHAR: The form's name.
 -- form_description VARCHAR: The form in plain words.
--- form_no BIGINT >= 1: The form: audit.formula_forms.
+-- form_no BIGINT >= 1: The form: workings.formula_forms.
 -- formula_subtotal DECIMAL(38,4) null: The subtotal under that rule; null without a rule, without lines (also of an order whose items are []), or if a line has no amount.
 -- formula_total DECIMAL(38,4) null: The total under that rule; null if a field that it needs is missing.
 -- from_date DATE: The first day of orders with the rate.
 -- gross_amount DECIMAL(38,4): Items, delivery, tip, promotions and undivided gross of orders and totals.
 -- group_no BIGINT >= 1: The price group's position in the document, from 1.
 -- has_instructions BOOLEAN null: Whether there is an instruction text; false for an empty text, null if the source gave null or nothing.
--- holds VARCHAR: What the order holds: character part_no of audit.formula_parts is 1 where it holds that part, else 0.
+-- holds VARCHAR: What the order holds: character part_no of workings.formula_parts is 1 where it holds that part, else 0.
 -- imported_at TIMESTAMPTZ: When it was imported.
 -- is_change BOOLEAN
 -- is_current BOOLEAN: Whether the latest version of the menu still has it so.
@@ -114,7 +114,7 @@
 -- name VARCHAR null
 -- net_amount DECIMAL(38,4): Gross, refunds and costs: + the platform owes us.
 -- not_found_count BIGINT >= 0: Ids whose last request returned 404.
--- note VARCHAR: The field and the issue, as in audit.order_field_issues.
+-- note VARCHAR: The field and the issue, as in workings.order_field_issues.
 -- observation_no BIGINT >= 1
 -- observed_from TIMESTAMPTZ null: When it was first observed so, not when it took effect: it may have been so before. Null for an archive of unknown time.
 -- observed_to TIMESTAMPTZ null: When it was last observed so, not when it ended: it may have been so longer. Null while it is current, which unchanged observations leave as it is; null too for an archive of unknown time.
@@ -169,7 +169,7 @@
 -- rule_target ENUM('subtotal', 'total'): Which price the rule gives: subtotal (from lines) or total (from the parts).
 -- sale_class ENUM('counted', 'deleted', 'excluded', 'unmapped'): counted or excluded by [sales]; unmapped if the status is null or in neither list; deleted if deleted at source, whatever the status. The four add up to everything placed: always filter by it.
 -- scope VARCHAR: Which orders, in words.
--- seen_at TIMESTAMPTZ null: As in audit.menu_offers; null if several menus offered it.
+-- seen_at TIMESTAMPTZ null: As in workings.menu_offers; null if several menus offered it.
 -- seq BIGINT >= 0: Position of the payload in the load, from 0.
 -- settled_amount DECIMAL(38,4)
 -- settled_currency VARCHAR

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Files = Path | list[Path]
 
-SCHEMAS = ("core", "mart", "audit")
+SCHEMAS = ("core", "mart", "audit", "workings")
 OTHERS = ("own", "ref", "meta")  # are in a copy, too
 _TYPES = {
     "BIGINT": pa.int64(),

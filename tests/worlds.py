@@ -43,12 +43,12 @@ WORLDS = 12
 UNIT = 10_000  # amounts are integers in ten-thousandths
 NO_RULE = np.iinfo(np.int64).min  # the true amount of an order that follows no rule
 CHAIN = (
-    "audit.formula_forms",
+    "workings.formula_forms",
     "audit.formula_rules",
-    "audit.formula_parts",
-    "audit.order_line_sums",
-    "audit.subtotal_patterns",
-    "audit.total_patterns",
+    "workings.formula_parts",
+    "workings.order_line_sums",
+    "workings.subtotal_patterns",
+    "workings.total_patterns",
 )
 RATES = (0.0, 0.005, 0.03, 0.1, 0.3, 0.6)
 
@@ -302,12 +302,13 @@ def load(world: World, *, min_orders: int = 20, noise: float = 0.05, shuffle: in
         "cast(price * 0.0001::decimal(5, 4) as decimal(18, 4)) as price from given"
     )
     con.execute(
-        "create table audit.order_components "
+        "create table workings.order_components "
         "(order_id bigint, component_no bigint, amount decimal(38, 8), price_factor decimal(18, 4), "
         "step decimal(18, 4))"
     )
     con.execute(
-        "create table audit.order_rule_settings (order_id bigint, subtotal_setting_no bigint, total_setting_no bigint)"
+        "create table workings.order_rule_settings (order_id bigint, subtotal_setting_no bigint, "
+        "total_setting_no bigint)"
     )
     con.execute("create table raw.formula_settings (setting_no bigint, rule_target varchar, rule varchar)")
     for name in CHAIN:
@@ -335,7 +336,7 @@ def judged(world: World, con: Any, target: str, asked: EvidenceThresholds) -> li
     found: Gathered = gather_target(con, target, asked)
     parameters = dict(
         con.execute(
-            "select form_no - 1, rule_parameters from audit.formula_forms where rule_target = ?", [target]
+            "select form_no - 1, rule_parameters from workings.formula_forms where rule_target = ?", [target]
         ).fetchall()
     )
     rows = con.execute("select node, order_id, pattern_no from facts order by order_id").fetchnumpy()

@@ -25,7 +25,7 @@ def settlements_keys(
 ) -> None:
     """Say of each column how many values are ids of orders, and how many of their rows have store, day and amount.
 
-    The right one for `[line] order` is the one whose rows have them; of imported rows audit.settlement_keys says so.
+    The right one for `[line] order` is the one whose rows have them; of imported rows workings.settlement_keys says so.
     Then propose a mapping from the first rows, with what it could not tell.
 
     Exit codes: 0 printed; 1 the file cannot be read, or there is no release; 2 invalid settings or usage.

@@ -415,7 +415,7 @@ class _Child:
 
 
 def population_conditions(con: duckdb.DuckDBPyConnection) -> dict[Scope, list[Condition]]:
-    """Return the conditions that the orders of each population meet, all of them, from audit.formula_divisions.
+    """Return the conditions that the orders of each population meet, all of them, from workings.formula_divisions.
 
     A condition has a `dimension`, a column of orders, or a `part` that an order holds ("1") or not ("0"); its `values`,
     or `spans` of days, first and last, null without a limit; and `is_other`: whether it is about all other values.
@@ -435,7 +435,7 @@ def population_conditions(con: duckdb.DuckDBPyConnection) -> dict[Scope, list[Co
 
 def _children(con: duckdb.DuckDBPyConnection) -> dict[Scope, _Child]:
     rows = con.execute(
-        "select rule_target, node_no, dimension, part_no, is_rest, value, child_no from audit.formula_divisions "
+        "select rule_target, node_no, dimension, part_no, is_rest, value, child_no from workings.formula_divisions "
         "order by all"
     ).fetchall()
     found: dict[Scope, _Child] = {}

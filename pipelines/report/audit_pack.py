@@ -41,7 +41,7 @@ VERIFIER = Path(__file__).with_name("verify_audit_pack.py")
 # Tables with a business date are written for the period's days only.
 TABLES = (
     "mart.closed_days mart.period_books mart.restatements mart.daily_reconciliations mart.order_reconciliation "
-    "audit.breaks audit.formula_evidence audit.formula_populations audit.status_evidence audit.control_totals "
+    "audit.breaks workings.formula_evidence audit.formula_populations audit.status_evidence audit.control_totals "
     "audit.coverage audit.quarantine audit.loads audit.findings"
 ).split()
 _DAYS = ("business_date", "closed_business_date")

@@ -25,13 +25,13 @@ _MINUS = "\N{MINUS SIGN}"
 _ADDED, _LEFT_OUT = 0, 1  # what a rule does with modifiers of another action than add; 2 is subtracted
 _SOURCES = {
     "configured": "configured in [formula]",
-    "supported": "supported by the orders: audit.formula_evidence",
-    "agreed": "all candidates that remain agree on this order: audit.formula_evidence",
+    "supported": "supported by the orders: workings.formula_evidence",
+    "agreed": "all candidates that remain agree on this order: workings.formula_evidence",
     "assumed": "that of the observed order; too few orders to judge it yet",
     "closed": "that of its day when it was closed",
 }
 # What settings say of an order's prices.
-_COMPONENTS = "from audit.order_components where order_id = ? order by component_no"
+_COMPONENTS = "from workings.order_components where order_id = ? order by component_no"
 _NAMES = {charge.name: charge.label for charge in CHARGES}
 
 
@@ -276,7 +276,7 @@ _OTHERWISE = """
 """
 _COMPONENT_SUMS = """
     select components.name, cast(sum(components.amount) as decimal(38, 4)) as amount
-    from audit.order_components as components inner join mart.order_reconciliation as rows using (order_id)
+    from workings.order_components as components inner join mart.order_reconciliation as rows using (order_id)
     where rows.currency is not distinct from ? and rows.sale_class = ? and rows.total_residual is not null and {where}
         and components.component_no < 1000 -- those of charges are parts
         and components.price_factor is null and components.step is null -- which add nothing

@@ -95,9 +95,9 @@ def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) 
         tables = sorted((name, rows) for name, rows in manifest.rows.items() if rows) if manifest else []
         if tables:
             yield "Rows (empty tables omitted)"
-        for schema in ("core", "mart", "audit") if tables else ():
+        for schema in ("core", "mart", "audit", "workings") if tables else ():
             rows = [f"{name.split('.')[1]} {size:,}" for name, size in tables if name.startswith(schema + ".")]
-            yield f"  {schema + ':':6} " + ", ".join(rows)
+            yield f"  {schema + ':':9} " + ", ".join(rows)
         unresolved = db.execute(
             "select kind, reason, count(*), min(entity_id) from audit.quarantine where is_unresolved "
             "group by all order by all"

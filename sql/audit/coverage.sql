@@ -1,6 +1,6 @@
 -- One row per store and business day: order ids by notification and by the outcome of their last fetch.
 --
--- Source: audit.daily_fetch_outcomes, raw.states for ids without an order, webhook notifications as long as they are
+-- Source: workings.daily_fetch_outcomes, raw.states for ids without an order, webhook notifications as long as they are
 -- retained ([webhooks] retention_days), and audit.control_totals. id_count = fetched_count + archive_count +
 -- not_found_count + failed_count + quarantined_count + unrequested_count.
 -- Caveats: an id without an accepted document has neither store nor day; it counts in the row where both are null,
@@ -20,7 +20,7 @@
 -- actual_order_count null: Known orders of those classes; null without a control total.
 -- completeness: actual_order_count / control_order_count, above 1 if more orders are known; null if unknown.
 
--- Known orders are already counted by day in audit.daily_fetch_outcomes; only ids
+-- Known orders are already counted by day in workings.daily_fetch_outcomes; only ids
 -- without an order and notified ids are looked up one by one.
 with notifications as (
     select
@@ -57,7 +57,7 @@ counted as (
         known_count as id_count,
         known_count, fetched_count, unchanged_count, archive_count, not_found_count,
         failed_count, quarantined_count,
-    from audit.daily_fetch_outcomes
+    from workings.daily_fetch_outcomes
 
     union all by name
 

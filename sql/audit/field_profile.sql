@@ -25,7 +25,7 @@ with noted as (
     select
         'orders' as kind,
         * exclude (business_date),
-    from audit.daily_field_profile
+    from workings.daily_field_profile
 
     union all by name
 
@@ -36,7 +36,7 @@ with noted as (
         _fetched_at as first_seen_at,
         _fetched_at as last_seen_at,
         menu_id as example_id,
-    from audit.menu_field_issues
+    from workings.menu_field_issues
 
     union all by name
 
@@ -47,7 +47,7 @@ with noted as (
         _fetched_at as first_seen_at,
         _fetched_at as last_seen_at,
         store_id as example_id,
-    from audit.store_field_issues
+    from workings.store_field_issues
 ),
 
 -- Validation notes 'items/*/name=absent' for a documented field that is lacking, and
@@ -121,11 +121,11 @@ held as (
     select
         'orders' as kind,
         * exclude (business_date),
-    from audit.daily_field_values
+    from workings.daily_field_values
 
     union all
 
-    from audit.field_values
+    from workings.field_values
 ),
 
 summed as (

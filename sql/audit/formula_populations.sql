@@ -1,14 +1,14 @@
 -- One row per population of orders and rule target: what its orders show of its rule.
 --
--- Source: audit.subtotal_patterns, audit.total_patterns, mart.orders and [formula]. Orders that one form does not
+-- Source: workings.subtotal_patterns, workings.total_patterns, mart.orders and [formula]. Orders that one form does not
 -- explain are divided by where they come from, their days or what they hold, as long as that explains more.
 -- Caveats: supported means that the rule holds here and that its rivals fail, not that the partner promised it.
 --
 -- key: rule_target, population_no
--- gathered from: audit.formula_forms, audit.formula_parts, audit.formula_rules
--- gathered from: audit.order_components
--- gathered from: audit.order_line_sums, audit.order_rule_settings, raw.formula_settings
--- gathered from: audit.subtotal_patterns, audit.total_patterns, raw.settings
+-- gathered from: workings.formula_forms, workings.formula_parts, audit.formula_rules
+-- gathered from: workings.order_components
+-- gathered from: workings.order_line_sums, workings.order_rule_settings, raw.formula_settings
+-- gathered from: workings.subtotal_patterns, workings.total_patterns, raw.settings
 -- gathered from mart.orders: platform, dispatch_method, store_id, status, sale_class, weekday
 -- gathered from mart.orders: business_date, currency, subtotal_price, delivery_price, tip
 -- gathered from mart.orders: discount, loyalty_discount, total_price
@@ -17,11 +17,11 @@
 -- verdict ENUM('agreed', 'compatible', 'none', 'not_tested', 'supported', 'undecided'): supported: the rule fits a share of orders that is surely as high as settings ask for, and its rivals fail. agreed: the same, but rivals remain which differ in what hardly any order holds. compatible: not refuted, but the share is not sure yet. undecided: rivals remain which differ in what many orders hold. none: every candidate is refuted. not_tested: no order can be compared.
 -- rule: The rule's name, its form and its rounding; what [[formula.rule]] takes. Null where none holds.
 -- sentence VARCHAR: The verdict in one sentence.
--- form_no: The form that fits best: audit.formula_forms.
+-- form_no: The form that fits best: workings.formula_forms.
 -- rounding_no: Its rounding: audit.formula_rules.
 -- rule_setting_no BIGINT null: The rule of the settings: its place among [[formula.rule]], from 1; the two plain ones come first. Null where the orders decide.
 -- is_assumable BOOLEAN: Whether so few orders can be judged that the observed total is assumed.
--- open_parts: part_no of what the candidates that remain treat differently: audit.formula_parts.
+-- open_parts: part_no of what the candidates that remain treat differently: workings.formula_parts.
 -- candidate_forms BIGINT[]: form_no of the candidates that remain.
 -- order_count >= 0: How many orders can be judged.
 -- fit_count: How many of them the form fits; of totals with its rounding.
@@ -77,6 +77,6 @@ select
     populations.settlement,
 from raw.formula_populations as populations
 inner join audit.formula_rules as rules using (rule_target, form_no, rounding_no)
-left join audit.formula_forms as rivals
+left join workings.formula_forms as rivals
     on populations.rule_target = rivals.rule_target
     and populations.rival_form_no = rivals.form_no

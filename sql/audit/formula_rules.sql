@@ -1,6 +1,6 @@
 -- One row per candidate rule: a form, and how its amounts are rounded.
 --
--- Source: audit.formula_forms. Half up rounds away from zero, down towards zero.
+-- Source: workings.formula_forms. Half up rounds away from zero, down towards zero.
 -- Caveats: rounded() is a macro of the build: sql/functions/rounded.sql.
 --
 -- key: rule_target, form_no, rounding_no
@@ -11,7 +11,7 @@
 -- rounding_no >= 1 <= 37: The rounding, 1 for none.
 -- rule not null: The rule's name, its form and its rounding; what [[formula.rule]] takes.
 -- rule_description VARCHAR: The rule in plain words.
--- expression VARCHAR: The rule as SQL for the rows of one order: of a subtotal its lines in audit.order_line_sums with the discount, of a total its row in core.orders.
+-- expression VARCHAR: The rule as SQL for the rows of one order: of a subtotal its lines in workings.order_line_sums with the discount, of a total its row in core.orders.
 -- rule_parameters
 -- complexity
 -- kept_decimals BIGINT null >= 0 <= 3: Decimals that are kept; null where nothing is rounded.

@@ -1,6 +1,6 @@
 -- One row per order: the rules by which its lines make its subtotal, and its parts its total.
 --
--- Source: audit.formula_populations, audit.subtotal_patterns, audit.total_patterns, and the ledger for closed days,
+-- Source: audit.formula_populations, workings.subtotal_patterns, workings.total_patterns, and the ledger for closed days,
 -- which keep the rules they were closed with until they are reopened.
 -- Caveats: no rule where every candidate is refuted, or where candidates remain that treat what the order holds
 -- differently, or where many orders are off by the same. With too few orders to judge any, the total of the observed order is assumed.
@@ -10,14 +10,14 @@
 --
 -- subtotal_basis ENUM('agreed', 'assumed', 'closed', 'configured', 'supported'): configured: settings name the rule. supported: the orders support it. agreed: all candidates that remain give the same amount. assumed: too few orders to judge. closed: an order that came after its day was closed has the day's. Null without a rule.
 -- line_rule: The rule of its lines, those that hold an open part excepted; null without one.
--- line_open_parts not null: part_no of what the order holds and no rule is known for: audit.formula_parts.
+-- line_open_parts not null: part_no of what the order holds and no rule is known for: workings.formula_parts.
 -- total_basis ENUM('agreed', 'assumed', 'closed', 'configured', 'supported'): configured: settings name the rule. supported: the orders support it. agreed: all candidates that remain give the same amount. assumed: too few orders to judge. closed: an order that came after its day was closed has the day's. Null without a rule.
 -- current_subtotal_rule VARCHAR null: The rule that it would have if its day were not closed.
 -- current_total_rule VARCHAR null: The same of its total.
--- subtotal_holds VARCHAR null: What the order holds: character part_no of audit.formula_parts is 1 where it holds that part, else 0. Null where it cannot be compared.
--- subtotal_fits VARCHAR null: Which forms fit: character form_no of audit.formula_forms is 1 where that form gives the price stated, else 0. Null where it cannot be compared.
--- total_holds VARCHAR null: What the order holds: character part_no of audit.formula_parts is 1 where it holds that part, else 0. Null where it cannot be compared.
--- total_fits VARCHAR null: Which forms fit: character form_no of audit.formula_forms is 1 where that form gives the price stated, else 0. Null where it cannot be compared.
+-- subtotal_holds VARCHAR null: What the order holds: character part_no of workings.formula_parts is 1 where it holds that part, else 0. Null where it cannot be compared.
+-- subtotal_fits VARCHAR null: Which forms fit: character form_no of workings.formula_forms is 1 where that form gives the price stated, else 0. Null where it cannot be compared.
+-- total_holds VARCHAR null: What the order holds: character part_no of workings.formula_parts is 1 where it holds that part, else 0. Null where it cannot be compared.
+-- total_fits VARCHAR null: Which forms fit: character form_no of workings.formula_forms is 1 where that form gives the price stated, else 0. Null where it cannot be compared.
 
 -- An order has its population's rule unless candidates that remain there differ on something
 -- that it holds. An order of a closed day keeps the rule it was closed with.
@@ -62,10 +62,10 @@ judged as (
         end as found_total_basis,
         if(found_total_basis = 'assumed', 'observed/unrounded', totals.found_rule)
             as found_total_rule,
-    from audit.order_populations as orders
-    left join audit.subtotal_patterns as lines using (order_id)
-    left join audit.total_patterns as parts using (order_id)
-    left join audit.orders_off_alike as alike using (order_id)
+    from workings.order_populations as orders
+    left join workings.subtotal_patterns as lines using (order_id)
+    left join workings.total_patterns as parts using (order_id)
+    left join workings.orders_off_alike as alike using (order_id)
     inner join populations as subtotals
         on subtotals.rule_target = 'subtotal'
         and orders.subtotal_population_no = subtotals.population_no
@@ -85,7 +85,7 @@ decided as (
         if(is_closed, closed.total_rule, found_total_rule) as total_rule,
         if(is_closed, closed.total_basis, found_total_basis) as total_basis,
     from judged
-    left join audit.closed_order_rules as closed using (order_id)
+    left join workings.closed_order_rules as closed using (order_id)
 )
 
 select

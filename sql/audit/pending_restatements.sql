@@ -1,6 +1,6 @@
 -- One row per order, store-day, sale class, measure and currency whose booked and current amounts differ.
 --
--- Source: audit.changed_closed_days, raw.closed_orders and raw.restated, from the ledger, against
+-- Source: workings.changed_closed_days, raw.closed_orders and raw.restated, from the ledger, against
 -- mart.order_reconciliation.
 -- Caveats: empty in a release, because every row is recorded as a restatement before the release is published.
 --
@@ -24,7 +24,7 @@ with orders as (
         'closed' as side,
     from raw.closed_orders as closed
     left join mart.orders as known on closed.order_id = known.order_id
-    semi join audit.changed_closed_days as places
+    semi join workings.changed_closed_days as places
         on closed.business_date = places.business_date
         and closed.store_id is not distinct from places.store_id
         and closed.sale_class = places.sale_class
@@ -39,7 +39,7 @@ with orders as (
         current.line_amount,
         'current' as side,
     from mart.order_reconciliation as current
-    inner join audit.changed_closed_days as places
+    inner join workings.changed_closed_days as places
         on current.business_date = places.business_date
         and current.store_id is not distinct from places.store_id
         and current.sale_class = places.sale_class
@@ -65,7 +65,7 @@ measures as (
         restated.restatement_amount as amount,
     from raw.restated as restated
     left join mart.orders as known on restated.order_id = known.order_id
-    semi join audit.changed_closed_days as places
+    semi join workings.changed_closed_days as places
         on restated.business_date = places.business_date
         and restated.store_id is not distinct from places.store_id
         and restated.sale_class = places.sale_class

@@ -1,6 +1,6 @@
 -- One row per thing that the interface does not show: the assumption, the evidence, and what depends on it.
 --
--- Source: the settings, audit.daily_question_cases, audit.question_figures, audit.findings.
+-- Source: the settings, workings.daily_question_cases, workings.question_figures, audit.findings.
 -- Caveats: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
 -- questions --markdown` writes them as a letter to the partner.
 --
@@ -47,7 +47,7 @@ with of_orders as (
         if(has_one_currency, any_value(currency) filter (where is_against), null)
             as currency,
         flatten(list(example_ids) filter (where is_against)) as example_ids,
-    from audit.daily_question_cases
+    from workings.daily_question_cases
     group by question
 ),
 
@@ -59,7 +59,7 @@ lines as (
         sum(agree) as agree,
         sum(against) as against,
         flatten(list(example_ids)) as example_ids,
-    from audit.question_figures
+    from workings.question_figures
     group by question, place, lacking
 
     union all by name

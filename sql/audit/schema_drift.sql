@@ -1,6 +1,6 @@
 -- One row per value, field, type or null that first occurred after the first loads of its kind.
 --
--- Source: every version of orders and menus, audit.load_notes, audit.quarantine. What occurs until the
+-- Source: every version of orders and menus, workings.load_notes, audit.quarantine. What occurs until the
 -- first pause of ten seconds between loads of a kind is what later ones are compared with. A first sight by an
 -- archive, or at an unknown time, is no drift.
 -- Caveats: it warns and blocks nothing. The run's summary lists those first seen since the previous release.
@@ -67,7 +67,7 @@ noted as (
         if(note[1] = '/', 'field', regexp_extract(note, '[a-z]+$')) as change_type,
         if(note[1] = '/', regexp_extract(note, '[a-z|]+$'), null) as value,
         live.first_observed_at, live.can_drift, notes.load_id, notes.example_ids,
-    from audit.load_notes as notes
+    from workings.load_notes as notes
     inner join live using (load_id)
 
     union all

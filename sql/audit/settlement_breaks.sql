@@ -45,7 +45,7 @@ lines as (
             else coalesce(nullif(rows_of.refund_amount, 0), matches.net_amount)
         end as amount,
     from mart.settlement_matches as matches
-    inner join audit.settlement_rows as rows_of using (entry_no, settlement_no)
+    inner join workings.settlement_rows as rows_of using (entry_no, settlement_no)
     where matches.match_state not in ('matched', 'group', 'no_order')
 ),
 
@@ -57,8 +57,8 @@ commissions as (
         rows_of.line_date as since_date,
         charged.currency,
         charged.charged_amount - charged.expected_amount as amount,
-    from audit.settlement_commissions as charged
-    inner join audit.settlement_rows as rows_of using (entry_no, settlement_no)
+    from workings.settlement_commissions as charged
+    inner join workings.settlement_rows as rows_of using (entry_no, settlement_no)
     inner join mart.settlement_rates as rates
         on charged.platform = rates.platform
         and charged.store_id is not distinct from rates.store_id

@@ -1,6 +1,6 @@
 -- One row per order status and currency: figures of the orders that have it, and the later statuses of others.
 --
--- Source: audit.daily_statuses and audit.status_transitions. [sales] decides which statuses are sales; the interface
+-- Source: workings.daily_statuses and audit.status_transitions. [sales] decides which statuses are sales; the interface
 -- does not say.
 -- Caveats: evidence, not an answer. transitioned_count, transition_rate and next_statuses cover all currencies of the
 -- status: never add them across rows. A status that no order has any more is listed with 0 orders.
@@ -30,7 +30,7 @@ with orders as (
         min(first_created_at) as first_created_at,
         max(last_created_at) as last_created_at,
         cast(sum(week_old_count) as bigint) as week_old_count,
-    from audit.daily_statuses
+    from workings.daily_statuses
     group by status, currency
     window of_status as (partition by status)
 ),
@@ -40,7 +40,7 @@ ages as (
         status, currency, age_hours,
         sum(sum(order_count)) over (of_status order by age_hours) as running_count,
         sum(sum(order_count)) over of_status as total_count,
-    from audit.daily_statuses
+    from workings.daily_statuses
     where age_hours is not null
     group by status, currency, age_hours
     window of_status as (partition by status, currency)

@@ -1,6 +1,6 @@
 -- One row per kind of status, and change of it that was observed.
 --
--- Source: audit.daily_status_transitions.
+-- Source: workings.daily_status_transitions.
 -- Caveats: it is what was seen, not what the service allows: transitions that no row shows may exist, and two statuses
 -- seen one after the other need not follow each other.
 --
@@ -19,5 +19,5 @@ select
     min(first_seen_at) as first_seen_at,
     max(last_seen_at) as last_seen_at,
     min(example_id) as example_id,
-from audit.daily_status_transitions
+from workings.daily_status_transitions
 group by entity_type, previous_status, status

@@ -49,7 +49,7 @@ used as (
         'orders' as kind,
         path, value, document_count, occurrence_count, first_seen_at, last_seen_at,
         is_of_unknown_time, example_id,
-    from audit.daily_vocabulary
+    from workings.daily_vocabulary
 
     union all
 

@@ -13,7 +13,7 @@ from (
     where statement_kind = 'order'
     group by all
 ) as settlements
-left join audit.settlement_commissions as charged using (entry_no, settlement_no)
+left join workings.settlement_commissions as charged using (entry_no, settlement_no)
 left join mart.settlement_rates as rates
     on charged.platform = rates.platform and charged.store_id is not distinct from rates.store_id
     and charged.currency = rates.currency and charged.from_date = rates.from_date

@@ -19,7 +19,7 @@ components as (
             }
             order by component_no
         ) filter (where amount <> 0) as parts, -- a factor of prices or a step adds nothing
-    from audit.order_components
+    from workings.order_components
     group by order_id
 ),
 

@@ -1,5 +1,5 @@
 -- modifiers_that_fit(rest, allowance, added): which of 13 ways to count modifiers come to the
--- rest: bit modifier_no + 4 * action_no of audit.formula_forms. `added` holds what each adds;
+-- rest: bit modifier_no + 4 * action_no of workings.formula_forms. `added` holds what each adds;
 -- without modifiers of other actions, which is common, the three actions add the same.
 cast(
     if(abs(rest) <= allowance, 1, 0)

@@ -1,4 +1,4 @@
--- readings_of(a_line): an amount of a line of audit.order_line_sums, in each way to read it.
+-- readings_of(a_line): an amount of a line of workings.order_line_sums, in each way to read it.
 [
     a_line.quantity * (a_line.price + a_line.add_own),
     a_line.quantity * (a_line.price + a_line.add_own + a_line.other_own),

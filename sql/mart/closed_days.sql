@@ -2,7 +2,7 @@
 --
 -- closed_amount + posted_amount + unposted_amount = current_amount; over all platforms that is the day's current total,
 -- exactly, or nothing is published.
--- Source: audit.closed_day_totals (from the ledger), mart.restatements and audit.pending_restatements.
+-- Source: workings.closed_day_totals (from the ledger), mart.restatements and audit.pending_restatements.
 -- Caveats: a reopened day has no rows, nor has a closed day without orders. Never add measures to one another, nor
 -- amounts of two currencies. If a store's currency changed, its closed days have rows in both.
 --
@@ -24,7 +24,7 @@ with long as (
         business_date, store_id, platform, sale_class, currency,
         'closed' as side,
         unnest(measures_of(closed, order_count), recursive := true),
-    from audit.closed_day_totals as closed
+    from workings.closed_day_totals as closed
 
     union all
 

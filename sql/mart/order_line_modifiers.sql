@@ -62,7 +62,7 @@ modifiers as (
         modifiers.modifier_id, modifiers.name, modifiers.action, modifiers.quantity,
         modifiers.price, variances.menu_match, variances.menu_entry_count,
         coalesce(modifiers.modifier_no > repeated.first_no, false) as is_repeated,
-        -- as audit.order_line_sums: no action is an action not known, and products of
+        -- as workings.order_line_sums: no action is an action not known, and products of
         -- quantities beyond a million would leave 38 digits
         coalesce(modifiers.action <> 'add', true) as is_other,
         coalesce(

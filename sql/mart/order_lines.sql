@@ -1,6 +1,6 @@
 -- One row per order line: product, quantity, and its amount if a rule values it.
 --
--- Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
+-- Source: workings.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
 -- Caveats: quantities are always safe to add. Amounts need line_rule of audit.order_rules, by evidence or [formula], and
 -- include modifiers as it counts them; lines that all rules which remain value alike have one though the subtotal has no
 -- rule. Tips and delivery belong to no line; the difference to
@@ -85,7 +85,7 @@ lines as (
             cast(sums.price as decimal(38, 4)) + if(is_without, 0, added),
             null
         ) as per_unit,
-    from audit.order_line_sums as sums
+    from workings.order_line_sums as sums
     inner join in_force using (order_id)
 ),
 

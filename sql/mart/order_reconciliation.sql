@@ -1,6 +1,6 @@
 -- One row per order: its total against its price fields, its subtotal against its lines, and the residuals.
 --
--- Source: mart.orders, audit.order_formula_amounts, audit.order_residual_causes and audit.order_field_issues. The interface states no formula:
+-- Source: mart.orders, workings.order_formula_amounts, workings.order_residual_causes and workings.order_field_issues. The interface states no formula:
 -- rules are supported by orders or set by [formula]; until then the total has that of the observed order. A residual
 -- is a question to the partner, not an error.
 -- Caveats: null means unknown, not zero. total_break and subtotal_break are about one identity; the other one may be
@@ -26,7 +26,7 @@ with causes as (
             as subtotal_likely_cause,
         any_value(likely_cause) filter (where rule_target = 'total')
             as total_likely_cause,
-    from audit.order_residual_causes
+    from workings.order_residual_causes
     group by order_id
 ),
 
@@ -37,7 +37,7 @@ absent as (
             list_filter(missing_fields, lambda each: suffix(each, '=absent')),
             lambda each: each[: -8]
         ) as absent_fields,
-    from audit.order_field_issues
+    from workings.order_field_issues
 )
 
 select
@@ -124,7 +124,7 @@ select
             end
         )
     ) as reason,
-from audit.order_formula_amounts as amounts
+from workings.order_formula_amounts as amounts
 inner join mart.orders as orders using (order_id)
 left join causes using (order_id)
 left join absent using (order_id)

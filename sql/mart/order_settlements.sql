@@ -32,7 +32,7 @@ last_lines as (
         rows_of.platform,
         max(rows_of.last_line_date) as last_line_date,
         min(statements.due_days) as due_days,
-    from audit.settlement_rows as rows_of
+    from workings.settlement_rows as rows_of
     inner join raw.settlement_statements as statements using (entry_no)
     group by rows_of.platform
 ),
@@ -49,8 +49,8 @@ pairs as (
         and pairs.match_rule <> 'period' as is_named,
         rows_of.statement_kind in ('order', 'total', 'addition')
         and pairs.match_state in ('matched', 'group', 'one_of', 'differs') as is_claim,
-    from audit.settlement_pairs as pairs
-    inner join audit.settlement_rows as rows_of using (entry_no, settlement_no)
+    from workings.settlement_pairs as pairs
+    inner join workings.settlement_rows as rows_of using (entry_no, settlement_no)
     inner join mart.orders as orders on pairs.order_id = orders.order_id
 ),
 

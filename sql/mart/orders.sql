@@ -201,7 +201,7 @@ from core.orders as orders
 inner join clocks using (order_id)
 cross join raw.settings as settings
 left join core.stores as stores using (store_id)
-left join audit.customer_order_numbers as numbers using (order_id)
+left join workings.customer_order_numbers as numbers using (order_id)
 left join contents using (order_id)
 left join deliveries using (order_id)
 left join raw.order_checks as checks using (order_id)

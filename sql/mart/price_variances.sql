@@ -1,7 +1,7 @@
 -- One row per order line and per modifier of a line: its price against the menus as observed when ordered.
 --
--- Source: core.order_lines, core.order_line_modifiers, mart.orders, audit.stores_with_menus, audit.menu_offers,
--- audit.menu_set_offers and audit.first_menu_offers.
+-- Source: core.order_lines, core.order_line_modifiers, mart.orders, workings.stores_with_menus, workings.menu_offers,
+-- workings.menu_set_offers and workings.first_menu_offers.
 -- Caveats: the menus are those that the store record names now. Menu prices are by observation time, so an order
 -- shortly after a price change may be compared with the old price, and one from before any menu of the store was
 -- observed is compared with each of them as first observed (menu_match is first_seen_later): it may have asked another
@@ -33,7 +33,7 @@ with menus as not materialized (
         are_all_known,
         if(are_first_seen_later, 'store', if(are_several, 'set', 'menu')) as offers_of,
         menu_scope_id,
-    from audit.stores_with_menus
+    from workings.stores_with_menus
 ),
 
 orders as not materialized (
@@ -75,12 +75,12 @@ sold as not materialized (
 
 offers as not materialized (
     select 'menu' as offers_of, menu_id as menu_scope_id, *
-    from audit.menu_offers
+    from workings.menu_offers
 
     union all by name
 
     select 'set' as offers_of, menu_set_no as menu_scope_id, * exclude (menu_set_no)
-    from audit.menu_set_offers
+    from workings.menu_set_offers
 
     union all by name
 
@@ -90,7 +90,7 @@ offers as not materialized (
         offered_product_id as product_id,
         offered_modifier_id as modifier_id,
         * exclude (store_id, offered_product_id, offered_modifier_id),
-    from audit.first_menu_offers
+    from workings.first_menu_offers
 )
 
 select

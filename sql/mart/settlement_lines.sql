@@ -47,9 +47,9 @@ select
     lines.exchange_rate,
     lines.settled_amount,
 from raw.settlement_lines as lines
-inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
+inner join workings.settlement_rows as settlements using (entry_no, settlement_no)
 left join (
-    select distinct entry_no, settlement_no, match_id from audit.settlement_pairs
+    select distinct entry_no, settlement_no, match_id from workings.settlement_pairs
 ) as pairs using (entry_no, settlement_no)
 left join core.stores as stores on settlements.store_id = stores.store_id
 -- each event has its own day; a time with a zone is on the store's

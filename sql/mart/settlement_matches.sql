@@ -31,7 +31,7 @@ with matched_orders as (
         any_value(pairs.match_state) as match_state,
         any_value(pairs.surplus) as surplus,
         any_value(orders.total_price) as total_price,
-    from audit.settlement_pairs as pairs
+    from workings.settlement_pairs as pairs
     inner join mart.orders as orders using (order_id)
     group by pairs.match_id, pairs.order_id
 ),
@@ -66,7 +66,7 @@ theirs as (
         cast(sum(stated_order_count) as bigint) as stated_order_count,
         sum(gross_amount) as their_amount,
         sum(net_amount) as net_amount,
-    from audit.settlement_rows
+    from workings.settlement_rows
     inner join (
         select distinct entry_no, settlement_no, match_id from mart.settlement_lines
     ) as lines using (entry_no, settlement_no)

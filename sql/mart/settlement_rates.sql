@@ -1,6 +1,6 @@
 -- One row per span of days in which most statement lines of a store show one rate of commission.
 --
--- Source: audit.settlement_commissions: no contract is read. A rate is a multiple of 0.05% by which the commission, rounded to
+-- Source: workings.settlement_commissions: no contract is read. A rate is a multiple of 0.05% by which the commission, rounded to
 -- a cent, is a share of the base. Each day of orders has the rate that most of its lines agree with, if three lines of the store
 -- do. Lines may agree with another rate that orders of their dispatch method and platform have, or that is used beside it.
 -- Caveats: of rates and bases that as many lines agree with it is the roundest. Commission that a platform states apart from
@@ -31,5 +31,5 @@ select
     count(*) filter (where is_agreeing) as agreeing_count,
     count(*) - agreeing_count as exception_count,
     agreeing_count >= 3 and 9 * exception_count <= agreeing_count as is_in_force,
-from audit.settlement_commissions
+from workings.settlement_commissions
 group by all

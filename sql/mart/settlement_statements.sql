@@ -1,6 +1,6 @@
 -- One row per effective statement and currency: what its lines add up to, and which of it is matched.
 --
--- Source: the ledger (`ordermart settlements import`) and audit.settlement_pairs.
+-- Source: the ledger (`ordermart settlements import`) and workings.settlement_pairs.
 -- Caveats: a file without statement references is one statement. Gross, refunds and costs add up to net_amount; opening,
 -- net_amount and rounding to paid and closing, where a statement states them.
 --
@@ -47,9 +47,9 @@ settled as (
             where rows_of.statement_kind in ('order', 'total', 'addition')
             and coalesce(pairs.match_state not in ('matched', 'group'), true)
         ) as unmatched_count,
-    from audit.settlement_rows as rows_of
+    from workings.settlement_rows as rows_of
     left join (
-        select distinct entry_no, settlement_no, match_state from audit.settlement_pairs
+        select distinct entry_no, settlement_no, match_state from workings.settlement_pairs
     ) as pairs using (entry_no, settlement_no)
     group by rows_of.entry_no, rows_of.statement_ref, rows_of.currency
 )

@@ -5,7 +5,7 @@ with lines as (
         cast(off_orders.unit * 0.0001::decimal(5, 4) as decimal(5, 4)) as unit,
         unnest(range(7)) as form_no,
         unnest(readings_of(sums)) as amount,
-    from audit.order_line_sums as sums
+    from workings.order_line_sums as sums
     inner join off_orders on sums.order_id = off_orders.order_id and off_orders.node = $node
 ),
 

@@ -8,7 +8,7 @@ select
 from facts
 inner join mart.orders as orders using (order_id)
 left join (
-    select order_id, sum(amount) as amount from audit.order_components group by order_id
+    select order_id, sum(amount) as amount from workings.order_components group by order_id
 ) as components on facts.order_id = components.order_id
 where facts.node = $node
 order by hash(facts.order_id), facts.order_id

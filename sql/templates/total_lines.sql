@@ -22,5 +22,5 @@ inner join leaves using (node)
 inner join wanted using (order_id)
 inner join mart.orders as orders using (order_id)
 left join (
-    select order_id, sum(amount) as amount from audit.order_components group by order_id
+    select order_id, sum(amount) as amount from workings.order_components group by order_id
 ) as components on facts.order_id = components.order_id

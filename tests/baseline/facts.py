@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Facts = dict[str, dict[str, str]]  # by item and aspect
 HERE = Path(__file__).parent
 LEFT_OUT = HERE / "left_out.txt"
-SCHEMAS = ("core", "mart", "audit", "meta", "ref")
+SCHEMAS = ("core", "mart", "audit", "workings", "meta", "ref")
 BLOCK = "  | "  # begins a line of a text of several lines
 
 

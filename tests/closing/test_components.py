@@ -54,7 +54,7 @@ def test_a_component_added_after_the_close_is_for_open_days(
     books.land(4, hours[1], **{"created_at": AT, "store_id": 1} | balanced)
     books.publish()
     assert breaks(books) == {2: "accepted", 3: "open"}
-    assert books.all("select order_id, name from audit.order_components") == [(3, "bag")]
+    assert books.all("select order_id, name from workings.order_components") == [(3, "bag")]
     before = books.world.contents()
     books.publish(full=True)
     assert books.world.contents() == before
@@ -76,7 +76,7 @@ def test_a_component_taken_away_after_the_close_stays_in_closed_days(books: Any,
     books.set(formula=rules)
     books.publish()
     assert books.all(
-        "select order_id, amount, price_factor, step from audit.order_components order by component_no"
+        "select order_id, amount, price_factor, step from workings.order_components order by component_no"
     ) == [
         (3, 1, None, None),
         (3, 0, 1, None),

@@ -161,7 +161,7 @@ LISTINGS = {
     ),
 }
 # What stores say besides what settings point to is recorded by its path, and stands elsewhere there.
-ABOUT_UNKNOWN_FIELDS = {"audit.field_profile", "audit.daily_field_profile"}
+ABOUT_UNKNOWN_FIELDS = {"audit.field_profile", "workings.daily_field_profile"}
 # How the service answers, how often it is asked, and that it sends webhooks at all, are their only differences.
 ABOUT_THE_SERVICE = {"audit.service_behaviour", "audit.fetches"}
 

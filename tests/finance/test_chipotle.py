@@ -49,7 +49,7 @@ def refuted(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
     """Return by how they take a line's price whether all forms that are shown are refuted."""
     rows = con.sql(
         """
-        select string_split(form, '/')[1], bool_and(is_refuted) from audit.formula_evidence
+        select string_split(form, '/')[1], bool_and(is_refuted) from workings.formula_evidence
         where rule_target = 'subtotal' and part_no is null group by 1
         """
     ).fetchall()
@@ -91,7 +91,7 @@ def test_how_a_price_counts_is_found(
 def test_the_wrong_way_gives_the_known_wrong_sum(documents: Any, world: Any, gather: Any) -> None:
     """The right rule adds up to the published sum; a line's total taken for a unit's price overstates as published."""
     expected = json.loads((CHIPOTLE / "expected.json").read_text(encoding="utf-8"))
-    query = "select sum(price * quantity) from audit.order_line_sums"
+    query = "select sum(price * quantity) from workings.order_line_sums"
     (right,) = gather(orders_of(documents, world, per_line=False)).sql(query).fetchone()
     (wrong,) = gather(orders_of(documents, world, per_line=True)).sql(query).fetchone()
     assert (str(right), str(wrong)) == (

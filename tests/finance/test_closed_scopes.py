@@ -24,14 +24,14 @@ RULE = {"rule_target": "total", "rule": "a", "verdict": "supported", "is_assumab
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a database with orders on five days."""
     with duckdb.connect() as opened:
-        for schema in ("raw", "mart", "audit"):
+        for schema in ("raw", "mart", "audit", "workings"):
             opened.execute(f"create schema {schema}")
         opened.execute(
             "create table mart.orders as select unnest([date '2026-10-01', '2026-10-03', '2026-10-04', '2026-10-07', "
             "'2026-10-08', null]) as business_date"
         )
         opened.execute(
-            "create table audit.formula_divisions (rule_target varchar, node_no bigint, dimension varchar, "
+            "create table workings.formula_divisions (rule_target varchar, node_no bigint, dimension varchar, "
             "part_no bigint, value varchar, is_rest boolean, child_no bigint)"
         )
         yield opened
@@ -42,7 +42,7 @@ def divide(con: duckdb.DuckDBPyConnection, node_no: int, dimension: str, part_no
     for place, (child_no, values) in enumerate(children):
         for value in [None] if place == 0 else values:
             row = ["total", node_no, dimension, part_no, value, place == 0, child_no]
-            con.execute("insert into audit.formula_divisions values (?, ?, ?, ?, ?, ?, ?)", row)
+            con.execute("insert into workings.formula_divisions values (?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def test_a_population_has_the_conditions_of_all_divisions_above_it(con: duckdb.DuckDBPyConnection) -> None:

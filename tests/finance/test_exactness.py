@@ -23,7 +23,7 @@ def forms(con: duckdb.DuckDBPyConnection, target: str) -> list[str]:
 def fitting(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, set[str]]:
     """Return the forms that fit, by order."""
     names = forms(con, target)
-    rows = con.execute(f"select order_id, fits from audit.{target}_patterns").fetchall()
+    rows = con.execute(f"select order_id, fits from workings.{target}_patterns").fetchall()
     return {order_id: {name for name, fit in zip(names, fits, strict=True) if fit == "1"} for order_id, fits in rows}
 
 
@@ -85,7 +85,7 @@ def test_an_expression_is_its_rule(make_orders: Callable[..., Any], gather: Call
         order.subtotal = Decimal(order.order_id) / 10_000
     con = gather(orders)
     for target, by, source in (
-        ("subtotal", world.subtotal_by, "audit.order_line_sums join core.orders using (order_id) group by order_id"),
+        ("subtotal", world.subtotal_by, "workings.order_line_sums join core.orders using (order_id) group by order_id"),
         ("total", world.total_by, "core.orders"),
     ):
         for rule, expression in con.execute(

@@ -12,11 +12,11 @@ from pipelines.warehouse import catalogue
 
 RECONCILED = (
     "mart.order_lines",
-    "audit.order_formula_amounts",
-    "audit.order_residual_causes",
+    "workings.order_formula_amounts",
+    "workings.order_residual_causes",
     "mart.order_reconciliation",
 )
-NO_ISSUES = "create table if not exists audit.order_field_issues (order_id bigint, missing_fields varchar[])"
+NO_ISSUES = "create table if not exists workings.order_field_issues (order_id bigint, missing_fields varchar[])"
 
 
 def reconcile(con: Any, rules: list[tuple[str, str]]) -> None:

@@ -142,8 +142,8 @@ def test_a_rule_of_some_orders_only_is_found_there(
     assert sorted(rule for _, rule in rows) == sorted([other, USUAL])
     assert any(said in text for text, _ in rows)
     by_part = con.sql(
-        "select distinct divisions.dimension, parts.part from audit.formula_divisions as divisions "
-        "left join audit.formula_parts as parts using (rule_target, part_no) where part_no is not null"
+        "select distinct divisions.dimension, parts.part from workings.formula_divisions as divisions "
+        "left join workings.formula_parts as parts using (rule_target, part_no) where part_no is not null"
     )
     assert by_part.fetchall() == ([("discount", "discount")] if said == "with discount" else [])
 

@@ -316,7 +316,7 @@ def test_a_pattern_is_said_by_scope_with_the_component_to_paste(make_orders: Any
             f'base = "subtotal_less_discount"\nround = "order"\nstore = {store}\nwhen = "store_id != 3"'
         )
     assert [row[:2] for row in rest] == [("store 3", "supported")]
-    assert con.execute("select count(*) from audit.order_components").fetchall() == [(0,)]
+    assert con.execute("select count(*) from workings.order_components").fetchall() == [(0,)]
 
 
 @pytest.mark.slow

@@ -107,11 +107,11 @@ def test_a_refuted_formula_is_not_assumed(make_orders: Any, state: Any, gather: 
     # Most follow the configured rule, and those with a tip are all off by it: whether they are right is unknown.
     assert con.sql(
         "select distinct total_rule, total_basis, tip <> 0 as is_tipped from audit.order_rules"
-        " join mart.orders using (order_id) semi join audit.orders_off_alike using (order_id)"
+        " join mart.orders using (order_id) semi join workings.orders_off_alike using (order_id)"
     ).fetchall() == [(None, None, True)]
     assert con.sql(
         "select distinct total_rule, total_basis from audit.order_rules"
-        " anti join audit.orders_off_alike using (order_id)"
+        " anti join workings.orders_off_alike using (order_id)"
     ).fetchall() == [(OBSERVED, "configured")]
 
 
@@ -218,9 +218,9 @@ def test_orders_that_lack_a_price_are_not_tested(make_orders: Any, state: Any, g
     orders[7].lines[0].price = Decimal(10**10)
     orders[8].subtotal = orders[8].total = Decimal(10**14 - 1)
     con = gather(orders)
-    assert con.sql("select order_id from audit.subtotal_patterns").fetchall() == [(10,)]
-    assert con.sql("select order_id from audit.total_patterns where order_id in (3, 4, 9)").fetchall() == []
-    assert con.sql("select count(*) from audit.total_patterns").fetchall() == [(7,)]
+    assert con.sql("select order_id from workings.subtotal_patterns").fetchall() == [(10,)]
+    assert con.sql("select order_id from workings.total_patterns where order_id in (3, 4, 9)").fetchall() == []
+    assert con.sql("select count(*) from workings.total_patterns").fetchall() == [(7,)]
 
 
 @pytest.mark.slow

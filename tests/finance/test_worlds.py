@@ -49,12 +49,12 @@ def test_a_rule_must_hold_among_orders_that_hold_a_rare_part(make_orders: Any, s
         "52 orders distinguish it from its nearest rival, 52 of them fit"
     )
     fits = """
-        select evidence.order_count, evidence.fit_count from audit.formula_evidence as evidence
+        select evidence.order_count, evidence.fit_count from workings.formula_evidence as evidence
         where evidence.form = 'without_tip' and evidence.part = 'loyalty'
     """
     assert con.sql(fits).fetchall() == [(52, 0)]
     behind = """
-        select count(*) from audit.formula_evidence as evidence
+        select count(*) from workings.formula_evidence as evidence
         inner join audit.order_rules as orders
             on evidence.population_no = orders.total_population_no
             and orders.total_holds[evidence.part_no] = '1' and orders.total_fits[evidence.form_no] = '0'

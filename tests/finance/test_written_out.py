@@ -25,7 +25,7 @@ def catalogued() -> duckdb.DuckDBPyConnection:
     db.execute("create schema raw")
     db.execute("create schema audit")
     create_candidates(db)
-    for table in ("audit.formula_forms", "audit.formula_rules"):
+    for table in ("workings.formula_forms", "audit.formula_rules"):
         db.execute(f"create table {table} as {catalogue.table(table).sql}")
     return db
 
@@ -122,9 +122,9 @@ def test_a_receipt_writes_out_a_factor_and_a_step() -> None:
         )
         components = "(1, 1, 'net', 0, 1.08, null), (1, 2, 'coin', 0, null, 0.05)"
         columns = "order_id, component_no, name, amount, price_factor, step"
-        db.execute(f"create table audit.order_components as from (values {components}) as rows ({columns})")
+        db.execute(f"create table workings.order_components as from (values {components}) as rows ({columns})")
         written = "\n".join(identities(db, order, checked, bases, line_rule(db, subtotal, "EUR")))
-        db.execute("update audit.order_components set amount = null where component_no = 1")
+        db.execute("update workings.order_components set amount = null where component_no = 1")
         unknown = "\n".join(identities(db, order, unchecked, bases, line_rule(db, subtotal, "EUR")))
     assert "= (9.90) / 1.08 = 9.17" in written
     assert "to multiples of 0.05 = 9.15" in written

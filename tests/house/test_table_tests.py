@@ -20,7 +20,9 @@ def untested(project: Path) -> set[str]:
     Those of a template that a kind of document fills have one for all: `test_<template>.py`.
     """
     tests = {path.stem for path in (project / "tests" / "sql").glob("test_*.py")}
-    files = [path for schema in ("core", "mart", "audit") for path in (project / "sql" / schema).glob("*.sql")]
+    files = [
+        path for schema in ("core", "mart", "audit", "workings") for path in (project / "sql" / schema).glob("*.sql")
+    ]
     return {
         f"{path.parent.name}.{path.stem}"
         for path in files

@@ -34,7 +34,7 @@ def old(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     with duckdb.connect(str(file)) as db:
         tables = db.execute("select schema_name, table_name from duckdb_tables() where not internal").fetchall()
         for schema, table in tables:
-            if schema in {"mart", "audit", "core"}:
+            if schema in {"mart", "audit", "workings", "core"}:
                 db.execute(f'drop table "{schema}"."{table}" cascade')
                 db.execute(f'create table "{schema}"."{table}" (of_an_older_version integer)')
     return made

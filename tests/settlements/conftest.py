@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLES = (
-    "audit.settlement_rows",
-    "audit.settlement_pairs",
+    "workings.settlement_rows",
+    "workings.settlement_pairs",
     "mart.settlement_lines",
     "mart.settlement_matches",
     "mart.settlement_statements",
     "mart.payouts",
     "mart.order_settlements",
-    "audit.settlement_commissions",
+    "workings.settlement_commissions",
     "mart.settlement_rates",
-    "audit.settlement_keys",
+    "workings.settlement_keys",
     "audit.settlement_breaks",
 )
 RELATIONS = [name for name in SOURCES if name.startswith(("raw.settlement", "raw.bank"))]

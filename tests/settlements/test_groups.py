@@ -211,8 +211,8 @@ def test_an_accepted_rest_moves_alone(con: duckdb.DuckDBPyConnection) -> None:
         "update mart.settlement_matches set matched_amount = their_amount where difference = 13",
         "update mart.order_settlements set settled_amount = null, open_amount = null where ordered_amount = 11",
         "update mart.order_settlements set settled_amount = 0 where ordered_amount = 16",
-        "update audit.settlement_pairs set surplus = null where surplus = 'orders'",
-        "update audit.settlement_pairs set surplus = 'settlements' where surplus is null and match_state = 'one_of'",
+        "update workings.settlement_pairs set surplus = null where surplus = 'orders'",
+        "update workings.settlement_pairs set surplus = 'settlements' where surplus is null and match_state = 'one_of'",
     ],
 )
 def test_a_group_booked_otherwise_is_found(con: duckdb.DuckDBPyConnection, fault: str) -> None:
@@ -258,7 +258,7 @@ def test_pairs_are_claimed_if_and_only_if_there_is_a_pairing(tmp_path: Path, see
         minute = {each["order_id"]: (each["created_at"] - NOON) // dt.timedelta(minutes=1) for each in books.orders}
         for amount, state, matched, ids, times in con.execute(
             "select their_amount / settlement_count, match_state, matched_amount, candidate_order_ids, "
-            "(select list(epoch(ordered_at)) from audit.settlement_rows where (entry_no, settlement_no) in (select "
+            "(select list(epoch(ordered_at)) from workings.settlement_rows where (entry_no, settlement_no) in (select "
             "(entry_no, settlement_no) from mart.settlement_lines as lines where lines.match_id = matches.match_id)) "
             "from mart.settlement_matches as matches where match_rule = 'amount_and_time'"
         ).fetchall():

@@ -52,7 +52,7 @@ def test_a_column_of_existing_ids_is_not_the_key(
     wrong.statement("", "dashline")
     select = (
         "select sum(known_count) / sum(value_count), sum(same_amount_count) / sum(known_count) "
-        "from audit.settlement_keys where reference = 'order' and entry_no <= 4"
+        "from workings.settlement_keys where reference = 'order' and entry_no <= 4"
     )
     with duckdb.connect(config={"threads": 1}) as other:
         ((known, same),) = wrong.build(other).execute(select).fetchall()

@@ -1,4 +1,4 @@
-"""Rows of audit.menu_offers for tests of tables that read them."""
+"""Rows of workings.menu_offers for tests of tables that read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""audit.changed_closed_days: closed days whose orders may differ from their books."""
+"""workings.changed_closed_days: closed days whose orders may differ from their books."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def day(store_id: int | None, fingerprint: str, order_count: int = 1, **columns:
 
 def changed(run_table: Run, **given: list[dict[str, Any]]) -> list[tuple[Any, Any]]:
     """Return store and close of each day that may differ."""
-    rows = run_table("audit.changed_closed_days", {key.replace("__", "."): rows for key, rows in given.items()})
+    rows = run_table("workings.changed_closed_days", {key.replace("__", "."): rows for key, rows in given.items()})
     return [(row["store_id"], row["close_entry_no"]) for row in rows]
 
 
@@ -32,8 +32,8 @@ def test_a_day_with_the_same_orders_is_left_out(run_table: Run) -> None:
     found = changed(
         run_table,
         raw__day_closes=[EVERY, REOPENED],
-        audit__closed_day_totals=closed,
-        audit__daily_fingerprints=now,
+        workings__closed_day_totals=closed,
+        workings__daily_fingerprints=now,
     )
     assert found == [(2, 1), (3, 1), (4, 1), (5, 1), (None, 1)]
 
@@ -41,7 +41,7 @@ def test_a_day_with_the_same_orders_is_left_out(run_table: Run) -> None:
 def test_a_day_with_a_restatement_is_read(run_table: Run) -> None:
     """Its books are the closed amounts and more, whatever its fingerprint says."""
     place = {"business_date": DAY, "store_id": 1, "sale_class": "counted"}
-    same = {"audit__closed_day_totals": [day(1, "1")], "audit__daily_fingerprints": [day(1, "1")]}
+    same = {"workings__closed_day_totals": [day(1, "1")], "workings__daily_fingerprints": [day(1, "1")]}
     assert changed(run_table, raw__day_closes=[EVERY], **same) == []
     assert changed(run_table, raw__day_closes=[EVERY], raw__restated=[place], **same) == [(1, 1)]
 
@@ -49,6 +49,6 @@ def test_a_day_with_a_restatement_is_read(run_table: Run) -> None:
 def test_the_platforms_of_a_day_are_taken_together(run_table: Run) -> None:
     """The closed platforms are compared with all orders of the day."""
     closed = [day(1, "1", platform="web"), day(1, "2", platform="app")]
-    given = {"raw__day_closes": [EVERY], "audit__closed_day_totals": closed}
-    assert changed(run_table, audit__daily_fingerprints=[day(1, "3", 2)], **given) == []
-    assert changed(run_table, audit__daily_fingerprints=[day(1, "1", 2)], **given) == [(1, 1)]
+    given = {"raw__day_closes": [EVERY], "workings__closed_day_totals": closed}
+    assert changed(run_table, workings__daily_fingerprints=[day(1, "3", 2)], **given) == []
+    assert changed(run_table, workings__daily_fingerprints=[day(1, "1", 2)], **given) == [(1, 1)]

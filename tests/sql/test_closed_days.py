@@ -40,8 +40,8 @@ def test_closed_days_show_all_amounts(run_table: Run) -> None:
         "mart.closed_days",
         {
             "raw.day_closes": CLOSES,
-            "audit.closed_day_totals": run_table(
-                "audit.closed_day_totals",
+            "workings.closed_day_totals": run_table(
+                "workings.closed_day_totals",
                 {
                     "raw.day_closes": CLOSES,
                     "raw.closed_orders": [CLOSED, CLOSED | {"close_entry_no": 9, "order_id": 2}],
@@ -72,7 +72,7 @@ def test_another_currency_is_another_row(run_table: Run) -> None:
         "mart.closed_days",
         {
             "raw.day_closes": CLOSES,
-            "audit.closed_day_totals": [closed],
+            "workings.closed_day_totals": [closed],
             "mart.restatements": moved,
         },
     )

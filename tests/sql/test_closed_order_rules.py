@@ -1,4 +1,4 @@
-"""audit.closed_order_rules: what an order of a closed day keeps."""
+"""workings.closed_order_rules: what an order of a closed day keeps."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def closed(order_id: int, store_id: int, total_rule: str | None) -> dict[str, An
 def test_an_order_keeps_what_its_close_recorded(run_table: Run) -> None:
     """Each its own; an order of an open day has no row."""
     rows = run_table(
-        "audit.closed_order_rules",
+        "workings.closed_order_rules",
         {
-            "audit.order_closes": [order(1), order(2), order(3, business_date="2026-11-01", close_entry_no=None)],
+            "workings.order_closes": [order(1), order(2), order(3, business_date="2026-11-01", close_entry_no=None)],
             "raw.closed_orders": [closed(1, 7, "a"), closed(2, 7, "b")],
         },
     )
@@ -47,9 +47,9 @@ def test_an_order_keeps_what_its_close_recorded(run_table: Run) -> None:
 def test_a_later_order_takes_the_rule_of_its_day(run_table: Run) -> None:
     """The one of its store's day, where that has one; else the one of the whole day, which has two here: none."""
     rows = run_table(
-        "audit.closed_order_rules",
+        "workings.closed_order_rules",
         {
-            "audit.order_closes": [order(1), order(2, 8), order(3), order(4, 9)],
+            "workings.order_closes": [order(1), order(2, 8), order(3), order(4, 9)],
             "raw.closed_orders": [closed(1, 7, "a"), closed(2, 8, "b")],
         },
     )
@@ -60,9 +60,9 @@ def test_the_subtotals_rule_and_the_totals_are_found_apart(run_table: Run) -> No
     """A day of two subtotal rules and one total rule has that one for a later order."""
     orders = [closed(number, 7, "a") | {"line_rule": rule} for number, rule in ((1, "x"), (2, "y"))]
     rows = run_table(
-        "audit.closed_order_rules",
+        "workings.closed_order_rules",
         {
-            "audit.order_closes": [order(3)],
+            "workings.order_closes": [order(3)],
             "raw.closed_orders": orders,
         },
     )
@@ -73,10 +73,10 @@ def test_the_rule_of_its_population_comes_before_that_of_its_day(run_table: Run)
     """Subtotal and total each: the population's, even that there was none, else the day's."""
     population = {"order_id": 3, "rule_target": "total", "open_parts": []}
     given = {
-        "audit.order_closes": [order(1), order(3)],
+        "workings.order_closes": [order(1), order(3)],
         "raw.closed_orders": [closed(1, 7, "a") | {"line_rule": "lines", "subtotal_basis": "agreed"}],
     }
     for rule, basis in (("b", "supported"), ("b", None), (None, None)):
         told = [population | {"rule": rule, "basis": basis}]
-        rows = run_table("audit.closed_order_rules", given | {"audit.closed_population_rules": told})
+        rows = run_table("workings.closed_order_rules", given | {"workings.closed_population_rules": told})
         assert [(row["line_rule"], row["total_rule"]) for row in rows] == [("lines", "a"), ("lines", basis and rule)]

@@ -1,4 +1,4 @@
-"""audit.closed_population_rules: the rules with which the population of an order new to a closed day was closed."""
+"""workings.closed_population_rules: the rules with which the population of an order new to a closed day was closed."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def rules(
     listed = {"close_entry_no": 4, "rule_no": 0, "condition_no": 0, "is_other": False}
     given = {
         "mart.orders": [{"order_id": number, "status": "done", "sale_class": "counted"} for number in (1, 2)],
-        "audit.order_closes": [of_day | {"order_id": number} for number in (1, 2)],
+        "workings.order_closes": [of_day | {"order_id": number} for number in (1, 2)],
         "raw.closed_orders": [{"close_entry_no": 4, "order_id": 1, "store_id": 7, "business_date": DAY}],
-        "audit.order_rule_settings": [{"order_id": number} for number in (1, 2)],
-        "audit.total_patterns": [{"order_id": 2, "holds": "010"}],
+        "workings.order_rule_settings": [{"order_id": number} for number in (1, 2)],
+        "workings.total_patterns": [{"order_id": 2, "holds": "010"}],
         "raw.closed_rules": [RULE | {"open_parts": []} | rule],
         "raw.closed_scopes": [listed | scope for scope in scopes],
-        "audit.formula_parts": [
+        "workings.formula_parts": [
             {"rule_target": target, "part_no": number, "part": part}
             for target in ("subtotal", "total")
             for number, part in ((1, "discount"), (2, "tip"))
         ],
     }
     rows = run_table(
-        "audit.closed_population_rules", given | {key.replace("__", "."): each for key, each in tables.items()}
+        "workings.closed_population_rules", given | {key.replace("__", "."): each for key, each in tables.items()}
     )
     return [(row["order_id"], row["rule"], row["basis"], row["open_parts"]) for row in rows]
 
@@ -49,7 +49,7 @@ def test_an_order_without_a_pattern_has_a_rule(run_table: Run) -> None:
     """One that lacks an amount holds no part that is known, and is in its population all the same."""
     for target in ("subtotal", "total"):
         rule = {"rule": "a", "basis": "supported", "rule_target": target}
-        assert rules(run_table, rule, PLATFORM, audit__total_patterns=[]) == [(2, "a", "supported", [])], target
+        assert rules(run_table, rule, PLATFORM, workings__total_patterns=[]) == [(2, "a", "supported", [])], target
 
 
 def test_each_rule_has_its_own_conditions(run_table: Run) -> None:
@@ -119,7 +119,7 @@ def test_a_configured_rule_that_changed_is_not_the_one_of_the_close(run_table: R
             {"rule": "a", "basis": "configured"},
             scope,
             raw__formula_settings=[{"setting_no": 1, "rule_target": "total", "rule": now}],
-            audit__order_rule_settings=settings,
+            workings__order_rule_settings=settings,
         )
         assert found == expected
     assert rules(run_table, {"rule": "a", "basis": "configured"}, scope) == []

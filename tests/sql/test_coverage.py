@@ -44,7 +44,7 @@ def order(order_id: int) -> dict[str, Any]:
 
 
 def checks(store_id: int | None, **counts: int) -> dict[str, Any]:
-    """Return a row of audit.daily_fetch_outcomes of that day."""
+    """Return a row of workings.daily_fetch_outcomes of that day."""
     zero = dict.fromkeys(
         (
             "known_count",
@@ -66,7 +66,7 @@ def test_each_id_stands_once(run_table: Run) -> None:
     rows = run_table(
         "audit.coverage",
         {
-            "audit.daily_fetch_outcomes": [
+            "workings.daily_fetch_outcomes": [
                 checks(7, known_count=4, fetched_count=2, unchanged_count=1, archive_count=1, not_found_count=1)
             ],
             "raw.states": [
@@ -101,7 +101,7 @@ def test_a_control_total_is_a_denominator(run_table: Run) -> None:
     rows = run_table(
         "audit.coverage",
         {
-            "audit.daily_fetch_outcomes": [checks(7, known_count=2, fetched_count=2)],
+            "workings.daily_fetch_outcomes": [checks(7, known_count=2, fetched_count=2)],
             "audit.control_totals": [
                 {**total, "store_id": 7, "sale_classes": "counted", "control_order_count": 1, "actual_order_count": 1},
                 {

@@ -1,4 +1,4 @@
-"""audit.customer_order_numbers: which of its customer's orders an order is."""
+"""workings.customer_order_numbers: which of its customer's orders an order is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_orders_are_numbered_by_time_then_id(run_table: Run) -> None:
     """Each customer counts from 1; who has no key, and an order without a time, has no number."""
     orders = [("a", 5, 3), ("a", 4, 7), ("a", 4, 6), ("b", 9, 1), (None, 1, 2), ("b", None, 4)]
     rows = run_table(
-        "audit.customer_order_numbers",
+        "workings.customer_order_numbers",
         {
             "core.orders": [
                 {

@@ -1,4 +1,4 @@
-"""audit.daily_fetch_outcomes: what came of asking for each order last, by store and business day."""
+"""workings.daily_fetch_outcomes: what came of asking for each order last, by store and business day."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check(order_id: int, verdict: str, source: str = "live") -> dict[str, Any]:
 def test_orders_are_counted_by_what_came_last(run_table: Run) -> None:
     """An order counts under its store and day by the last verdict; a document out of a file was not fetched."""
     rows = run_table(
-        "audit.daily_fetch_outcomes",
+        "workings.daily_fetch_outcomes",
         {
             "raw.order_checks": [
                 check(1, "accepted"),

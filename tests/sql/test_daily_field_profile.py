@@ -1,4 +1,4 @@
-"""audit.daily_field_profile: what orders lack or have beyond the interface, by business day."""
+"""workings.daily_field_profile: what orders lack or have beyond the interface, by business day."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_counted_by_day(run_table: Run) -> None:
         {"order_id": 3, "business_date": None},
         {"order_id": 4, "business_date": "2026-11-20"},
     ]
-    rows = run_table("audit.daily_field_profile", {"audit.order_field_issues": notes, "mart.orders": days})
+    rows = run_table("workings.daily_field_profile", {"workings.order_field_issues": notes, "mart.orders": days})
     day = dt.date(2026, 11, 20)
     assert [(row["business_date"], row["note"], row["document_count"], row["example_id"]) for row in rows] == [
         (day, "/a:string", 1, 1),

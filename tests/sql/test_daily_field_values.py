@@ -1,4 +1,4 @@
-"""audit.daily_field_values: the values of fields of orders, by business day."""
+"""workings.daily_field_values: the values of fields of orders, by business day."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = dt.date(2026, 11, 20)
 def test_measured_by_day(run_table: Run) -> None:
     """Amounts have least, greatest and decimals; texts lengths; times their span; encrypted fields only presence."""
     rows = run_table(
-        "audit.daily_field_values",
+        "workings.daily_field_values",
         {
             "mart.orders": [
                 {"order_id": 1, "business_date": DAY, "_fetched_at": "2026-11-20T01:00:00Z"},

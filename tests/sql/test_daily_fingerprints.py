@@ -1,4 +1,4 @@
-"""audit.daily_fingerprints: a fingerprint of each day's orders and amounts."""
+"""workings.daily_fingerprints: a fingerprint of each day's orders and amounts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDER = {"order_id": 1, **PLACE, "tip": "1", "total_price": "10"}
 
 def prints(run_table: Run, *orders: dict[str, Any]) -> list[tuple[int, str]]:
     """Return number and fingerprint of each place."""
-    rows = run_table("audit.daily_fingerprints", {"mart.order_reconciliation": list(orders)})
+    rows = run_table("workings.daily_fingerprints", {"mart.order_reconciliation": list(orders)})
     return [(row["order_count"], row["fingerprint"]) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""audit.daily_question_cases: which orders depend on an assumption, by business day."""
+"""workings.daily_question_cases: which orders depend on an assumption, by business day."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
     }
     ruled = {"subtotal_rule": "s", "total_rule": "t"}
     rows = run_table(
-        "audit.daily_question_cases",
+        "workings.daily_question_cases",
         {
             "mart.orders": [
                 order | {"order_id": 1, "created_at_local": "2026-11-20 23:00", "requested_time_local": "2026-11-21"},

@@ -1,4 +1,4 @@
-"""audit.daily_status_transitions: one row per business day, kind of status, and change of it that was observed."""
+"""workings.daily_status_transitions: one row per business day, kind of status, and change of it that was observed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_changes_by_day(run_table: Run) -> None:
         return row | {"is_change": is_change}
 
     rows = run_table(
-        "audit.daily_status_transitions",
+        "workings.daily_status_transitions",
         {
             "core.order_status_observations": [
                 seen(1, 1, None, "new", is_change=False),

@@ -1,4 +1,4 @@
-"""audit.daily_statuses: what orders of a business day look like, by status, currency and age."""
+"""workings.daily_statuses: what orders of a business day look like, by status, currency and age."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _order(order_id: int, day: str | None, total: str | None, hour: int, **other
 def test_orders_stand_by_day_with_their_ages(run_table: Run) -> None:
     """Orders of a day count by status and age, money exact; no day is a day of its own, no age an age."""
     rows = run_table(
-        "audit.daily_statuses",
+        "workings.daily_statuses",
         {
             "mart.orders": [
                 _order(1, "2026-10-01", "0.2", 200),

@@ -1,4 +1,4 @@
-"""audit.daily_vocabulary: which values the coded fields of orders have, by business day."""
+"""workings.daily_vocabulary: which values the coded fields of orders have, by business day."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAY = dt.date(2026, 11, 20)
 def test_every_coded_field(run_table: Run) -> None:
     """Values are counted by order and by how often they stand in orders, exactly as sent; a null is no value."""
     rows = run_table(
-        "audit.daily_vocabulary",
+        "workings.daily_vocabulary",
         {
             "mart.orders": [
                 {"order_id": 1, "business_date": DAY, "status": "done", "platform": "web", "dispatch_method": None},
@@ -50,7 +50,7 @@ def test_every_coded_field(run_table: Run) -> None:
 def test_days_apart(run_table: Run) -> None:
     """Each day has its own rows, orders without a day too."""
     orders = [{"order_id": 1, "business_date": DAY, "status": "done"}, {"order_id": 2, "status": "done"}]
-    rows = run_table("audit.daily_vocabulary", {"mart.orders": orders})
+    rows = run_table("workings.daily_vocabulary", {"mart.orders": orders})
     assert [(row["business_date"], row["document_count"]) for row in rows] == [(DAY, 1), (None, 1)]
 
 
@@ -59,7 +59,7 @@ def test_replaced_statuses_stay_known(run_table: Run) -> None:
     order = {"order_id": 1, "business_date": "2026-11-20", "_fetched_at": "2026-11-20T05:00:00Z"}
     version = {"order_id": 1, "first_seen_at": "2026-11-20T01:00:00Z"}
     rows = run_table(
-        "audit.daily_vocabulary",
+        "workings.daily_vocabulary",
         {
             "mart.orders": [order | {"status": "done", "platform": "web"}],
             "core.order_versions": [version | {"version_no": 1}, version | {"version_no": 2}],
@@ -86,7 +86,7 @@ def test_a_value_is_as_old_as_the_version_that_brought_it(run_table: Run) -> Non
     order = {"order_id": 1, "business_date": DAY, "_fetched_at": "2026-11-20T05:00:00Z"}
     change = {"order_id": 1, "field": "platform"}
     rows = run_table(
-        "audit.daily_vocabulary",
+        "workings.daily_vocabulary",
         {
             "mart.orders": [order | {"platform": "kiosk", "dispatch_method": "robot"}],
             "core.order_versions": [

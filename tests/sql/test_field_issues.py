@@ -1,4 +1,4 @@
-"""audit.order_field_issues, menu_field_issues and store_field_issues: what validation noted of a document."""
+"""workings.order_field_issues, menu_field_issues and store_field_issues: what validation noted of a document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_only_what_is_odd(run_table: Run, entity: str) -> None:
     key = f"{entity}_id"
     unknown = {"_unknown": {"/a": "string", "/b/*/c": "number|null"}}
     rows = run_table(
-        f"audit.{entity}_field_issues",
+        f"workings.{entity}_field_issues",
         {
             f"raw.latest_{entity}s": [
                 {key: 1, "document": {}, "absences": [], "rounded": 0, "_load_id": "L"},

@@ -47,13 +47,13 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
     rows = run_table(
         "audit.field_profile",
         {
-            "audit.daily_field_values": days,
-            "audit.daily_field_profile": notes,
-            "audit.field_values": [
+            "workings.daily_field_values": days,
+            "workings.daily_field_profile": notes,
+            "workings.field_values": [
                 {"kind": "menus", "path": "/menu/id", "type": "integer", "parent_count": 2, "present_count": 2},
                 {"kind": "menus", "path": "/menu/name", "type": "string", "parent_count": 2, "present_count": 0},
             ],
-            "audit.menu_field_issues": [
+            "workings.menu_field_issues": [
                 {"menu_id": 10, "missing_fields": ["menu/name=null"], "unknown_fields": ["/a:b:number|null"]},
                 {"menu_id": 11, "missing_fields": ["menu/name=null"], "unknown_fields": ["/a:b:string"]},
             ],
@@ -99,7 +99,7 @@ def test_name_of_a_field_is_shown_once_twenty_customers_have_it(run_table: Run, 
         {"note": "/new:string", "document_count": 15, "customer_keys": keys[5:]},
     ]
     ids = [{"path": "/id", "type": "integer", "parent_count": 30, "present_count": 30, "example_id": 1}]
-    rows = run_table("audit.field_profile", {"audit.daily_field_values": ids, "audit.daily_field_profile": notes})
+    rows = run_table("audit.field_profile", {"workings.daily_field_values": ids, "workings.daily_field_profile": notes})
     found = [(row["path"], list(row["types"]), row["present_count"]) for row in rows if not row["is_documented"]]
     assert found == [(path, ["string"], 30)]
 
@@ -112,6 +112,6 @@ def test_name_of_a_stores_field_is_shown_once_twenty_stores_have_it(run_table: R
         path_of_id = "/menu/id" if kind == "menu" else "/id"
         figures = {"parent_count": stores, "present_count": stores}
         ids = [{"kind": f"{kind}s", "path": path_of_id, "type": "integer", **figures}]
-        given = {f"audit.{kind}_field_issues": issues, "audit.field_values": ids}
+        given = {f"workings.{kind}_field_issues": issues, "workings.field_values": ids}
         rows = [row for row in run_table("audit.field_profile", given) if not row["is_documented"]]
         assert [(row["path"], row["present_count"]) for row in rows] == [(path, stores)]

@@ -1,4 +1,4 @@
-"""audit.field_values: the values of fields of menus and stores."""
+"""workings.field_values: the values of fields of menus and stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def test_each_part_of_a_menu_has_its_own_places(run_table: Run) -> None:
     """A field's places are the objects it belongs to: prices, products, references below each."""
     rows = run_table(
-        "audit.field_values",
+        "workings.field_values",
         {
             "core.menus": [{"menu_id": 10, "name": "Lunch"}, {"menu_id": 11}],
             "core.price_groups": [{"menu_id": 10, "group_no": 1, "position": 1}],
@@ -53,7 +53,7 @@ def test_each_part_of_a_menu_has_its_own_places(run_table: Run) -> None:
 def test_stores_show_what_settings_point_to(run_table: Run) -> None:
     """A store without a timezone counts as one place where it is not."""
     rows = run_table(
-        "audit.field_values",
+        "workings.field_values",
         {
             "core.stores": [
                 {"store_id": 3, "name": "North", "timezone": None, "currency": "EUR"},

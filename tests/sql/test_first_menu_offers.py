@@ -1,4 +1,4 @@
-"""audit.first_menu_offers: the prices of a store's menus when each was first seen."""
+"""workings.first_menu_offers: the prices of a store's menus when each was first seen."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def test_each_menu_is_taken_as_first_seen(run_table: Run) -> None:
     """Menu 1 was first seen on the 4th, menu 2 on the 6th: what either asked then, not what it asked later."""
     first, menus = {"are_first_seen_later": True, "known_until": at(4)}, {8: (1, 2), 9: (1,), 10: (1, 3)}
     rows = run_table(
-        "audit.first_menu_offers",
+        "workings.first_menu_offers",
         {
-            "audit.stores_with_menus": [
+            "workings.stores_with_menus": [
                 *({"store_id": store} | first for store in (8, 9)),
                 {"store_id": 10, "are_first_seen_later": False, "known_from": at(4)},
             ],
@@ -24,7 +24,7 @@ def test_each_menu_is_taken_as_first_seen(run_table: Run) -> None:
             "core.menu_price_versions": [
                 {"menu_id": menu, "observed_from": at(day)} for menu, day in ((1, 4), (1, 7), (2, 6), (3, None))
             ],
-            "audit.menu_offers": [
+            "workings.menu_offers": [
                 offer(1, "3", 4, 7),
                 offer(1, "9", 7),
                 offer(1, "1", 2, 7, modifier_id=6),

@@ -1,4 +1,4 @@
-"""audit.formula_divisions: by which values orders are divided, as gathered."""
+"""workings.formula_divisions: by which values orders are divided, as gathered."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ def test_divisions_are_rows_of_a_value_or_the_rest(run_table: Run) -> None:
         ROW | {"value": None, "is_rest": True, "child_no": 1},
         ROW | {"value": "1", "node_no": 2, "dimension": "tip", "part_no": 2, "child_no": 5},
     ]
-    assert run_table("audit.formula_divisions", {"raw.formula_divisions": given}) == given
+    assert run_table("workings.formula_divisions", {"raw.formula_divisions": given}) == given

@@ -1,4 +1,4 @@
-"""audit.formula_evidence: how many orders fit a form, of a population and of those that hold a part, in words."""
+"""workings.formula_evidence: how many orders fit a form, of a population and of those that hold a part, in words."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def evidence(run_table: Run, *found: dict[str, Any]) -> list[dict[str, Any]]:
         ]
 
     return run_table(
-        "audit.formula_evidence",
+        "workings.formula_evidence",
         {
             "raw.formula_evidence": list(found),
             "audit.formula_populations": rows("population_no", "scope"),
-            "audit.formula_forms": rows("form_no", "form", "form_description"),
-            "audit.formula_parts": rows("part_no", "part"),
+            "workings.formula_forms": rows("form_no", "form", "form_description"),
+            "workings.formula_parts": rows("part_no", "part"),
         },
     )
 

@@ -1,4 +1,4 @@
-"""audit.formula_forms: every candidate form has its number, name, expressions and parameters."""
+"""workings.formula_forms: every candidate form has its number, name, expressions and parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def forms(run_table: Callable[..., list[dict[str, Any]]]) -> Forms:
     """Give the rows by rule target and number."""
-    return {(row["rule_target"], row["form_no"]): row for row in run_table("audit.formula_forms", {})}
+    return {(row["rule_target"], row["form_no"]): row for row in run_table("workings.formula_forms", {})}
 
 
 def test_forms_are_numbered_without_gaps(forms: Forms) -> None:

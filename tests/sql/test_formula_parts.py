@@ -1,4 +1,4 @@
-"""audit.formula_parts: what an order can hold, by its place in holds."""
+"""workings.formula_parts: what an order can hold, by its place in holds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def test_parts_in_the_order_of_holds(run_table: Run) -> None:
     """Seven of each target; those that forms treat alike refute none; each names the parameter that it decides."""
-    rows = run_table("audit.formula_parts", {})
+    rows = run_table("workings.formula_parts", {})
     found = [(row["rule_target"], row["part_no"], row["part"], row["is_tested"], row["parameter_no"]) for row in rows]
     assert found == [
         ("subtotal", 1, "quantity", True, 1),

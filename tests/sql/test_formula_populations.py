@@ -56,7 +56,7 @@ def populations(run_table: Run, *found: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "raw.formula_populations": list(found),
             "audit.formula_rules": RULES,
-            "audit.formula_forms": FORMS,
+            "workings.formula_forms": FORMS,
         },
     )
 

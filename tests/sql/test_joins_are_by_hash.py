@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 # Joins of every row with every row, where one side stays short whatever is landed.
 SHORT = {
-    "audit.closed_population_rules": "subtotal and total",
+    "workings.closed_population_rules": "subtotal and total",
     "audit.inactive_periods": "one row of days watched",
-    "audit.order_populations": "subtotal and total",
-    "audit.order_rule_settings": "the rules of the settings",
+    "workings.order_populations": "subtotal and total",
+    "workings.order_rule_settings": "the rules of the settings",
     "audit.possible_duplicate_orders": "the settings",
     "audit.service_behaviour": "four percentiles",
     "audit.field_profile": "the kinds of documents",

@@ -57,7 +57,7 @@ def lines(run_table: Run, rule: str | None, *, is_open: bool = False, **sums: An
             "mart.orders": [ORDER],
             "audit.order_rules": [{"order_id": 1, "line_rule": rule, "line_open_parts": [5] if is_open else []}],
             "audit.formula_rules": RULES,
-            "audit.order_line_sums": [{"order_id": 1, "line_no": 1} | SUMS | sums],
+            "workings.order_line_sums": [{"order_id": 1, "line_no": 1} | SUMS | sums],
         },
     )
     return row
@@ -173,7 +173,7 @@ def test_shares_add_up_to_the_discount(
             "mart.orders": [ORDER | {"discount": discount, "currency": currency}],
             "audit.order_rules": [{"order_id": 1, "line_rule": UNIT, "line_open_parts": []}],
             "audit.formula_rules": RULES,
-            "audit.order_line_sums": sums,
+            "workings.order_line_sums": sums,
         },
     )
     assert [row["discount_share"] for row in rows] == [share and Decimal(share) for share in shares]
@@ -200,7 +200,7 @@ def test_what_a_line_states(
 ) -> None:
     """A line is whole where it and its priced modifiers state all, within bounds; no quantity stops the sums."""
     (row,) = run_table(
-        "audit.order_line_sums",
+        "workings.order_line_sums",
         {
             "core.order_lines": [{"order_id": 1, "line_no": 1, "quantity": 2, "price": "5"} | line],
             "core.order_line_modifiers": [

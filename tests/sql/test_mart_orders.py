@@ -31,7 +31,7 @@ def placed(run_table: Run, orders: list[dict[str, Any]], **more: Any) -> list[di
     """Return mart.orders of these orders; settings and other tables by name."""
     stores = more.pop("stores", [BERLIN])
     tables = {
-        "audit.customer_order_numbers": more.pop("numbers", []),
+        "workings.customer_order_numbers": more.pop("numbers", []),
         "core.order_lines": more.pop("lines", []),
         "core.order_deliveries": more.pop("deliveries", []),
         "raw.order_checks": more.pop("checks", []),

@@ -1,4 +1,4 @@
-"""audit.menu_offers: what a menu was seen to ask, by product, modifier and interval."""
+"""workings.menu_offers: what a menu was seen to ask, by product, modifier and interval."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def seen(price: str | None, since: int | None, until: int | None = None, **other
 def test_offers_are_intervals(run_table: Run) -> None:
     """Each change of a price begins an interval; two places at once are counted, and their prices listed."""
     rows = run_table(
-        "audit.menu_offers",
+        "workings.menu_offers",
         {"core.menu_price_versions": [seen("3", None, 10), seen(MOST, 10), seen("4", 5, delivery_price="4.5")]},
     )
     fifth, tenth = (dt.datetime(2026, 10, day, 12, tzinfo=dt.UTC) for day in (5, 10))
@@ -53,7 +53,7 @@ def test_modifiers_are_offered_below_a_product(run_table: Run) -> None:
     """A modifier of the product, and one below that modifier, are offered with the prices of their places."""
     edge = {"menu_id": 1, "modifier_id": 7, "observed_from": at(1), "is_current": True}
     rows = run_table(
-        "audit.menu_offers",
+        "workings.menu_offers",
         {
             "core.modifier_price_versions": [
                 edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
@@ -71,7 +71,7 @@ def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
     edge = {"menu_id": 1, "modifier_id": 7, "observed_from": at(1), "is_current": True}
     path = {"menu_id": 1, "product_id": 5, "modifier_id": 7, "is_cycle": False}
     rows = run_table(
-        "audit.menu_offers",
+        "workings.menu_offers",
         {
             "core.modifier_price_versions": [
                 edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
@@ -86,17 +86,17 @@ def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
 
 def test_interval_ends_where_the_next_begins(run_table: Run) -> None:
     """What was replaced and came back later leaves a gap; an offer neither current nor seen replaced is none."""
-    rows = run_table("audit.menu_offers", {"core.menu_price_versions": [seen("3", 1, 4), seen("3", 8)]})
+    rows = run_table("workings.menu_offers", {"core.menu_price_versions": [seen("3", 1, 4), seen("3", 8)]})
     first, fourth, eighth = (dt.datetime(2026, 10, day, 12, tzinfo=dt.UTC) for day in (1, 4, 8))
     assert [(row["offered_from"], row["offered_until"]) for row in rows] == [(first, fourth), (eighth, None)]
     before_all = seen("3", None) | {"is_current": False}
-    assert run_table("audit.menu_offers", {"core.menu_price_versions": [before_all]}) == []
+    assert run_table("workings.menu_offers", {"core.menu_price_versions": [before_all]}) == []
 
 
 def test_prices_not_stated_are_left_out(run_table: Run) -> None:
     """An entry without a price is counted, and adds no price; equal prices of two entries are one, in order."""
     versions = [seen(None, 1), seen("5", 1), seen("5.0", 1), seen("4", 1, delivery_price="6")]
-    (row,) = run_table("audit.menu_offers", {"core.menu_price_versions": versions})
+    (row,) = run_table("workings.menu_offers", {"core.menu_price_versions": versions})
     assert (row["menu_entry_count"], row["prices"], row["delivery_prices"]) == (4, [4, 5], [6])
 
 
@@ -104,7 +104,7 @@ def test_entry_that_names_nothing_is_left_out(run_table: Run) -> None:
     """An entry without a product, and a place without a modifier, offer nothing."""
     edge = {"menu_id": 1, "parent_type": "product", "parent_id": 5, "price": "1", "is_current": True}
     rows = run_table(
-        "audit.menu_offers",
+        "workings.menu_offers",
         {
             "core.menu_price_versions": [seen("3", 1, product_id=None)],
             "core.modifier_price_versions": [edge | {"modifier_id": None, "observed_from": at(1)}],
@@ -117,7 +117,7 @@ def test_menus_and_products_are_kept_apart(run_table: Run) -> None:
     """Each menu asks its own price of each product, and of a modifier below that product in that menu."""
     edge = {"menu_id": 2, "parent_type": "modifier", "parent_id": 7, "modifier_id": 8, "is_current": True}
     rows = run_table(
-        "audit.menu_offers",
+        "workings.menu_offers",
         {
             "core.menu_price_versions": [seen("3", 1), seen("4", 1, menu_id=2), seen("5", 1, product_id=6)],
             "core.modifier_price_versions": [edge | {"observed_from": at(1), "price": "2"}],

@@ -1,4 +1,4 @@
-"""audit.menu_set_offers: the prices that several menus of a store ask together."""
+"""workings.menu_set_offers: the prices that several menus of a store ask together."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ def offers(run_table: Run, *given: dict[str, Any]) -> list[tuple[Any, ...]]:
     several, single = {"are_several": True, "menu_scope_id": 8}, {"are_several": False, "menu_scope_id": 1}
     menus = [(7, 1), *((store, menu) for store in (8, 9) for menu in (1, 2))]
     rows = run_table(
-        "audit.menu_set_offers",
+        "workings.menu_set_offers",
         {
-            "audit.stores_with_menus": [{"store_id": 7} | single, *({"store_id": each} | several for each in (8, 9))],
+            "workings.stores_with_menus": [
+                {"store_id": 7} | single,
+                *({"store_id": each} | several for each in (8, 9)),
+            ],
             "core.store_menus": [{"store_id": store, "menu_id": menu} for store, menu in menus],
-            "audit.menu_offers": list(given),
+            "workings.menu_offers": list(given),
         },
     )
     assert {row["menu_set_no"] for row in rows} <= {8}

@@ -1,4 +1,4 @@
-"""audit.order_closes: which close an order belongs to."""
+"""workings.order_closes: which close an order belongs to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def closes(run_table: Run, *found: dict[str, Any]) -> list[int | None]:
     stores = (7, 8, None)
     orders = [{"order_id": no, "store_id": store, "business_date": DAY} for no, store in enumerate(stores)]
     orders.append({"order_id": 3, "store_id": 7, "business_date": "2026-10-30"})
-    rows = run_table("audit.order_closes", {"mart.orders": orders, "raw.day_closes": list(found)})
+    rows = run_table("workings.order_closes", {"mart.orders": orders, "raw.day_closes": list(found)})
     assert [row["closed_at"] and row["closed_at"].day for row in rows] == [row["close_entry_no"] for row in rows]
     return [row["close_entry_no"] for row in rows]
 

@@ -1,4 +1,4 @@
-"""audit.order_components: the amounts that components of the settings add to an order's total."""
+"""workings.order_components: the amounts that components of the settings add to an order's total."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ORDER = {
 def components(run_table: Run, *given: dict[str, Any], **order: Any) -> list[tuple[Any, ...]]:
     """Return (component_no, name, amount) of an order, for the components given."""
     numbered = [{"component_no": number, "name": "c", **each} for number, each in enumerate(given, 1)]
-    rows = run_table("audit.order_components", {"mart.orders": [ORDER | order], "raw.formula_components": numbered})
+    rows = run_table("workings.order_components", {"mart.orders": [ORDER | order], "raw.formula_components": numbered})
     return [(row["component_no"], row["name"], row["amount"]) for row in rows]
 
 
@@ -103,17 +103,17 @@ def test_an_order_of_a_closed_day_keeps_the_components_of_its_close(run_table: R
     closed = {"order_id": 1, "close_entry_no": 4}
     given = {
         "mart.orders": [ORDER, ORDER | {"order_id": 2}],
-        "audit.order_closes": [closed, {"order_id": 2}],
+        "workings.order_closes": [closed, {"order_id": 2}],
         "raw.formula_components": [{"component_no": 1, "name": "now", "amount": "1"}],
         "raw.closed_components": [
             {"close_entry_no": 4, "component_no": 1, "name": "then", "amount": "2"},
             {"close_entry_no": 5, "component_no": 1, "name": "other", "amount": "3"},
         ],
     }
-    rows = run_table("audit.order_components", given)
+    rows = run_table("workings.order_components", given)
     assert [(row["order_id"], row["name"], row["amount"]) for row in rows] == [(1, "then", 2), (2, "now", 1)]
     given["raw.closed_components"] = []
-    assert [row["order_id"] for row in run_table("audit.order_components", given)] == [2]
+    assert [row["order_id"] for row in run_table("workings.order_components", given)] == [2]
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_a_closed_day_keeps_the_condition_of_a_component(run_table: Run) -> None
     """As it keeps the component: what settings say now is for open days."""
     closed = {"close_entry_no": 4, "component_no": 1, "name": "fee", "amount": "1.5"}
     rows = run_table(
-        "audit.order_components",
+        "workings.order_components",
         {
             "mart.orders": [ORDER, ORDER | {"order_id": 2, "subtotal_price": "9"}],
-            "audit.order_closes": [{"order_id": each, "close_entry_no": 4} for each in (1, 2)],
+            "workings.order_closes": [{"order_id": each, "close_entry_no": 4} for each in (1, 2)],
             "raw.closed_components": [closed | {"conditions": read_conditions("subtotal_price < 10")}],
             "raw.formula_components": [{"component_no": 1, "name": "fee", "amount": "2"}],
         },
@@ -160,7 +160,7 @@ def test_a_factor_or_a_step_adds_nothing(run_table: Run, key: str) -> None:
     found = []
     for when in ("tip = 2", "tip = 3", "line_count > 3"):
         component = {"component_no": 1, "name": "c", key: "1.08", "conditions": read_conditions(when)}
-        rows = run_table("audit.order_components", {"mart.orders": [ORDER], "raw.formula_components": [component]})
+        rows = run_table("workings.order_components", {"mart.orders": [ORDER], "raw.formula_components": [component]})
         found.append([(row["amount"], row["price_factor"], row["step"]) for row in rows])
     given = tuple(Decimal("1.08") if name == key else None for name in ("price_factor", "step"))
     assert found == [[(0, *given)], [], [(None, *given)]]
@@ -174,7 +174,7 @@ def test_a_share_is_rounded_by_order_or_by_line(run_table: Run) -> None:
 
     def amount(per: str | None, *held: dict[str, Any]) -> Any:
         given = {"raw.formula_components": [share | {"rounded_per": per}], "mart.orders": [ORDER | {"currency": "EUR"}]}
-        (row,) = run_table("audit.order_components", given | {"audit.order_line_sums": list(held)})
+        (row,) = run_table("workings.order_components", given | {"workings.order_line_sums": list(held)})
         return row["amount"]
 
     assert amount(None, *lines) == Decimal("1.4035")

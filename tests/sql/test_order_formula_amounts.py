@@ -1,4 +1,4 @@
-"""audit.order_formula_amounts: what a subtotal and a total come to by the rules in force."""
+"""workings.order_formula_amounts: what a subtotal and a total come to by the rules in force."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def amounts(
     """Return the row of an order with these components and lines, by this rule of the total; `of` all components."""
     in_force = {"order_id": 1, "total_rule": rule, "subtotal_rule": "lines"}
     (row,) = run_table(
-        "audit.order_formula_amounts",
+        "workings.order_formula_amounts",
         {
             "mart.orders": [{"order_id": 1, "currency": "EUR", "total_price": "13"} | PARTS],
             "mart.order_lines": [
                 {"order_id": 1, "line_no": number, "line_amount": amount} for number, amount in enumerate(lines)
             ],
             "audit.order_rules": [in_force | {"subtotal_population_no": 0, "total_population_no": 3}],
-            "audit.order_components": [
+            "workings.order_components": [
                 {"order_id": 1, "component_no": number, "amount": amount, **of}
                 for number, amount in enumerate(components, 1)
             ],

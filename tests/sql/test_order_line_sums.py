@@ -1,4 +1,4 @@
-"""audit.order_line_sums: the possible sums of a line's modifiers, in exact decimals."""
+"""workings.order_line_sums: the possible sums of a line's modifiers, in exact decimals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAGS = ("has_modifiers", "has_own", "has_other", "is_whole")
 def sums(run_table: Run, *modifiers: tuple[Any, ...], **line: Any) -> dict[str, Any]:
     """Return the row of a line with modifiers (price, quantity, action)."""
     (row,) = run_table(
-        "audit.order_line_sums",
+        "workings.order_line_sums",
         {
             "core.order_lines": [{"order_id": 1, "line_no": 2, "quantity": 2, "price": "5"} | line],
             "core.order_line_modifiers": [
@@ -100,7 +100,7 @@ def test_lines_are_kept_apart(run_table: Run) -> None:
     """A modifier adds to its own line of its own order alone; every line is a row, with its product and name."""
     lines = [(1, 1), (1, 2), (2, 1)]
     rows = run_table(
-        "audit.order_line_sums",
+        "workings.order_line_sums",
         {
             "core.order_lines": [
                 {"order_id": order, "line_no": line, "product_id": 5, "name": "Tea", "quantity": 1, "price": "1"}

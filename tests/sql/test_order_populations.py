@@ -1,4 +1,4 @@
-"""audit.order_populations: an order's populations, found by going down the divisions."""
+"""workings.order_populations: an order's populations, found by going down the divisions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def division(node: int, dimension: str, value: str | None, child: int, *, rest: 
 def test_an_order_goes_down_the_divisions(run_table: Run) -> None:
     """By platform, then by what it holds; a value without a row goes with the rest, a missing one may have a row."""
     rows = run_table(
-        "audit.order_populations",
+        "workings.order_populations",
         {
             "mart.orders": [
                 ORDER,
@@ -44,9 +44,9 @@ def test_an_order_goes_down_the_divisions(run_table: Run) -> None:
                 ORDER | {"order_id": 3, "platform": None},
                 ORDER | {"order_id": 4, "platform": "ios"},
             ],
-            "audit.order_rule_settings": [{"order_id": number} for number in (1, 2, 3, 4)],
-            "audit.total_patterns": [{"order_id": 2, "holds": "0010000", "fits": ""}],
-            "audit.formula_divisions": [
+            "workings.order_rule_settings": [{"order_id": number} for number in (1, 2, 3, 4)],
+            "workings.total_patterns": [{"order_id": 2, "holds": "0010000", "fits": ""}],
+            "workings.formula_divisions": [
                 division(0, "platform", None, 1, rest=True),
                 division(0, "platform", "ios", 2),
                 division(0, "platform", None, 3),
@@ -77,11 +77,11 @@ def test_each_dimension_divides_by_its_own_value(run_table: Run, dimension: str,
     divisions = [division(0, dimension, None, 1, rest=True), division(0, dimension, value, 2)]
     given = {
         "mart.orders": [ORDER | {"sale_class": "counted"}, {"order_id": 2, "sale_class": "excluded"}],
-        "audit.order_rule_settings": [{"order_id": 1}, {"order_id": 2}],
-        "audit.total_patterns": [{"order_id": 1, "holds": "1101111", "fits": ""}],
-        "audit.formula_divisions": divisions,
+        "workings.order_rule_settings": [{"order_id": 1}, {"order_id": 2}],
+        "workings.total_patterns": [{"order_id": 1, "holds": "1101111", "fits": ""}],
+        "workings.formula_divisions": divisions,
     }
-    assert [row["total_population_no"] for row in run_table("audit.order_populations", given)] == [2, 1]
+    assert [row["total_population_no"] for row in run_table("workings.order_populations", given)] == [2, 1]
 
 
 def test_targets_are_divided_apart(run_table: Run) -> None:
@@ -91,13 +91,13 @@ def test_targets_are_divided_apart(run_table: Run) -> None:
         division(0, "discount", "1", 2) | {"rule_target": "subtotal"},
     ]
     (row,) = run_table(
-        "audit.order_populations",
+        "workings.order_populations",
         {
             "mart.orders": [ORDER],
-            "audit.order_rule_settings": [{"order_id": 1}],
-            "audit.subtotal_patterns": [{"order_id": 1, "holds": "0010000", "fits": ""}],
-            "audit.total_patterns": [{"order_id": 1, "holds": "0000000", "fits": ""}],
-            "audit.formula_divisions": divisions,
+            "workings.order_rule_settings": [{"order_id": 1}],
+            "workings.subtotal_patterns": [{"order_id": 1, "holds": "0010000", "fits": ""}],
+            "workings.total_patterns": [{"order_id": 1, "holds": "0000000", "fits": ""}],
+            "workings.formula_divisions": divisions,
         },
     )
     assert (row["subtotal_population_no"], row["total_population_no"]) == (2, 0)
@@ -106,11 +106,11 @@ def test_targets_are_divided_apart(run_table: Run) -> None:
 def test_order_that_settings_name_a_rule_for_has_its_own_population(run_table: Run) -> None:
     """Below zero, by the number of the setting, of the target that it is about; no division leads there."""
     (row,) = run_table(
-        "audit.order_populations",
+        "workings.order_populations",
         {
             "mart.orders": [ORDER],
-            "audit.order_rule_settings": [{"order_id": 1, "subtotal_setting_no": 4}],
-            "audit.formula_divisions": [division(0, "platform", None, 1, rest=True)],
+            "workings.order_rule_settings": [{"order_id": 1, "subtotal_setting_no": 4}],
+            "workings.formula_divisions": [division(0, "platform", None, 1, rest=True)],
         },
     )
     assert (row["subtotal_population_no"], row["total_population_no"]) == (-4, 1)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
 STEPS = (
-    "audit.order_formula_amounts",
-    "audit.order_residual_causes",
+    "workings.order_formula_amounts",
+    "workings.order_residual_causes",
     "mart.order_reconciliation",
 )
 PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
@@ -113,11 +113,11 @@ def reconciled_orders(
                 for order_id in ids
             ],
             "audit.formula_populations": list(populations),
-            "audit.order_line_sums": [
+            "workings.order_line_sums": [
                 {"order_id": order_id, "line_no": 1, "quantity": 1, "is_whole": True} | modifiers for order_id in ids
             ],
             "audit.formula_rules": RULES,
-            "audit.order_field_issues": [{"order_id": order_id, "missing_fields": [*absent]} for order_id in ids],
+            "workings.order_field_issues": [{"order_id": order_id, "missing_fields": [*absent]} for order_id in ids],
         },
     )
 

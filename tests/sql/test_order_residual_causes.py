@@ -1,4 +1,4 @@
-"""audit.order_residual_causes: the likely cause of a residual; tests of mart.order_reconciliation try each of them."""
+"""workings.order_residual_causes: the likely cause of a residual; tests of mart.order_reconciliation try each."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def causes(run_table: Run, *residuals: dict[str, Any], **population: Any) -> lis
         order |= {f"{target}_price": each["stated"]}
         order |= {name: value for name, value in each.items() if name not in {*columns, "rule_target", "stated"}}
     rows = run_table(
-        "audit.order_residual_causes",
+        "workings.order_residual_causes",
         {
             "mart.orders": [order],
-            "audit.order_formula_amounts": [sums],
+            "workings.order_formula_amounts": [sums],
             "audit.formula_rules": [SIGNS, LINES],
             "audit.formula_populations": [pattern],
             "mart.order_lines": [{"order_id": 1, "line_no": 1, "line_amount": "7"}],

@@ -1,4 +1,4 @@
-"""audit.order_rule_settings: which rules the settings name for an order."""
+"""workings.order_rule_settings: which rules the settings name for an order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_most_specific_setting_holds(run_table: Run) -> None:
         {"setting_no": 5, "rule_target": "total", "platform": "ios"},
         {"setting_no": 6, "rule_target": "subtotal", "store_id": 8},
     ]
-    (row,) = run_table("audit.order_rule_settings", {"mart.orders": [ORDER], "raw.formula_settings": settings})
+    (row,) = run_table("workings.order_rule_settings", {"mart.orders": [ORDER], "raw.formula_settings": settings})
     assert (row["subtotal_setting_no"], row["total_setting_no"]) == (None, 3)
 
 
@@ -40,7 +40,7 @@ def test_every_condition_counts_once(run_table: Run, target: str) -> None:
     days = {"first_day": "2026-10-31", "last_day": "2026-10-31"}
     settings = [{"setting_no": 1, **whole, **days}, {"setting_no": 2, **whole}, {"setting_no": 3, **days}]
     found = [{"rule_target": target, **setting} for setting in settings]
-    (row,) = run_table("audit.order_rule_settings", {"mart.orders": [ORDER], "raw.formula_settings": found})
+    (row,) = run_table("workings.order_rule_settings", {"mart.orders": [ORDER], "raw.formula_settings": found})
     other = {"subtotal": "total", "total": "subtotal"}[target]
     assert (row[f"{target}_setting_no"], row[f"{other}_setting_no"]) == (1, None)
 
@@ -53,11 +53,11 @@ def test_one_condition_beats_none(run_table: Run, name: str) -> None:
         {"setting_no": 1, "rule_target": "total", name: value},
         {"setting_no": 2, "rule_target": "total"},
     ]
-    (row,) = run_table("audit.order_rule_settings", {"mart.orders": [ORDER], "raw.formula_settings": settings})
+    (row,) = run_table("workings.order_rule_settings", {"mart.orders": [ORDER], "raw.formula_settings": settings})
     assert row["total_setting_no"] == 1
 
 
 def test_order_without_a_setting_is_a_row(run_table: Run) -> None:
     """It has no number of either target."""
-    (row,) = run_table("audit.order_rule_settings", {"mart.orders": [ORDER]})
+    (row,) = run_table("workings.order_rule_settings", {"mart.orders": [ORDER]})
     assert (row["order_id"], row["subtotal_setting_no"], row["total_setting_no"]) == (1, None, None)

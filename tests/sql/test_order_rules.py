@@ -32,10 +32,10 @@ def rules(run_table: Run, *populations: dict[str, Any], **given: list[dict[str, 
     (row,) = run_table(
         "audit.order_rules",
         {
-            "audit.order_populations": [{"order_id": 1, "subtotal_population_no": 0, "total_population_no": 0}],
+            "workings.order_populations": [{"order_id": 1, "subtotal_population_no": 0, "total_population_no": 0}],
             "audit.formula_populations": list(populations),
-            "audit.subtotal_patterns": [tested],
-            "audit.total_patterns": [tested],
+            "workings.subtotal_patterns": [tested],
+            "workings.total_patterns": [tested],
         }
         | {f"{schema}.{name}": rows for key, rows in given.items() for schema, name in [key.split("__")]},
     )
@@ -95,7 +95,7 @@ def test_a_closed_day_keeps_its_rules(run_table: Run) -> None:
         run_table,
         population("subtotal", USUAL),
         population("total", WITHOUT_TIP),
-        audit__closed_order_rules=[closed | {"line_open_parts": []}],
+        workings__closed_order_rules=[closed | {"line_open_parts": []}],
     )
     assert (row["total_rule"], row["current_total_rule"]) == ("observed/unrounded", WITHOUT_TIP)
     assert (row["subtotal_rule"], row["line_rule"], row["current_subtotal_rule"]) == (None, None, USUAL)

@@ -20,12 +20,12 @@ def test_open_settled_and_differing_orders(run_table: Run) -> None:
         "mart.order_settlements",
         {
             "mart.orders": orders,
-            "audit.settlement_rows": [
+            "workings.settlement_rows": [
                 ROW | {"settlement_no": 2, "last_line_date": "2026-10-15", "cost_amount": -1, "net_amount": 9},
                 ROW | {"settlement_no": 3, "gross_amount": "9.99", "net_amount": "9.99"},
                 ROW | {"settlement_no": 4},
             ],
-            "audit.settlement_pairs": [
+            "workings.settlement_pairs": [
                 {
                     "entry_no": 1,
                     "settlement_no": no,

@@ -1,4 +1,4 @@
-"""audit.orders_off_alike: orders whose total differs from their population's rule as many others do."""
+"""workings.orders_off_alike: orders whose total differs from their population's rule as many others do."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FORM = {"rule_target": "total", "form_no": 1, "rule_parameters": [1, 1, 1, -1, -
 def alike(run_table: Run, totals: dict[int, str], **found: Any) -> list[int]:
     """Return the ids of those that follow the pattern found, given what orders state; 23.00 fits."""
     rows = run_table(
-        "audit.orders_off_alike",
+        "workings.orders_off_alike",
         {
-            "audit.order_populations": [{"order_id": each, "total_population_no": 0} for each in totals],
+            "workings.order_populations": [{"order_id": each, "total_population_no": 0} for each in totals],
             "audit.formula_populations": [POPULATION | found],
-            "audit.formula_forms": [FORM],
-            "audit.total_patterns": [
+            "workings.formula_forms": [FORM],
+            "workings.total_patterns": [
                 {"order_id": each, "fits": "1" if total == "23" else "0"} for each, total in totals.items()
             ],
             "mart.orders": [ORDER | {"order_id": each, "total_price": total} for each, total in totals.items()],

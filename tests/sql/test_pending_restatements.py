@@ -23,10 +23,10 @@ def differences(run_table: Run, **given: Any) -> list[tuple[Any, ...]]:
     closes, closed = {"raw.day_closes": given.get("closes", [])}, {"raw.closed_orders": given["closed"]}
     now, restated = {"mart.order_reconciliation": given["now"]}, {"raw.restated": given.get("restated", [])}
     days = {
-        "audit.closed_day_totals": run_table("audit.closed_day_totals", closes | closed),
-        "audit.daily_fingerprints": run_table("audit.daily_fingerprints", now),
+        "workings.closed_day_totals": run_table("workings.closed_day_totals", closes | closed),
+        "workings.daily_fingerprints": run_table("workings.daily_fingerprints", now),
     }
-    changed = {"audit.changed_closed_days": run_table("audit.changed_closed_days", closes | restated | days)}
+    changed = {"workings.changed_closed_days": run_table("workings.changed_closed_days", closes | restated | days)}
     rows = run_table("audit.pending_restatements", closed | now | changed | restated)
     columns = (
         "order_id",

@@ -28,9 +28,12 @@ def offered(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the offers of menus and of the store's set of menus."""
     offer = {"menu_id": 1, "product_id": 5, "menu_entry_count": 1, "delivery_prices": []}
-    given = {"audit.menu_offers": [offer | each for each in offers]}
-    held = {"audit.stores_with_menus": stores, "core.store_menus": [{"store_id": 9, "menu_id": each} for each in menus]}
-    return given | {"audit.menu_set_offers": run_table("audit.menu_set_offers", given | held)}
+    given = {"workings.menu_offers": [offer | each for each in offers]}
+    held = {
+        "workings.stores_with_menus": stores,
+        "core.store_menus": [{"store_id": 9, "menu_id": each} for each in menus],
+    }
+    return given | {"workings.menu_set_offers": run_table("workings.menu_set_offers", given | held)}
 
 
 def variances(
@@ -57,7 +60,7 @@ def variances(
                 }
             ],
             "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "price": price} | line],
-            "audit.stores_with_menus": stores,
+            "workings.stores_with_menus": stores,
             **offered(run_table, stores, menus, *offers),
         },
     )
@@ -147,11 +150,11 @@ def test_the_menus_first_seen_later(run_table: Run, menus: tuple[int, ...]) -> N
     held = [{"store_id": 9, "menu_id": menu} for menu in menus]
     seen: Given = {"core.menu_price_versions": offers}
     named: Given = {"core.store_menus": held}
-    stores = {"audit.stores_with_menus": run_table("audit.stores_with_menus", seen | named)}
-    given: Given = stores | {"audit.menu_offers": run_table("audit.menu_offers", seen)}
-    given["audit.first_menu_offers"] = run_table("audit.first_menu_offers", given | named | seen)
-    given["audit.menu_set_offers"] = run_table(
-        "audit.menu_set_offers", stores | named | {"audit.menu_offers": given["audit.menu_offers"]}
+    stores = {"workings.stores_with_menus": run_table("workings.stores_with_menus", seen | named)}
+    given: Given = stores | {"workings.menu_offers": run_table("workings.menu_offers", seen)}
+    given["workings.first_menu_offers"] = run_table("workings.first_menu_offers", given | named | seen)
+    given["workings.menu_set_offers"] = run_table(
+        "workings.menu_set_offers", stores | named | {"workings.menu_offers": given["workings.menu_offers"]}
     )
     days, several = (1, 3, 4, 5, 7), len(menus) > 1
     orders = [{"order_id": day, "store_id": 9, "created_at": at(day), "sale_class": "counted"} for day in days]
@@ -228,7 +231,7 @@ def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]
                 modifier | {"modifier_no": 1, "modifier_id": 7, "price": "1"},
                 modifier | {"modifier_no": 2, "modifier_id": None, "price": "3"},
             ],
-            "audit.stores_with_menus": stores,
+            "workings.stores_with_menus": stores,
             **offered(run_table, stores, menus, OFFER, below),
         },
     )

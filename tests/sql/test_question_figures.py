@@ -1,4 +1,4 @@
-"""audit.question_figures: the data's answers to the open questions, in words and figures."""
+"""workings.question_figures: the data's answers to the open questions, in words and figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 def test_an_answer_of_the_service_is_of_several_questions(run_table: Run) -> None:
     """A document that was fetched supports the base address and the header; a 401 is about the token, too."""
     met = {"operation": "orders", "aspect": "status", "occurrence_count": 4}
-    rows = run_table("audit.question_figures", {"audit.service_behaviour": [met | {"name": n} for n in ("200", "401")]})
+    rows = run_table(
+        "workings.question_figures", {"audit.service_behaviour": [met | {"name": n} for n in ("200", "401")]}
+    )
     assert {(row["question"], row["place"], row["said"], row["agree"]) for row in rows} == {
         ("base_address", "orders status 200", "4 times", 4),
         ("errors", "orders status 200", "4 times", 4),
@@ -25,7 +27,7 @@ def test_what_is_measured_is_said(run_table: Run) -> None:
     """A measured value stands behind its count, and so does the range where there is one."""
     counted = {"operation": "orders", "aspect": "retry_after", "occurrence_count": 1200}
     rows = run_table(
-        "audit.question_figures",
+        "workings.question_figures",
         {
             "audit.service_behaviour": [
                 counted | {"name": str(n), "metric_value": metric, "min_value": least, "max_value": least}
@@ -46,7 +48,7 @@ def test_what_fields_hold_is_said(run_table: Run) -> None:
     field: dict[str, Any] = {"null_document_count": 0, "absent_document_count": 0, "document_count": 2}
     field |= {"is_documented": True, "kind": "orders", "types": ["number"], "present_count": 5, "parent_count": 9}
     rows = run_table(
-        "audit.question_figures",
+        "workings.question_figures",
         {
             "audit.field_profile": [
                 field | {"path": "/id", "min_value": 1, "max_value": 2000},
@@ -68,7 +70,7 @@ def test_populations_are_counted_by_verdict_and_named_by_scope(run_table: Run) -
     """Of 1,500 orders 1,000 have no rule: both counts are there, and which orders they are."""
     found = {"rule_target": "total", "scope": "platform kiosk", "verdict": "supported", "order_count": 500}
     figures = run_table(
-        "audit.question_figures",
+        "workings.question_figures",
         {
             "audit.formula_populations": [
                 found,

@@ -35,8 +35,8 @@ def answers(run_table: Run) -> Answers:
     """Give `answers(questions, {"audit.vocabulary": [...]})`: the answers by question, made of the figures of these."""
 
     def answer(questions: list[dict[str, Any]], given: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-        figures = run_table("audit.question_figures", given)
-        rows = run_table("audit.questions", {"raw.assumptions": questions, "audit.question_figures": figures})
+        figures = run_table("workings.question_figures", given)
+        rows = run_table("audit.questions", {"raw.assumptions": questions, "workings.question_figures": figures})
         return {row["question"]: row for row in rows}
 
     return answer
@@ -50,7 +50,7 @@ def test_what_most_orders_depend_on_comes_first(run_table: Run) -> None:
         "audit.questions",
         {
             "raw.assumptions": asked("token_lifetime", "timezone", "sales"),
-            "audit.daily_question_cases": [
+            "workings.daily_question_cases": [
                 case | {"order_count": 2, "total_price": "10.5", "example_ids": [7, 9]},
                 case | {"order_count": 3, "total_price": "1", "example_ids": [4, 8, 11]},
                 {"question": "sales", "is_against": False, "currency": "EUR", "order_count": 90, "example_ids": [1]},
@@ -78,7 +78,7 @@ def test_cases_decide_the_rank_of_questions_with_as_many_orders(run_table: Run) 
         "audit.questions",
         {
             "raw.assumptions": asked(*counts, "product_ids"),
-            "audit.daily_question_cases": [
+            "workings.daily_question_cases": [
                 each
                 for question, (total, agree) in counts.items()
                 for each in (
@@ -86,7 +86,7 @@ def test_cases_decide_the_rank_of_questions_with_as_many_orders(run_table: Run) 
                     case | {"question": question, "currency": "EUR", "is_against": False, "order_count": agree},
                 )
             ],
-            "audit.question_figures": [{"question": "deleted", "said": "once", "against": 1}],
+            "workings.question_figures": [{"question": "deleted", "said": "once", "against": 1}],
         },
     )
     assert [row["question"] for row in sorted(rows, key=lambda row: row["rank"])] == [
@@ -105,7 +105,7 @@ def test_two_currencies_do_not_add_up(run_table: Run) -> None:
         "audit.questions",
         {
             "raw.assumptions": asked("deleted"),
-            "audit.daily_question_cases": [case | {"currency": "EUR"}, case | {"currency": None}],
+            "workings.daily_question_cases": [case | {"currency": "EUR"}, case | {"currency": None}],
         },
     )
     assert (rows[0]["affected_order_count"], rows[0]["affected_amount"], rows[0]["currency"]) == (2, None, None)

@@ -52,7 +52,7 @@ def test_notes_and_other_types_are_drift_too(run_table: Run) -> None:
         "audit.schema_drift",
         {
             "audit.loads": [load("a", 1), load("c", 5), load("d", 6)],
-            "audit.load_notes": [
+            "workings.load_notes": [
                 *({"load_id": each, "note": note, "kind": "orders", "example_ids": [3]} for each, note in notes),
                 {"load_id": "d", "note": "tip=absent", "kind": "orders", "example_ids": [9]},
             ],
@@ -90,7 +90,7 @@ def test_archives_raise_nothing(run_table: Run) -> None:
                 load("e", 8),
             ],
             "audit.vocabulary": [value("old", 4), value("older", 5), value("known", 8, is_of_unknown_time=True)],
-            "audit.load_notes": [
+            "workings.load_notes": [
                 {"load_id": each, "note": f"{field}=null", "kind": "orders", "example_ids": [3]}
                 for each, field in (("b", "x"), ("e", "x"), ("c", "y"), ("d", "z"), ("e", "z"))
             ],

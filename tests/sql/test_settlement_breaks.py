@@ -37,11 +37,11 @@ def test_breaks_have_kind_amount_and_state(run_table: Run) -> None:
             PAYOUT | {"payout_ref": "B", "is_due": False},
             PAYOUT | {"payout_ref": "C", "payout_state": "paid", "is_late": True, "difference": 0},
         ],
-        "audit.settlement_rows": [
+        "workings.settlement_rows": [
             *(ROW | {"settlement_no": no} for no in (7, 8)),
             *(ROW | {"settlement_no": 10 + no} for no in range(6)),
         ],
-        "audit.settlement_commissions": [
+        "workings.settlement_commissions": [
             CHARGED | {"settlement_no": 7, "charged_amount": "1.35", "is_agreeing": True},
             CHARGED | {"settlement_no": 8, "charged_amount": "1.36", "is_agreeing": False},
         ],

@@ -1,4 +1,4 @@
-"""audit.settlement_commissions: two rates, fixed and least amounts are no breaks; what differs from them is."""
+"""workings.settlement_commissions: two rates, fixed and least amounts are no breaks; what differs from them is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def charge(base: Decimal, rate: str, fixed: str = "0", least: str = "0") -> Deci
 
 def excesses(run_table: Run, rows: list[dict[str, Any]], **given: Any) -> list[tuple[int, Decimal]]:
     """Return the lines that do not agree, and by how much."""
-    found = run_table("audit.settlement_commissions", {"audit.settlement_rows": rows, **given})
+    found = run_table("workings.settlement_commissions", {"workings.settlement_rows": rows, **given})
     return [
         (row["settlement_no"], row["charged_amount"] - row["expected_amount"])
         for row in found
@@ -64,7 +64,7 @@ def test_rates_of_dispatch_methods_are_apart(run_table: Run) -> None:
         | {"match_state": "matched", "match_rule": "order_id"}
         for row in rows
     ]
-    given = {"mart.orders": orders, "audit.settlement_pairs": pairs}
+    given = {"mart.orders": orders, "workings.settlement_pairs": pairs}
     assert excesses(run_table, rows, **given) == []
     right, rows[12]["commission_amount"] = rows[12]["commission_amount"], charge(rows[12]["gross_amount"], "0.3")
     assert excesses(run_table, rows, **given) == [(14, rows[12]["commission_amount"] - right)]
@@ -85,7 +85,7 @@ def test_undivided_gross_has_the_parts_of_its_order(run_table: Run) -> None:
     ]
     for row, order in zip(rows, orders, strict=True):
         row["commission_amount"] = charge(order["subtotal_price"], "0.2")
-    given = {"mart.orders": orders, "audit.settlement_pairs": pairs}
+    given = {"mart.orders": orders, "workings.settlement_pairs": pairs}
     ((*_, base, rate, is_in_force, agreeing, _),) = rates(run_table, *rows, given=given)
     assert (base, rate, is_in_force, agreeing) == ("items", Decimal("0.2"), True, 20)
     rows[3]["commission_amount"] += Decimal("0.01")

@@ -1,4 +1,4 @@
-"""audit.settlement_keys: ids that exist are no evidence; store, day and amount are."""
+"""workings.settlement_keys: ids that exist are no evidence; store, day and amount are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_reference_of_existing_ids_is_not_the_key(run_table: Run) -> None:
     ]
     orders[3] |= {"store_id": 8, "business_date": "2026-10-02"}
     fee = ROW | {"settlement_no": 9, "statement_kind": "fee", "order_ref": "2"}
-    found = run_table("audit.settlement_keys", {"audit.settlement_rows": [*rows, fee], "mart.orders": orders})
+    found = run_table("workings.settlement_keys", {"workings.settlement_rows": [*rows, fee], "mart.orders": orders})
     counts = ("value_count", "known_count", "same_store_count", "same_day_count", "same_amount_count")
     assert {row["reference"]: tuple(row[name] for name in counts) for row in found} == {
         "order": (2, 2, 2, 2, 2),

@@ -26,8 +26,8 @@ def test_lines_have_their_match(run_table: Run) -> None:
         "mart.settlement_lines",
         {
             "raw.settlement_lines": [line | {"source_row": no, "settlement_no": no} for no in (2, 3, 4)],
-            "audit.settlement_rows": [settlement | amounts | {"settlement_no": no} for no in (2, 3, 4)],
-            "audit.settlement_pairs": [
+            "workings.settlement_rows": [settlement | amounts | {"settlement_no": no} for no in (2, 3, 4)],
+            "workings.settlement_pairs": [
                 {"entry_no": 3, "settlement_no": no, "order_id": order, "match_id": "group:3/3"}
                 for no in (3, 4)
                 for order in (8, 9)

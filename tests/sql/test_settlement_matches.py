@@ -19,8 +19,8 @@ def test_ours_and_theirs(run_table: Run) -> None:
     found = run_table(
         "mart.settlement_matches",
         {
-            "audit.settlement_rows": rows,
-            "audit.settlement_pairs": [pair | {"match_id": "line:1/2"}],
+            "workings.settlement_rows": rows,
+            "workings.settlement_pairs": [pair | {"match_id": "line:1/2"}],
             "mart.settlement_lines": [
                 {"entry_no": 1, "settlement_no": no, "match_id": f"line:1/{no}"} for no in (2, 3, 4)
             ],

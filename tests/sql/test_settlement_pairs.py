@@ -1,4 +1,4 @@
-"""audit.settlement_pairs: which order a settlement names, by each rule; the rest is in tests/settlements."""
+"""workings.settlement_pairs: which order a settlement names, by each rule; the rest is in tests/settlements."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ ROW = {
 def states(run_table: Run, orders: list[dict[str, Any]], *rows: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Return state and order of each pair."""
     pairs = run_table(
-        "audit.settlement_pairs",
+        "workings.settlement_pairs",
         {
-            "audit.settlement_rows": [ROW | row for row in rows],
+            "workings.settlement_rows": [ROW | row for row in rows],
             "mart.orders": orders,
             "raw.settlement_statements": [
                 {"entry_no": 1, "platform": "p", "order_platforms": ["web", "renamed"], "timezone": "store"}

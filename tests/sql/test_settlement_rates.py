@@ -30,8 +30,8 @@ def lines(first: int, days: range, rate: str, **more: Any) -> list[dict[str, Any
 def rates(run_table: Run, *rows: dict[str, Any], given: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
     """Return days, base, rate, whether it is in force, and the lines that agree and do not."""
     names = ("from_date", "to_date", "base", "rate", "is_in_force", "agreeing_count", "exception_count")
-    lines_of = run_table("audit.settlement_commissions", {"audit.settlement_rows": list(rows)} | (given or {}))
-    found = run_table("mart.settlement_rates", {"audit.settlement_commissions": lines_of})
+    lines_of = run_table("workings.settlement_commissions", {"workings.settlement_rows": list(rows)} | (given or {}))
+    found = run_table("mart.settlement_rates", {"workings.settlement_commissions": lines_of})
     return [(*(row[name].day for name in names[:2]), *(row[name] for name in names[2:])) for row in found]
 
 

@@ -1,4 +1,4 @@
-"""audit.settlement_rows: components added up; a day in the store's zone; a store by its name."""
+"""workings.settlement_rows: components added up; a day in the store's zone; a store by its name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def settlement(run_table: Run, *lines: dict[str, Any]) -> dict[str, Any]:
     """Return the one settlement of these lines."""
     stores = [{"store_id": 7, "name": "North", "timezone": "America/New_York"}, {"store_id": 8, "name": "Twin"}]
     (row,) = run_table(
-        "audit.settlement_rows",
+        "workings.settlement_rows",
         {
             "raw.settlement_lines": [LINE | line for line in lines],
             "raw.settlement_statements": [STATEMENT],

@@ -29,8 +29,8 @@ def test_each_statement_of_a_file_has_a_row(run_table: Run) -> None:
                 for ref in refs.values()
             ],
             "raw.settlement_lines": [line | {"source_row": no, "statement_ref": ref} for no, ref in refs.items()],
-            "audit.settlement_rows": [ROW | {"settlement_no": no, "statement_ref": ref} for no, ref in refs.items()],
-            "audit.settlement_pairs": [{"entry_no": 1, "settlement_no": 2, "order_id": 1, "match_state": "matched"}],
+            "workings.settlement_rows": [ROW | {"settlement_no": no, "statement_ref": ref} for no, ref in refs.items()],
+            "workings.settlement_pairs": [{"entry_no": 1, "settlement_no": 2, "order_id": 1, "match_state": "matched"}],
         },
     )
     assert [(row["statement_ref"], row["net_amount"], row["unmatched_count"]) for row in rows] == [

@@ -14,7 +14,7 @@ MOST = "99999999999999.9999"
 
 
 def day(date: str, status: str | None, ages: dict[int | None, int], **others: Any) -> list[dict[str, Any]]:
-    """Return rows of audit.daily_statuses, one for each age; the first has the given values besides."""
+    """Return rows of workings.daily_statuses, one for each age; the first has the given values besides."""
     return [
         {
             "business_date": date,
@@ -39,7 +39,7 @@ def test_orders_money_and_age(run_table: Run) -> None:
     rows = run_table(
         "audit.status_evidence",
         {
-            "audit.daily_statuses": [
+            "workings.daily_statuses": [
                 *day("2026-10-01", "done", {1: 1, 30: 1}, total_price=MOST, week_old_count=1, deleted_count=1),
                 *day("2026-10-02", "done", {30: 1, 400: 1}, total_price="0.0001", sale_class=None, zero_total_count=1),
                 *day("2026-10-02", "done", {7: 1}, total_price="5", currency="BRL"),
@@ -70,7 +70,7 @@ def test_what_became_of_them(run_table: Run) -> None:
     ]
     rows = run_table(
         "audit.status_evidence",
-        {"audit.daily_statuses": day("2026-10-01", "done", {2: 1}), "audit.status_transitions": seen},
+        {"workings.daily_statuses": day("2026-10-01", "done", {2: 1}), "audit.status_transitions": seen},
     )
     assert [(row["status"], row["order_count"], row["transitioned_count"], row["next_statuses"]) for row in rows] == [
         ("done", 1, 0, []),
@@ -83,7 +83,7 @@ def test_the_share_that_moved_on(run_table: Run) -> None:
     seen = {"entity_type": "order", "previous_status": "new", "status": "done", "occurrence_count": 3}
     days = [*day("2026-10-01", "new", {2: 4}), *day("2026-10-01", "new", {2: 5}, currency="BRL")]
     days += day("2026-10-01", "done", {2: 3})
-    given = {"audit.daily_statuses": days, "audit.status_transitions": [seen, seen | {"previous_status": "lost"}]}
+    given = {"workings.daily_statuses": days, "audit.status_transitions": [seen, seen | {"previous_status": "lost"}]}
     rows = run_table("audit.status_evidence", given)
     assert [(row["status"], row["currency"], row["transition_rate"]) for row in rows] == [
         ("done", "EUR", 0),

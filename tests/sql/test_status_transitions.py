@@ -28,7 +28,7 @@ def test_days_add_up(run_table: Run) -> None:
     rows = run_table(
         "audit.status_transitions",
         {
-            "audit.daily_status_transitions": [
+            "workings.daily_status_transitions": [
                 day("2026-11-20", "order", 2, 5, 9),
                 day(None, "order", 1, 3, 4),
                 day("2026-11-20", "delivery", 1, 4, 6),

@@ -1,4 +1,4 @@
-"""audit.stores_with_menus: since when menus of a store were known, some of them or all."""
+"""workings.stores_with_menus: since when menus of a store were known, some of them or all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def seen(menu_id: int, day: int | None) -> dict[str, Any]:
 
 def known(run_table: Run, given: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return the intervals since some menu of the store was observed."""
-    return [row for row in run_table("audit.stores_with_menus", given) if not row["are_first_seen_later"]]
+    return [row for row in run_table("workings.stores_with_menus", given) if not row["are_first_seen_later"]]
 
 
 def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
@@ -90,7 +90,7 @@ def test_menus_observed_one_after_the_other(run_table: Run) -> None:
 def test_archive_of_unknown_time_counts_as_seen_before_all(run_table: Run) -> None:
     """A menu seen at an unknown time and again later was known since ever, and is no menu known later."""
     rows = run_table(
-        "audit.stores_with_menus",
+        "workings.stores_with_menus",
         {
             "core.store_menus": [{"store_id": 8, "menu_id": 1}],
             "core.menu_price_versions": [seen(1, 3), seen(1, None)],
@@ -103,7 +103,7 @@ def test_until_the_first_menu_was_seen(run_table: Run) -> None:
     """Before the first of its menus, all that a store has are taken as first seen later, from ever to that moment."""
     pairs = [{"store_id": 8, "menu_id": menu} for menu in (1, 2, 3)]
     given = {"core.store_menus": pairs, "core.menu_price_versions": [seen(1, 3), seen(2, 5)]}
-    since, before = run_table("audit.stores_with_menus", given)
+    since, before = run_table("workings.stores_with_menus", given)
     assert (before["known_from"], before["known_until"]) == (None, dt.datetime(2026, 10, 3, 12, tzinfo=dt.UTC))
     assert (before["are_first_seen_later"], before["are_all_known"], before["menu_scope_id"]) == (True, False, 8)
     assert since["known_from"] == before["known_until"]

@@ -1,4 +1,4 @@
-"""audit.subtotal_patterns: what an order holds, and which of 78 forms give its subtotal from its lines."""
+"""workings.subtotal_patterns: what an order holds, and which of 78 forms give its subtotal from its lines."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def patterns(
     """Return the rows of orders 1, 2, … with lines; discount 0 and EUR unless they say otherwise."""
     numbered = list(enumerate(orders, 1))
     return run_table(
-        "audit.subtotal_patterns",
+        "workings.subtotal_patterns",
         {
             "mart.orders": [
                 {"order_id": number, "currency": "EUR", "discount": "0", **order} for number, (order, _) in numbered
             ],
-            "audit.order_line_sums": [
+            "workings.order_line_sums": [
                 {"order_id": number, **line, "line_no": place}
                 for number, (_, lines) in numbered
                 for place, line in enumerate(lines, 1)
             ],
-            "audit.order_components": list(components),
+            "workings.order_components": list(components),
         },
     )
 

@@ -1,4 +1,4 @@
-"""audit.total_patterns: what an order holds, and which of 85 forms give its total."""
+"""workings.total_patterns: what an order holds, and which of 85 forms give its total."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def patterns(run_table: Run, *orders: dict[str, Any], **components: list[dict[st
         {"order_id": number, "currency": "EUR", **PRICES, "total_price": OBSERVED, **order}
         for number, order in enumerate(orders, 1)
     ]
-    return run_table("audit.total_patterns", {"mart.orders": given, "audit.order_components": components.get("of", [])})
+    return run_table(
+        "workings.total_patterns", {"mart.orders": given, "workings.order_components": components.get("of", [])}
+    )
 
 
 def fitting(row: dict[str, Any]) -> list[int]:

@@ -19,7 +19,7 @@ def test_days_and_menus(run_table: Run) -> None:
     rows = run_table(
         "audit.vocabulary",
         {
-            "audit.daily_vocabulary": [
+            "workings.daily_vocabulary": [
                 {
                     "path": "/status",
                     "value": "done",

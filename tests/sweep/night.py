@@ -44,12 +44,12 @@ WEBHOOKS = 3
 # Logs of requests, loads and runs: a night that was killed made more of them than one that was not.
 LOGS = {
     "audit.coverage",
-    "audit.daily_fetch_outcomes",
+    "workings.daily_fetch_outcomes",
     "audit.fetches",
-    "audit.load_notes",
+    "workings.load_notes",
     "audit.loads",
     "audit.quarantine",
-    "audit.question_figures",  # counts requests
+    "workings.question_figures",  # counts requests
     "audit.questions",  # counts requests and loads
     "audit.service_behaviour",
     "audit.verifications",

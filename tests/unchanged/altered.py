@@ -39,7 +39,7 @@ REFUSALS, RESTATED = "build.refusals", "mart.restatements"
 TIMES = (None, "2026-10-20 11:00:00+00", "2026-11-05 13:00:00+00", "2026-11-12 00:00:00+00")
 CLOCK = dt.datetime(2026, 11, 12, tzinfo=dt.UTC)
 DAYS = {"first_day": dt.date(2026, 10, 23), "last_day": dt.date(2026, 11, 3)}
-TREES = ("audit.formula_divisions", "core.modifier_edges")  # whose rows lead to others: in a circle, were they drawn
+TREES = ("workings.formula_divisions", "core.modifier_edges")  # whose rows lead to others: in a circle, were they drawn
 FEW_DAY = dt.date(2026, 10, 25)
 KNOWN = {"details": ["some"], "items": ["release"], "last_restatement_no": 7, "detected_at": CLOCK}
 # Which parameters the selects of finance get, one after the other.

@@ -85,7 +85,7 @@ def difference(name: str, found: Hashes, expected: Hashes | None) -> str:
 
 
 def _of_file(
-    when: str, file: Path, schemas: tuple[str, ...] = ("core", "mart", "audit")
+    when: str, file: Path, schemas: tuple[str, ...] = ("core", "mart", "audit", "workings")
 ) -> Iterator[tuple[str, Hashes]]:
     with duckdb.connect(str(file), read_only=True) as con:
         con.execute("set timezone = 'UTC'")

@@ -82,7 +82,7 @@ def _rows(release: Path) -> dict[str, int]:
     with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as con:
         names = con.execute(
             "select schema_name || '.' || table_name from duckdb_tables() "
-            "where schema_name in ('core', 'mart', 'audit')"
+            "where schema_name in ('core', 'mart', 'audit', 'workings')"
         ).fetchall()
         counted = " union all ".join(f"select '{name}', count(*) from {name}" for (name,) in names)
         return dict(con.execute(counted).fetchall())

@@ -43,10 +43,10 @@ def test_orders_changed_in_what_is_read() -> None:
         note_differences(staged, table, 7)
         found = {
             name: sorted(con.execute(changed_orders(staged, MODIFIERS, catalogue.table(name))).fetchall())
-            for name in ("audit.daily_vocabulary", "audit.daily_field_values")
+            for name in ("workings.daily_vocabulary", "workings.daily_field_values")
         }
-    assert found["audit.daily_vocabulary"] == [(1,), (3,), (5,), (6,)]
-    assert found["audit.daily_field_values"] == [(1,), (2,), (3,), (5,), (6,)]
+    assert found["workings.daily_vocabulary"] == [(1,), (3,), (5,), (6,)]
+    assert found["workings.daily_field_values"] == [(1,), (2,), (3,), (5,), (6,)]
 
 
 @pytest.mark.parametrize("keys", ["touched.made", None])
@@ -69,7 +69,7 @@ def test_only_differing_columns_affect_readers(keys: str | None) -> None:
         staged.sets[MODIFIERS] = keys
         note_differences(staged, table, 1)
         assert staged.differing[MODIFIERS] == {"price"}
-        assert not reads_change(staged, MODIFIERS, catalogue.table("audit.daily_vocabulary"))
+        assert not reads_change(staged, MODIFIERS, catalogue.table("workings.daily_vocabulary"))
         assert reads_change(staged, MODIFIERS, catalogue.table("mart.price_variances"))
 
 

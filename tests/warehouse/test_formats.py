@@ -113,7 +113,7 @@ def test_a_file_that_does_not_tell_of_unknown_fields_is_searched(world: Any, mak
     (old,) = raw_files(world.data, "orders").documents
     pq.write_table(pq.read_table(old.path).drop_columns(["has_unknown"]), old.path)
     world.land("orders", [{"id": 3, "document": make_order(3)}, {"id": 4, "document": make_order(4) | strange}])
-    notes = "select note, document_count, example_ids from audit.load_notes where note like '/%:%' order by all"
+    notes = "select note, document_count, example_ids from workings.load_notes where note like '/%:%' order by all"
     world.build()
     noted = world.rows(notes)
     assert noted == [(note, n, ids) for note in ("/a:string", "/b:number") for n, ids in ((1, [4]), (2, [1, 2]))]

@@ -234,6 +234,7 @@ ABOUT = {
     "audit": "Evidence about the data and the loads: audit.quarantine has what was rejected.",
     "own": "Tables of your own, from the files of [models].",
     "ref": "Your own CSV files, named in [reference].",
+    "workings": "Internal: the figures that other tables are made of, and the evidence in detail. Look here last.",
     "meta": "What a release says of itself: meta.tables and meta.columns describe all, meta.examples has queries.",
 }
 ALWAYS = (SCHEMAS, TABLES, COLUMNS, EXAMPLES, MACROS, MISSING)

@@ -330,12 +330,12 @@ _HIDDEN = {"text": "h", "number": "g"}
 
 
 def daily_field_values() -> str:
-    """Return the select of audit.daily_field_values."""
+    """Return the select of workings.daily_field_values."""
     return _field_values("orders", "order_id", "business_date,", "mart.orders", "business_date")
 
 
 def field_values() -> str:
-    """Return the select of audit.field_values: of the kinds that are not kept by day."""
+    """Return the select of workings.field_values: of the kinds that are not kept by day."""
     selects = (
         _field_values(kind, f"{ENTITIES[kind]}_id", f"'{kind}' as kind,", f"core.{kind}") for kind in WHOLE_KINDS
     )

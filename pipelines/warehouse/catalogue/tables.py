@@ -94,7 +94,7 @@ def is_in_business_month(month: str) -> str:
 
 
 SQL = resource("sql")
-SCHEMAS = ("core", "mart", "audit")
+SCHEMAS = ("core", "mart", "audit", "workings")
 # By the template that the head names.
 GENERATED: dict[str, Callable[[], str]] = {
     "daily_field_values": daily_field_values,

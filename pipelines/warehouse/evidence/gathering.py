@@ -387,7 +387,9 @@ def find_roundings(
     con: duckdb.DuckDBPyConnection, target: str, asked: EvidenceThresholds
 ) -> dict[int, PopulationRounding]:
     """Return node → rounding of the leaves that have orders whose amounts are rounded; reads facts and leaves."""
-    con.execute(f"create or replace temp table wanted as select order_id from audit.{target}_patterns where is_rounded")
+    con.execute(
+        f"create or replace temp table wanted as select order_id from workings.{target}_patterns where is_rounded"
+    )
     if con.execute("select 1 from wanted limit 1").fetchone() is None:
         return {}
     rows = con.execute(filled("roundings", target=target, lines=filled(f"{target}_lines"))).fetchall()
@@ -406,7 +408,7 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
     con.execute(f"""
         create or replace temp table texts as
         select cast(row_number() over (order by holds, fits) - 1 as integer) as pattern_no, holds, fits
-        from (select distinct holds, fits from audit.{target}_patterns)
+        from (select distinct holds, fits from workings.{target}_patterns)
     """)
     texts = con.execute("select holds, fits from texts order by pattern_no").fetchall()
     forms = verdicts.read_forms(con, target)
@@ -420,11 +422,11 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
         select
             patterns.order_id, cast(-coalesce(settings.{target}_setting_no, 0) as integer) as node,
             texts.pattern_no, {places}
-        from audit.{target}_patterns as patterns
+        from workings.{target}_patterns as patterns
         inner join texts on patterns.holds = texts.holds and patterns.fits = texts.fits
         inner join mart.orders as orders on patterns.order_id = orders.order_id
         left join ( -- few orders, mostly none
-            from audit.order_rule_settings where {target}_setting_no is not null
+            from workings.order_rule_settings where {target}_setting_no is not null
         ) as settings on patterns.order_id = settings.order_id
         {joins}
     """)

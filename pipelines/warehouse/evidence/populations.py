@@ -374,7 +374,7 @@ def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[in
     con.executemany("insert into leaf_forms values (?, ?)", [(node, form + 1) for node, form in forms.items()])
     con.execute(
         "create or replace temp table leaves as select leaf_forms.*, forms.rule_parameters as parameters "
-        "from leaf_forms inner join audit.formula_forms as forms "
+        "from leaf_forms inner join workings.formula_forms as forms "
         f"on forms.rule_target = '{target}' and leaf_forms.form_no = forms.form_no"
     )
 

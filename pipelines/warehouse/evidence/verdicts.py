@@ -5,8 +5,9 @@ are a pattern: which parts they hold, and which candidate forms fit them.
 
 The candidate rules of a price: forms, how each may round, and what an order can hold that tells forms apart.
 
-The interface states no formula, so that each rule is a guess; audit.formula_evidence says what orders show of it. The
-rows made here are those of audit.formula_forms, audit.formula_rules and audit.formula_parts, in their column order.
+The interface states no formula, so that each rule is a guess; workings.formula_evidence says what orders show of it.
+The rows made here are those of workings.formula_forms, audit.formula_rules and workings.formula_parts, in their column
+order.
 
 `unknown_rules` finds those that settings name and that are none of them, before a build does.
 """
@@ -341,12 +342,12 @@ class Patterns:
 def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
     """Read the candidate forms and parts of a rule target from the catalogue tables."""
     forms = con.execute(
-        "select form_description, rule_parameters, complexity, is_found, form from audit.formula_forms "
+        "select form_description, rule_parameters, complexity, is_found, form from workings.formula_forms "
         "where rule_target = ? order by form_no",
         [target],
     ).fetchall()
     parts = con.execute(
-        "select part, deciding_case, is_tested, parameter_no from audit.formula_parts "
+        "select part, deciding_case, is_tested, parameter_no from workings.formula_parts "
         "where rule_target = ? order by part_no",
         [target],
     ).fetchall()

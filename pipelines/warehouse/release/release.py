@@ -336,7 +336,7 @@ def _now_after(releases: Path) -> dt.datetime:
 
 _HIDDEN = r"""
 select 1
-from warehouse.audit.load_notes
+from warehouse.workings.load_notes
 where note[1] = '/'
     and (kind, regexp_replace(note, ':[a-z|]+$', '')) not in (
         select (kind, path) from warehouse.audit.field_profile

@@ -1,7 +1,7 @@
 -- One row per order whose total is off from its population's rule as many others are: no rule is in force for it.
 --
 -- A step: read audit.order_rules instead.
--- Source: audit.order_populations, audit.formula_populations, audit.total_patterns, mart.orders, audit.order_components.
+-- Source: workings.order_populations, audit.formula_populations, workings.total_patterns, mart.orders, workings.order_components.
 -- Caveats: where settings name a rule that most orders do not follow, what differs is a break.
 --
 -- key: order_id
@@ -10,7 +10,7 @@
 -- A pattern that so many orders follow that they would distinguish a rule is a rule that
 -- nobody has stated yet: whether they are right is unknown.
 with components as (
-    select order_id, sum(amount) as amount from audit.order_components group by order_id
+    select order_id, sum(amount) as amount from workings.order_components group by order_id
 ),
 
 populations as (
@@ -23,7 +23,7 @@ populations as (
         populations.residual_base,
         forms.rule_parameters as signs,
     from audit.formula_populations as populations
-    inner join audit.formula_forms as forms using (rule_target, form_no)
+    inner join workings.formula_forms as forms using (rule_target, form_no)
     where
         populations.rule_target = 'total'
         and populations.is_pattern_open
@@ -42,9 +42,9 @@ differing as (
         - signs[4] * orders.discount
         - signs[5] * orders.loyalty_discount
         - coalesce(components.amount, 0) as residual,
-    from audit.order_populations as placed
+    from workings.order_populations as placed
     inner join populations on placed.total_population_no = populations.population_no
-    inner join audit.total_patterns as patterns on placed.order_id = patterns.order_id
+    inner join workings.total_patterns as patterns on placed.order_id = patterns.order_id
     inner join mart.orders as orders on placed.order_id = orders.order_id
     left join components on orders.order_id = components.order_id
     where patterns.fits[populations.form_no] = '0'

@@ -1,9 +1,9 @@
 -- One row per order line: its price, its quantity, and what its modifiers could add up to.
 --
--- A step: read audit.formula_evidence instead.
+-- A step: read workings.formula_evidence instead.
 -- Source: core.order_lines and core.order_line_modifiers. Modifiers of price zero are counted and else left out: they
 -- add nothing under any rule.
--- Caveats: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
+-- Caveats: none of these sums is an amount paid; which of them counts is what workings.formula_evidence is about.
 -- Quantities beyond a million count as not stated: their products would leave 38 digits.
 --
 -- key: order_id, line_no

@@ -1,7 +1,7 @@
 -- One row per order that states all six prices: what it holds, and which total forms fit it.
 --
 -- A step: read audit.order_rules instead.
--- Source: mart.orders and audit.order_components. Orders with an amount of ten billion and more are left out.
+-- Source: mart.orders and workings.order_components. Orders with an amount of ten billion and more are left out.
 --
 -- key: order_id
 -- scope: order
@@ -29,7 +29,7 @@ with narrow as materialized (
     from mart.orders as orders
     left join (
         select order_id, sum(amount) as amount, arg_max(nullif(step, 0), component_no) as step,
-        from audit.order_components
+        from workings.order_components
         group by order_id
     ) as components on orders.order_id = components.order_id
 ),

@@ -1,7 +1,7 @@
 -- One row per order that is new to a closed day, and rule target: the rule that its population was closed with.
 --
 -- A step: read audit.order_rules instead.
--- Source: audit.order_closes, and the rules and populations that the close recorded.
+-- Source: workings.order_closes, and the rules and populations that the close recorded.
 -- Caveats: no row if the close recorded no such population.
 --
 -- key: order_id, rule_target
@@ -17,7 +17,7 @@ with orders as (
     select
         closes.order_id, closes.close_entry_no, closes.store_id, closes.business_date,
         closes.platform, closes.dispatch_method,
-    from audit.order_closes as closes
+    from workings.order_closes as closes
     anti join raw.closed_orders using (order_id, close_entry_no)
     where closes.close_entry_no is not null
 ),
@@ -30,9 +30,9 @@ new_orders as (
         if(rule_target = 'total', parts.holds, lines.holds) as holds,
     from mart.orders as current
     inner join orders using (order_id)
-    inner join audit.order_rule_settings as settings using (order_id)
-    left join audit.subtotal_patterns as lines using (order_id)
-    left join audit.total_patterns as parts using (order_id)
+    inner join workings.order_rule_settings as settings using (order_id)
+    left join workings.subtotal_patterns as lines using (order_id)
+    left join workings.total_patterns as parts using (order_id)
     cross join (values ('subtotal'), ('total')) as targets (rule_target)
 ),
 
@@ -71,7 +71,7 @@ conditions as (
         ) as is_among,
     from candidates
     inner join raw.closed_scopes as listed using (close_entry_no, rule_no)
-    left join audit.formula_parts as parts using (rule_target, part)
+    left join workings.formula_parts as parts using (rule_target, part)
     group by
         candidates.order_id, candidates.rule_target, candidates.rule_no,
         listed.condition_no

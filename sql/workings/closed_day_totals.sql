@@ -26,7 +26,7 @@ select
     platform,
     sale_class,
     currency,
-    -- orders, with the same fingerprint as in audit.daily_fingerprints
+    -- orders, with the same fingerprint as in workings.daily_fingerprints
     count(*) as order_count,
     cast(bit_xor(money_fingerprint(closed)) as varchar) as fingerprint,
     -- money

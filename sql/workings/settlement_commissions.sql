@@ -1,6 +1,6 @@
 -- One row per settlement on a day with a rate of commission: charged, and expected by the lines of its store.
 --
--- Source: audit.settlement_rows, audit.settlement_pairs and mart.orders; undivided gross has the parts of its order.
+-- Source: workings.settlement_rows, workings.settlement_pairs and mart.orders; undivided gross has the parts of its order.
 --
 -- key: entry_no, settlement_no
 --
@@ -29,10 +29,10 @@ with settlements as (
             ],
             rows_of.commission_bases
         ) as bases,
-    from audit.settlement_rows as rows_of
+    from workings.settlement_rows as rows_of
     left join (
         select entry_no, settlement_no, any_value(order_id) as order_id,
-        from audit.settlement_pairs
+        from workings.settlement_pairs
         where match_state in ('matched', 'settled_twice') and match_rule <> 'period'
         group by entry_no, settlement_no
     ) as pairs using (entry_no, settlement_no)

@@ -1,8 +1,8 @@
 -- One row per order of a closed day: the rules that it keeps while that is closed.
 --
 -- A step: read audit.order_rules instead.
--- Source: audit.order_closes and the ledger's closes. An order that came after the close has the rule that its
--- population was closed with (audit.closed_population_rules), else the one rule of its store's day, else of the whole
+-- Source: workings.order_closes and the ledger's closes. An order that came after the close has the rule that its
+-- population was closed with (workings.closed_population_rules), else the one rule of its store's day, else of the whole
 -- day, else none.
 --
 -- key: order_id
@@ -17,7 +17,7 @@
 -- its store's day, else the day's.
 with orders as (
     select order_id, store_id, business_date, close_entry_no
-    from audit.order_closes
+    from workings.order_closes
     where close_entry_no is not null
 ),
 
@@ -62,10 +62,10 @@ found as (
         totals.basis as population_total_basis,
     from orders
     left join recorded using (order_id, close_entry_no)
-    left join audit.closed_population_rules as subtotals
+    left join workings.closed_population_rules as subtotals
         on orders.order_id = subtotals.order_id
         and subtotals.rule_target = 'subtotal'
-    left join audit.closed_population_rules as totals
+    left join workings.closed_population_rules as totals
         on orders.order_id = totals.order_id
         and totals.rule_target = 'total'
     left join shared as store_days

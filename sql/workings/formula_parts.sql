@@ -10,4 +10,4 @@
 -- part: Its name.
 -- deciding_case VARCHAR: Which orders show what forms do with it.
 -- is_tested BOOLEAN: Whether orders that hold it refute forms; else it only divides orders.
--- parameter_no BIGINT null: Its place in rule_parameters of audit.formula_forms; null without one.
+-- parameter_no BIGINT null: Its place in rule_parameters of workings.formula_forms; null without one.

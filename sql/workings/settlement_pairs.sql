@@ -1,6 +1,6 @@
 -- One row per settlement and order that it settles, or may settle.
 --
--- Source: audit.settlement_rows, mart.orders.
+-- Source: workings.settlement_rows, mart.orders.
 -- A step: read mart.settlement_matches instead.
 --
 -- key: entry_no, settlement_no, order_id
@@ -18,7 +18,7 @@ with platforms as (
     from raw.settlement_statements as statements
     left join (
         select platform, if(min(currency) = max(currency), min(currency), null) as currency,
-        from audit.settlement_rows
+        from workings.settlement_rows
         group by platform
     ) as settlements using (platform)
     group by platform
@@ -74,7 +74,7 @@ by_id as (
             when orders.sale_class <> 'counted' then 'not_a_sale'
             else 'matched'
         end as match_state,
-    from audit.settlement_rows as settlements
+    from workings.settlement_rows as settlements
     inner join mart.orders as known on settlements.order_id = known.order_id
     left join orders
         on settlements.platform = orders.settled_by
@@ -93,7 +93,7 @@ by_number as (
             when count(*) filter (where is_sale) over same = 1 then 'matched'
             else 'one_of'
         end as match_state,
-    from audit.settlement_rows as settlements
+    from workings.settlement_rows as settlements
     inner join dated
         on settlements.platform = dated.settled_by
         and settlements.store_id = dated.store_id
@@ -113,7 +113,7 @@ named as (
         union all by name
         select * exclude (is_sale) from by_number
     ) as found
-    inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
+    inner join workings.settlement_rows as settlements using (entry_no, settlement_no)
     where found.match_state = 'matched' and settlements.statement_kind = 'order'
 ),
 
@@ -127,7 +127,7 @@ timed as (
         ordered_at_else,
         ordered_at is null as is_local,
         window_minutes * 60000000 as window_us,
-    from audit.settlement_rows
+    from workings.settlement_rows
     where statement_kind = 'order' and order_ref is null and at_us is not null
 ),
 
@@ -264,7 +264,7 @@ by_period as (
             and count(sales.total_price) over same = count(*) over same,
             'group', 'differs'
         ) as match_state,
-    from audit.settlement_rows as settlements
+    from workings.settlement_rows as settlements
     inner join sales
         on settlements.platform = sales.settled_by
         and settlements.store_id = sales.store_id
@@ -300,7 +300,7 @@ claims as (
             and (found.match_state in ('matched', 'group') or found.surplus is not null)
         ) over (partition by settlements.platform, found.order_id) as has_line,
     from found
-    inner join audit.settlement_rows as settlements using (entry_no, settlement_no)
+    inner join workings.settlement_rows as settlements using (entry_no, settlement_no)
     window claiming as (
         partition by settlements.platform, found.order_id, is_claim
         order by settlements.statement_kind = 'addition', settlements.line_date, found.entry_no, found.settlement_no

@@ -5,7 +5,7 @@ with both_sides as (
     select
         path,
         sum(parent_count) as parent_count,
-    from audit.daily_field_values
+    from workings.daily_field_values
     where path in (
         '/id',
         '/items/*/id',

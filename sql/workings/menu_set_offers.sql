@@ -1,7 +1,7 @@
 -- One row per set of menus, product, modifier below it and interval: which prices they were seen to ask together.
 --
 -- A step: read mart.price_variances instead.
--- Source: audit.menu_offers, audit.stores_with_menus and core.store_menus. Of sets of several menus.
+-- Source: workings.menu_offers, workings.stores_with_menus and core.store_menus. Of sets of several menus.
 --
 -- key: menu_set_no, product_id, modifier_id, offered_from
 -- span: offered_from, offered_until
@@ -15,7 +15,7 @@
 -- Of sets of several menus that stores have. A set has the number of the first of its stores.
 with sets as (
     select distinct menu_scope_id as menu_set_no
-    from audit.stores_with_menus
+    from workings.stores_with_menus
     where are_several
 )
 
@@ -26,4 +26,4 @@ select
     offers.seen_at, offers.menu_entry_count, offers.prices, offers.delivery_prices,
 from sets
 inner join core.store_menus as store_menus on sets.menu_set_no = store_menus.store_id
-inner join audit.menu_offers as offers using (menu_id)
+inner join workings.menu_offers as offers using (menu_id)

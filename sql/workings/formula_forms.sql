@@ -1,7 +1,7 @@
 -- One row per candidate form: how lines could make the subtotal, and parts the total.
 --
 -- Source: none: the interface states no formula. The candidates are listed in evidence/candidates.py.
--- Caveats: a candidate is a guess; what the data show of it is in audit.formula_evidence.
+-- Caveats: a candidate is a guess; what the data show of it is in workings.formula_evidence.
 --
 -- key: rule_target, form_no
 -- template: raw

@@ -1,7 +1,7 @@
 -- One row per store, closed day and sale class whose orders may differ from their books.
 --
 -- A step: read audit.pending_restatements instead.
--- Source: audit.closed_day_totals, audit.daily_fingerprints, raw.restated and raw.day_closes.
+-- Source: workings.closed_day_totals, workings.daily_fingerprints, raw.restated and raw.day_closes.
 --
 -- key: store_id, business_date, sale_class
 --
@@ -17,7 +17,7 @@ with places as (
         cast(bit_xor(cast(fingerprint as ubigint)) as varchar) as fingerprint,
         cast(sum(order_count) as bigint) as order_count,
         false as is_restated,
-    from audit.closed_day_totals
+    from workings.closed_day_totals
     group by business_date, store_id, sale_class
 
     union all by name
@@ -25,7 +25,7 @@ with places as (
     select
         business_date, store_id, sale_class, fingerprint, order_count,
         false as is_restated,
-    from audit.daily_fingerprints
+    from workings.daily_fingerprints
 
     union all by name
 

@@ -1,7 +1,7 @@
 -- One row per store, product and modifier below it: which prices its menus asked when each was first observed.
 --
 -- A step: read mart.price_variances instead.
--- Source: audit.menu_offers, audit.stores_with_menus, core.store_menus and core.menu_price_versions.
+-- Source: workings.menu_offers, workings.stores_with_menus, core.store_menus and core.menu_price_versions.
 --
 -- key: store_id, offered_product_id, offered_modifier_id, offered_from
 -- span: offered_from, offered_until
@@ -26,7 +26,7 @@ with menus as (
 
 stores as (
     select store_id, known_until,
-    from audit.stores_with_menus
+    from workings.stores_with_menus
     where are_first_seen_later
 ),
 
@@ -38,7 +38,7 @@ offers as (
     from stores
     inner join core.store_menus as store_menus using (store_id)
     inner join menus using (menu_id)
-    inner join audit.menu_offers as offers using (menu_id)
+    inner join workings.menu_offers as offers using (menu_id)
     where coalesce(offers.offered_from <= menus.first_seen_at, true)
         and coalesce(offers.offered_until > menus.first_seen_at, true)
 )

@@ -1,7 +1,7 @@
 -- One row per order: the populations it belongs to.
 --
 -- A step: read audit.order_rules instead.
--- Source: mart.orders, audit.formula_divisions and what the order holds.
+-- Source: mart.orders, workings.formula_divisions and what the order holds.
 --
 -- key: order_id
 -- scope: order
@@ -17,9 +17,9 @@ with recursive tested as materialized (
             0
         ) as node_no,
     from mart.orders as orders
-    inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
-    left join audit.subtotal_patterns as lines on orders.order_id = lines.order_id
-    left join audit.total_patterns as parts on orders.order_id = parts.order_id
+    inner join workings.order_rule_settings as settings on orders.order_id = settings.order_id
+    left join workings.subtotal_patterns as lines on orders.order_id = lines.order_id
+    left join workings.total_patterns as parts on orders.order_id = parts.order_id
     cross join (values ('subtotal'), ('total')) as targets (rule_target)
 ),
 
@@ -32,14 +32,14 @@ placed as (
         tested.order_id, tested.rule_target,
         coalesce(divisions.child_no, rests.child_no) as node_no,
     from placed
-    inner join audit.formula_divisions as rests
+    inner join workings.formula_divisions as rests
         on placed.rule_target = rests.rule_target
         and placed.node_no = rests.node_no
         and rests.is_rest
     inner join tested
         on placed.order_id = tested.order_id
         and placed.rule_target = tested.rule_target
-    left join audit.formula_divisions as divisions
+    left join workings.formula_divisions as divisions
         on rests.rule_target = divisions.rule_target
         and rests.node_no = divisions.node_no
         and not divisions.is_rest

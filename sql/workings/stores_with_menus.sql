@@ -13,7 +13,7 @@
 -- are_first_seen_later BOOLEAN: Whether none had been observed yet, so that each is taken as first observed.
 -- are_all_known BOOLEAN: Whether every menu that its record names had been observed by then.
 -- are_several BOOLEAN: Whether its record names several menus.
--- menu_scope_id BIGINT: Where its offers are: the menu, the set in audit.menu_set_offers, or the store itself.
+-- menu_scope_id BIGINT: Where its offers are: the menu, the set in workings.menu_set_offers, or the store itself.
 with menus as (
     select
         menu_id,

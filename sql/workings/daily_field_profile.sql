@@ -1,7 +1,7 @@
 -- One row per business day, field of the order document, and issue.
 --
 -- A step: read audit.field_profile instead. A name in it may be a person's.
--- Source: audit.order_field_issues by the business day of mart.orders: what audit.field_profile adds up, kept by day.
+-- Source: workings.order_field_issues by the business day of mart.orders: what audit.field_profile adds up, kept by day.
 --
 -- key: business_date, note
 -- scope: day
@@ -15,7 +15,7 @@ with noted as (
     select
         orders.business_date, notes.order_id, orders.customer_key, notes._fetched_at,
         unnest(notes.missing_fields || notes.unknown_fields) as note,
-    from audit.order_field_issues as notes
+    from workings.order_field_issues as notes
     inner join mart.orders as orders using (order_id)
 )
 

@@ -1,7 +1,7 @@
 -- One row per residual of an order for which there is a likely cause.
 --
 -- A step: read mart.order_reconciliation instead.
--- Source: audit.order_formula_amounts, mart.orders, audit.formula_populations, mart.order_lines and audit.order_line_sums.
+-- Source: workings.order_formula_amounts, mart.orders, audit.formula_populations, mart.order_lines and workings.order_line_sums.
 --
 -- key: order_id, rule_target
 -- scope: order
@@ -29,7 +29,7 @@ with residuals as (
                 'population_no': total_population_no,
             },
         ], recursive := true),
-    from audit.order_formula_amounts
+    from workings.order_formula_amounts
     where subtotal_residual <> 0 or total_residual <> 0
 ),
 
@@ -65,7 +65,7 @@ broken_modifiers as (
             abs(sum(add_own + other_own)),
             abs(sum(add_once + other_once)),
         ] as sums,
-    from audit.order_line_sums as lines
+    from workings.order_line_sums as lines
     inner join breaks using (order_id)
     group by breaks.order_id, breaks.rule_target
     having bool_and(lines.is_whole)

@@ -1,6 +1,6 @@
 -- One row per ledger entry of statements and reference on its rows: whether it is the key of our orders.
 --
--- Source: audit.settlement_rows and mart.orders. The key is the reference whose orders have the same store, day and amount:
+-- Source: workings.settlement_rows and mart.orders. The key is the reference whose orders have the same store, day and amount:
 -- that its values exist as ids shows nothing. `ordermart settlements keys` says it of every column of a file.
 -- Caveats: columns that the mapping does not name are not kept, so they have no row. Short numbers are no ids. An amount is the same if it is the order's total_price.
 --
@@ -26,7 +26,7 @@ from (
         coalesce(order_date, line_date) as stated_date,
         unnest(['order', 'payout', 'statement']) as reference,
         unnest([order_ref, payout_ref, statement_ref]) as value,
-    from audit.settlement_rows
+    from workings.settlement_rows
     where statement_kind = 'order'
 ) as named
 left join mart.orders as orders on try_cast(named.value as bigint) = orders.order_id

@@ -10,6 +10,6 @@
 -- node_no BIGINT: The node divided.
 -- is_rest BOOLEAN: Whether the row is about all values that have no row.
 -- value null: The value as text, 1 or 0 for a part held or not; null for none, and for the rest.
--- dimension VARCHAR: By what: a column of mart.orders, or a part of audit.formula_parts.
+-- dimension VARCHAR: By what: a column of mart.orders, or a part of workings.formula_parts.
 -- part_no: The part; null for a column.
 -- child_no BIGINT: The node or population that the orders belong to.

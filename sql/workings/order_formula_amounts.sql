@@ -1,7 +1,7 @@
 -- One row per order: what its subtotal and its total come to by the rules in force for it.
 --
 -- A step: read mart.order_reconciliation instead.
--- Source: mart.orders, mart.order_lines, audit.order_components and audit.order_rules.
+-- Source: mart.orders, mart.order_lines, workings.order_components and audit.order_rules.
 --
 -- key: order_id
 -- scope: order
@@ -38,7 +38,7 @@ components as (
             null
         ) as factor,
         arg_max(nullif(step, 0), component_no) as step,
-    from audit.order_components
+    from workings.order_components
     group by order_id
 ),
 

@@ -1,6 +1,6 @@
 -- One row per order and component of the settings that is in its prices.
 --
--- Source: mart.orders, audit.order_line_sums and [[formula.component]]; of closed days the components that the close was made with.
+-- Source: mart.orders, workings.order_line_sums and [[formula.component]]; of closed days the components that the close was made with.
 -- Caveats: null where the base, or a field that its condition asks for, is not stated; the order's total is then indeterminate. Unless the component says how it is rounded, the total alone is. A component by line is null where the lines do not add up to the subtotal, or do so in two ways that differ in it.
 --
 -- key: order_id, component_no
@@ -27,7 +27,7 @@ lines as (
         order_id, line_no,
         unnest(range(7)) as form_no,
         unnest(readings_of(sums)) as amount,
-    from audit.order_line_sums as sums
+    from workings.order_line_sums as sums
 ),
 
 read_lines as (
@@ -39,7 +39,7 @@ read_lines as (
         )) as amount,
     from lines
     inner join mart.orders as orders using (order_id)
-    left join audit.order_closes as closes using (order_id)
+    left join workings.order_closes as closes using (order_id)
     inner join components
         on components.rounded_per = 'line'
         and closes.close_entry_no is not distinct from components.close_entry_no
@@ -78,7 +78,7 @@ select
     components.price_factor,
     components.step,
 from mart.orders as orders
-left join audit.order_closes as closes using (order_id)
+left join workings.order_closes as closes using (order_id)
 inner join components
     on closes.close_entry_no is not distinct from components.close_entry_no
     and is_in_scope(components, orders)

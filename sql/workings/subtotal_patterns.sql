@@ -1,7 +1,7 @@
 -- One row per order whose lines and subtotal can be compared: what it holds, and which forms fit it.
 --
 -- A step: read audit.order_rules instead.
--- Source: audit.order_line_sums, mart.orders and audit.order_components. Orders without lines, without a subtotal or a discount, with a price
+-- Source: workings.order_line_sums, mart.orders and workings.order_components. Orders without lines, without a subtotal or a discount, with a price
 -- or quantity not stated, an amount of ten billion and more or ten thousand of one product are left out.
 --
 -- key: order_id
@@ -21,7 +21,7 @@ with lines as (
         try_cast(add_own as decimal(14, 4)) as narrow_add_own,
         try_cast(other_once as decimal(14, 4)) as narrow_other_once,
         try_cast(other_own as decimal(14, 4)) as narrow_other_own,
-    from audit.order_line_sums
+    from workings.order_line_sums
 ),
 
 -- sums in 17 digits: two of them, added up, stay within 18
@@ -58,7 +58,7 @@ factors as (
     select
         order_id,
         if(count(*) = count(amount), arg_max(price_factor, component_no), null) as factor,
-    from audit.order_components
+    from workings.order_components
     where price_factor is not null
     group by order_id
 ),
