@@ -127,7 +127,7 @@ def find(vault: Vault, asked: PersonRequest) -> Person:
 
 
 def _require_whole(vault: Vault) -> None:
-    if broken := vault.seal.broken("personal_data", "erased", "shared"):
+    if broken := vault.tally.broken("personal_data", "erased", "shared"):
         raise PrivacyError(
             f"rows of the vault were changed without its keys ({'; '.join(broken)}), so nothing was shown or erased: "
             "restore it from a backup, or see `ordermart inventory`"

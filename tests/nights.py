@@ -170,7 +170,7 @@ def _nested(found: dict[str, Any]) -> dict[str, Any]:
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nContent-Type: %s\r\n\r\n{}"
 _LIMITS = {"ORDERMART_LANDING__MAX_BYTES": "100000", "ORDERMART_LANDING__MAX_ORDER_PARTS": "500"}
-# The reason for which a request of some ids can fail → what the service answers for these, given their document.
+# Why a request of some ids can fail → the answer of the service for these, given their document.
 REASONS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "404": lambda _: (404, {}),
     "content_encoding": lambda found: (200, found, {"content-encoding": "br"}),

@@ -47,7 +47,7 @@ def evaluations(
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Yield one evaluation for each claim that blocks, and one for the warnings of each table.
 
-    `validated` are the rows that the run held to their table's Pandera schema, by table.
+    `validated` are the rows that the run checked against the Pandera schema of their table, by table.
     """
     grouped: dict[tuple[str, str, dg.AssetCheckSeverity], list[CheckResult]] = {}
     for each in results:

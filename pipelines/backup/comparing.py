@@ -230,7 +230,7 @@ def _holds(vault: Path, erased: set[str]) -> bool:
 ROUND = dt.timedelta(days=31)
 LEDGER = "ledger/ledger.jsonl"
 _NIGHTS = 28  # in which everything is read once
-_SEAL = "seal"  # of the vault's rows
+_TALLY = "tally"  # of the vault's rows
 _LEAST_SECONDS = 2.0  # of reading, so that a small folder is read as a whole each night
 _LOST = {  # beginning of a path → the loss with it
     "raw/documents": "documents that the service may no longer have",
@@ -410,7 +410,7 @@ def _read(settings: Settings, inventory: Inventory, known: set[str], seconds: fl
             size = (data_dir / name).stat().st_size
             units[f"{name}#"] = size
             units |= {f"{name}#{part}": size // len(store.parts) for part in store.parts}
-            units |= {f"{name}#{_SEAL}": size} if name == VAULT else {}
+            units |= {f"{name}#{_TALLY}": size} if name == VAULT else {}
     units = {name: size for name, size in units.items() if name.partition("#")[0] not in known}
     after = [name for name in sorted(units) if name > inventory.read_until]
     order = [*after, *(name for name in sorted(units) if name <= inventory.read_until)]
@@ -438,9 +438,9 @@ def _read_one(settings: Settings, inventory: Inventory, unit: str) -> Iterator[D
         elif not part:
             if why := structure(path):
                 yield Damage(name, f"SQLite reports: {why}", "", stops=name == VAULT)
-        elif part == _SEAL:
+        elif part == _TALLY:
             with suppress(VaultError), open_vault(settings) as vault:  # only the keys can tell
-                for why in vault.seal.broken():
+                for why in vault.tally.broken():
                     yield Damage(name, f"rows were changed without its keys: {why}", "")
         else:
             for damaged, why in damaged_parts(path, name, inventory.stores[name], [part]):

@@ -58,7 +58,7 @@ def settle_customers(settings: Settings) -> None:
     except VaultError:  # a build needs no keys: the next one that has them files what waits
         return
     with opened as vault:
-        vault.seal_rows()
+        vault.tally_rows()
         if vault.filing.file_again():
             if rekey_in_raw(settings.data_dir, vault.filing.moved()):
                 note_erasure(settings.data_dir, f"customers {secrets.token_hex(8)}")  # tables are made again

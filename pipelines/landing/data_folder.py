@@ -21,7 +21,7 @@ from pipelines.settings import Settings, SettingsError
 T = TypeVar("T")
 # An area is migrated when it is opened. A vault of format 1 lacks the table of erased documents: a version that reads
 # no more would encrypt them again, and refuses the folder; one of format 2 tells customers by every contact; in one of
-# format 3 versions are not bound to their places, and rows not sealed.
+# format 3 versions are not bound to their places, and rows not tallied.
 FORMATS = {"raw": 1, "vault": 4, "inbox": 1, "ledger": 1, "inventory": 1}
 RESTORING = ".restoring"  # a folder with this name in a data folder: a restore has not ended
 _FORMATS, _SOURCE, _ERASURES, _SERVICE = "format.json", "raw/source.json", "raw/erasures.json", "raw/service"

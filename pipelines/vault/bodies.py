@@ -161,7 +161,7 @@ def _decoded(name: str, text: str, origin: str) -> bytes:
 
 
 CHECK = b"ordermart vault"
-SIGNED, SEALED = b", with a signed ledger", b", with sealed rows"  # what nobody without the master key can take back
+SIGNED, TALLIED = b", with a signed ledger", b", with tallied rows"  # what nobody without the master key can take back
 _ROWS_AT_ONCE = 1_000
 
 
@@ -231,13 +231,13 @@ def bound_to(customer_key: str, kind: str, id_: int, no: int, load_id: str, seq:
     return f"{kind}/{id_}/{no}/{load_id}/{seq}/{customer_key}".encode()
 
 
-def decrypt_version(cipher: AESGCM, customer_key: str, row: tuple[Any, ...], *, is_sealed: bool) -> bytes:
+def decrypt_version(cipher: AESGCM, customer_key: str, row: tuple[Any, ...], *, is_tallied: bool) -> bytes:
     """Return the content of a row of `ROW`; older versions bound it to document and customer alone."""
     kind, id_, no, _, load_id, seq, body = row
     try:
         return decrypt(cipher, body, bound_to(customer_key, kind, id_, no, load_id, seq))
     except VaultError:
-        if is_sealed:
+        if is_tallied:
             raise
         return decrypt(cipher, body, f"{kind}/{id_}/{customer_key}".encode())
 
@@ -284,7 +284,7 @@ class _Rotation:
         (total,) = self._db.execute("select count(*) from personal_data").fetchone()
         for each in ("lookups", "pairs", "shared", f"meta where name = '{RULE}'"):  # all orders are filed again next
             self._db.execute(f"delete from {each}")
-        last, done, is_sealed = ("", 0, 0), 0, SEALED in stated(self._db, self._old)
+        last, done, is_tallied = ("", 0, 0), 0, TALLIED in stated(self._db, self._old)
         while rows := self._db.execute(
             f"select customer_key, wrapped, {ROW} from personal_data "
             "join customers on customers.n = customer where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?",
@@ -293,7 +293,7 @@ class _Rotation:
             digests = []
             for customer_key, wrapped, *row in rows:
                 cipher = AESGCM(decrypt(self._new, wrapped, customer_key.encode()))
-                content = decrypt_version(cipher, customer_key, tuple(row), is_sealed=is_sealed)
+                content = decrypt_version(cipher, customer_key, tuple(row), is_tallied=is_tallied)
                 digests.append((self._lookup.digest(content), *row[:3]))
             self._db.executemany("update personal_data set digest = ? where kind = ? and id = ? and no = ?", digests)
             last, done = rows[-1][2:5], done + len(rows)

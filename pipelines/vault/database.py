@@ -109,7 +109,7 @@ class Lookup:
         # The hash of a phone number of a country, and of an e-mail address; b"" if it is nobody's.
         self.phone = lru_cache(_REMEMBERED)(partial(_of_contact, self._keyed, b"phone:", normal_phone))
         self.email = lru_cache(_REMEMBERED)(partial(_of_contact, self._keyed, b"email:", normal_email))
-        self._digest_key = hmac.digest(secret, b"digest of sealed content", "sha256")  # stored name
+        self._digest_key = hmac.digest(secret, b"digest of tallied content", "sha256")  # stored name
         self.check = hmac.digest(secret, b"check of the lookup secret", "sha256")
 
     def hash(self, text: bytes) -> bytes:

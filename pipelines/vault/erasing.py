@@ -28,7 +28,7 @@ from pipelines.vault.database import ROW, RULE, contact, rows_of, transaction, v
 if TYPE_CHECKING:
     from pipelines.vault.bodies import RefusedBodies
     from pipelines.vault.database import Lookup, VaultConnection
-    from pipelines.vault.seal import Seal
+    from pipelines.vault.tally import VaultTally
 
 
 _VERSION = 2  # of the contacts that contacts.py reads in a text
@@ -78,7 +78,7 @@ class Filing:
     _again: Callable[..., bytes]  # a row's content, encrypted for its customer
     _new_customer: Callable[[], int]
     _destroy_idle: Callable[[], int]
-    _seal: Seal
+    _tally: VaultTally
 
     def file_again(self) -> bool:
         """File orders again that the rule gives to others; tell whether any order in raw files has another customer."""
@@ -93,7 +93,7 @@ class Filing:
                     self._db.execute("delete from shared")
                 self._file(is_all=not is_same)
                 if not is_same:
-                    self._seal.renew("lookups", "shared")  # whatever they were
+                    self._tally.renew("lookups", "shared")  # whatever they were
             if filed != today:
                 query = "insert or replace into meta values (?, ?)"
                 self._db.execute(query, (RULE, msgspec.json.encode(today)))
@@ -247,7 +247,7 @@ class Erasing:
     _refused: RefusedBodies
     _folder: Path
     rule: Rule
-    _seal: Seal
+    _tally: VaultTally
 
     def of_order(self, order_id: int) -> Person:
         """Return all data held of an order."""
@@ -264,7 +264,7 @@ class Erasing:
         stated, is_phone = self.stated(found_by, value), found_by == "phone"
         query = "select customer from lookups where hash in ($values)"
         customers = {n for (n,) in rows_of(self._db, query, {self._hash(found_by, each) for each in stated})}
-        if not customers or self._seal.broken("lookups"):
+        if not customers or self._tally.broken("lookups"):
             customers = {n for (n,) in self._db.execute("select n from customers")}
         versions = self._versions(customers, "customer")
         ids = {each.id for each in versions if (each.phone if is_phone else each.email) in stated}

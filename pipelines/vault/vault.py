@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pipelines.settings import Settings
 from pipelines.vault.bodies import (
     KEY_BYTES,
-    SEALED,
+    TALLIED,
     Keys,
     RefusedBodies,
     VaultError,
@@ -45,7 +45,7 @@ from pipelines.vault.database import (
     values,
 )
 from pipelines.vault.erasing import Erasing, Filing, Rule
-from pipelines.vault.seal import Seal
+from pipelines.vault.tally import VaultTally
 
 _EMPTY = b"{}"
 _CIPHERS_KEPT = 20_000
@@ -106,16 +106,16 @@ class Vault:
         self._ciphers: dict[int, tuple[str, AESGCM]] = {}
         self._db = opened(path)
         try:
-            self.seal = Seal(self._db, self._master)
+            self.tally = VaultTally(self._db, self._master)
             self._check_keys()
-            self._is_sealed = SEALED in stated(self._db, self._master)
+            self._is_tallied = TALLIED in stated(self._db, self._master)
         except BaseException:
             self._db.close()
             raise
         self.refused = RefusedBodies(self._db, self._master, quarantine_retention_days)
-        self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent, rule, self.seal)
+        self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent, rule, self.tally)
         again = (self.content_of, self._again, self._one_more, self.erasing.destroy_idle)
-        self.filing = Filing(self._db, self._lookup, rule, *again, self.seal)
+        self.filing = Filing(self._db, self._lookup, rule, *again, self.tally)
 
     def __enter__(self) -> Self:
         return self
@@ -250,9 +250,9 @@ class Vault:
         bound = bound_to(customer_key, kind, id, no, load_id, seq)
         return encrypt(cipher, content, bound)
 
-    def seal_rows(self) -> None:
-        """Bind the versions that older code encrypted to their numbers, loads and places, and seal all rows; once."""
-        if self._is_sealed:
+    def tally_rows(self) -> None:
+        """Bind the versions that older code encrypted to their numbers, loads and places, and tally all rows; once."""
+        if self._is_tallied:
             return
         last: tuple[Any, ...] = ("", 0, 0)
         query = f"select {ROW} from personal_data where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?"
@@ -265,9 +265,9 @@ class Vault:
                         again = self._again(kind, id_, no, n, load_id, seq, self.content_of(*row))
                         self._db.execute(f"update personal_data set body = ? {_ONE}", (again, kind, id_, no))
                 last = rows[-1][:3]
-            self.seal.renew()
-            state(self._db, self._master, SEALED)
-        self._is_sealed = True
+            self.tally.renew()
+            state(self._db, self._master, TALLIED)
+        self._is_tallied = True
 
     def _changed(self, kind: str, item: PersonalData, before: _Previous, rows: list[Any]) -> list[str]:
         """Return the names of fields that differ from the previous row, which may be of this batch."""
@@ -284,11 +284,11 @@ class Vault:
         return sorted({pattern(p) for p in old.keys() | new.keys() if texts[0].get(p) != texts[1].get(p)})
 
     def accept_rows(self) -> None:
-        """Seal the rows that there are; all orders are filed again next."""
+        """Tally the rows that there are; all orders are filed again next."""
         with transaction(self._db):
             self._db.execute("delete from meta where name = ?", (RULE,))
-            if self._is_sealed:
-                self.seal.renew()
+            if self._is_tallied:
+                self.tally.renew()
 
     # -- decryption ----------------------------------------------------------------------------------------
 
@@ -318,7 +318,7 @@ class Vault:
         if n not in self._ciphers:
             raise VaultError(f"the personal data of {kind} {id_} were erased")
         customer_key, cipher = self._ciphers[n]
-        return decrypt_version(cipher, customer_key, row, is_sealed=self._is_sealed)
+        return decrypt_version(cipher, customer_key, row, is_tallied=self._is_tallied)
 
     def _hashes(self, item: PersonalData) -> tuple[bytes, bytes]:
         """Return the keyed hashes of the phone number and the e-mail address, b"" for one that is nobody's."""
@@ -349,8 +349,8 @@ class Vault:
         with transaction(self._db):
             held = dict(self._db.execute("select name, value from meta").fetchall())
             if "master_check" not in held:
-                state(self._db, self._master, SEALED)
-                self.seal.renew()
+                state(self._db, self._master, TALLIED)
+                self.tally.renew()
                 self._db.execute("insert into meta values ('lookup_check', ?)", (self._lookup.check,))
                 return
         since = f": its keys were rotated at {held['rotated_at'].decode()}" if "rotated_at" in held else ""

@@ -58,7 +58,7 @@ def test_every_order_asked_for_is_published_or_listed(published: Place) -> None:
 
 @pytest.mark.slow
 def test_inventory_is_written_for_loads_and_at_the_end(published: Place) -> None:
-    """A first night notes each load and what the service did meanwhile, and twelve times besides."""
+    """A first night notes each load and the behaviour of the service, and twelve times besides."""
     loads = sum(len(raw_files(published.data, kind).load_ids) for kind in KINDS)
     assert loads >= 3
     assert read_inventory(published.data).no <= 2 * loads + 12

@@ -141,7 +141,7 @@ def test_loads_committed_during_a_backup_are_undone_in_its_vault(
     restore(folder.settings, folder.backups)
     with open_vault(folder.settings) as vault:
         assert vault._db.execute(query).fetchone() == (6, 6)
-        assert vault.seal.broken() == []
+        assert vault.tally.broken() == []
 
 
 @pytest.mark.slow

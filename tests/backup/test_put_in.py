@@ -65,7 +65,7 @@ def test_only_what_a_backup_writes_is_restored(settings: Settings, path: str) ->
 
 @pytest.mark.parametrize("linked", ["raw/source.json", "raw"])
 def test_links_are_refused(settings: Settings, linked: str) -> None:
-    """A link could give what the user may read, such as keys."""
+    """A link could give files that the user may read, such as keys."""
     backup = backup_of(settings.file.parent, "raw/source.json")
     (backup / linked).rename(settings.file.parent / "elsewhere")
     (backup / linked).symlink_to(settings.file.parent / "elsewhere")

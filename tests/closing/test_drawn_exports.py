@@ -1,6 +1,6 @@
 """Random histories of imports, corrections, closes and exports: after each export, all files are the open items.
 
-What is right is kept apart: of statements and the bank by plain Python, of sales by mart.closed_days. A long run:
+The right figures are kept apart: of statements and the bank by plain Python, of sales by mart.closed_days. A long run:
 `ORDERMART_TEST_HISTORIES=100 ORDERMART_TEST_STEPS=40 python -m pytest -m "" tests/closing/test_drawn_exports.py`.
 """
 
@@ -35,7 +35,7 @@ Row = tuple[int, str, str]  # order, gross, commission
 
 
 class History:
-    """Books of two orders a week, and what their statements and the bank say now."""
+    """Books of two orders a week, with their statements and the bank as they are now."""
 
     def __init__(self, books: Any, folder: Path, seed: int, order: dict[str, Any], later: int) -> None:
         self.books, self.folder, self.chance = books, folder, random.Random(seed)
@@ -127,7 +127,7 @@ class History:
         self.books.post("2026-12")
 
     def export(self) -> None:
-        """Export what is new in both months."""
+        """Export the news of both months."""
         self.books.publish()
         for name in ("2026-11", "2026-12"):
             period, accounts, out = (

@@ -540,7 +540,7 @@ def test_faults_are_one_sentence(
     assert "\n" not in str(raised.value)
 
 
-ANSWERS = {  # status, code and header of an answer of S3, and what is said
+ANSWERS = {  # status, code and header of an answer of S3, and the sentence for it
     "expired": (400, "ExpiredToken", "", "the credentials have expired: renew them"),
     "full": (403, "QuotaExceeded", "", "the storage is full"),
     "full by quota of MinIO": (403, "XMinioAdminBucketQuotaExceeded", "", "the storage is full"),
@@ -670,7 +670,7 @@ def test_unchanged_release_costs_one_request(
 def test_two_writers_at_once_leave_a_whole_release(
     changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Two processes copy two releases to one empty prefix: what is current is whole, and the loser says so."""
+    """Two processes copy two releases to one empty prefix: the current one is whole, and the loser says so."""
     use_server("moto", servers, monkeypatch)
     other = copied(changed[0], tmp_path / "other")
     other.land("orders", [person(13, ANN)])

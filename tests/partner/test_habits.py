@@ -257,7 +257,7 @@ def test_a_header_that_says_nothing_of_the_list_is_none(name: str, value: str) -
 def test_a_list_that_its_headers_contradict_is_refused(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, headers: dict[str, str], is_whole: bool
 ) -> None:
-    """Two stores of seven are not taken for all, whoever says that there are more."""
+    """Two stores of seven are not taken for all, where an answer says that there are more."""
 
     async def serve(_: httpx.Request) -> httpx.Response:
         return answer(body=[{"id": 1}, {"id": 2}], **headers)

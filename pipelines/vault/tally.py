@@ -1,7 +1,7 @@
-"""Seal the vault's rows: who removes, adds or moves one without the keys is noticed.
+"""Tally the vault's rows: who removes, adds or moves one without the keys is noticed.
 
-The seal has of each table the number of rows and a sum of keyed hashes, encrypted by a key that the master key wraps.
-Triggers of a connection with the keys note what a transaction inserts and deletes, and the seal is written with it.
+The tally has of each table the number of rows and a sum of keyed hashes, encrypted by a key that the master key wraps.
+Triggers of a connection with the keys note what a transaction inserts and deletes, and the tally is written with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.vault.bodies import KEY_BYTES, SEALED, VaultError, decrypt, encrypt, stated
+from pipelines.vault.bodies import KEY_BYTES, TALLIED, VaultError, decrypt, encrypt, stated
 
 if TYPE_CHECKING:
     from pipelines.vault.database import VaultConnection
@@ -30,25 +30,25 @@ _SIZE = 16
 _Sums = dict[str, list[int]]  # table → count and sum
 
 
-class Seal:
-    """The seal of a vault that is open."""
+class VaultTally:
+    """The tally of a vault that is open."""
 
     def __init__(self, db: VaultConnection, master: AESGCM) -> None:
         self._db, self._master = db, master
         self._key = b""
         self._changes: _Sums = {}
-        db.create_function("note_sealed", -1, self._note)
+        db.create_function("note_tallied", -1, self._note)
         for table, columns in _COLUMNS.items():
             for event, row, sign in (("insert", "new", 1), ("delete", "old", -1)):
                 values = ", ".join(f"{row}.{column}" for column in columns.split(", "))
                 db.execute(
-                    f"create temp trigger seal_{table}_{event} after {event} on main.{table} "
-                    f"begin select note_sealed('{table}', {sign}, {values}); end"
+                    f"create temp trigger tally_{table}_{event} after {event} on main.{table} "
+                    f"begin select note_tallied('{table}', {sign}, {values}); end"
                 )
         db.began, db.ending = self._begin, self._write
 
     def renew(self, *tables: str) -> None:
-        """Seal the rows that there are, of these tables or all; within a transaction."""
+        """Tally the rows that there are, of these tables or all; within a transaction."""
         kept = self._kept() if tables else {}
         if kept is None:
             return
@@ -60,8 +60,8 @@ class Seal:
         self._changes.clear()
 
     def broken(self, *tables: str) -> list[str]:
-        """Return what differs from the seal in these tables, or in all; nothing before the vault is sealed."""
-        if SEALED not in stated(self._db, self._master):
+        """Return what differs from the tally in these tables, or in all; nothing before the vault is tallied."""
+        if TALLIED not in stated(self._db, self._master):
             return []
         self._begin()
         kept, found = self._kept() or {}, []
@@ -69,7 +69,7 @@ class Seal:
             (now, _), (then, _) = both = self._counted(table), kept.get(table, [-1, 0])
             if both[0] != both[1]:
                 is_count = 0 <= then != now
-                how = f"{now:,} rows instead of {then:,}" if is_count else "other rows than were sealed"
+                how = f"{now:,} rows instead of {then:,}" if is_count else "other rows than were recorded"
                 found.append(f"{table.replace('_', ' ')}: {how}")
         return found
 
@@ -82,7 +82,7 @@ class Seal:
             self._key = b""
 
     def _write(self) -> None:
-        """Write the seal with what the transaction changed; one that is broken stays so."""
+        """Write the tally with what the transaction changed; one that is broken stays so."""
         if self._changes and (kept := self._kept()) is not None:
             for table, (count, total) in self._changes.items():
                 kept[table] = [kept[table][0] + count, (kept[table][1] + total) % (1 << 8 * _SIZE)]
@@ -105,7 +105,7 @@ class Seal:
         return [count, total % (1 << 8 * _SIZE)]
 
     def _kept(self) -> _Sums | None:
-        """Return the sums that are sealed; None if there are none, or they cannot be decrypted."""
+        """Return the sums that are tallied; None if there are none, or they cannot be decrypted."""
         found = self._db.execute("select value from meta where name = ?", (_SUMS,)).fetchone()
         try:
             plain = decrypt(AESGCM(self._key), found[0], _SUMS.encode()) if found and self._key else b"null"

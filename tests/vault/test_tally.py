@@ -1,4 +1,4 @@
-"""Rows that somebody without the keys removed, moved or swapped are noticed; older vaults are bound and sealed."""
+"""Rows that somebody without the keys removed, moved or swapped are noticed; older vaults are bound and tallied."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def filled(vault: Vault) -> Vault:
     """Give a vault with two people; one corrected an order."""
     vault.encrypt("orders", "load-1", [_data(1, ANN, "ann"), _data(2, BOB, "bob"), _data(3, ANN, "ann")])
     vault.encrypt("orders", "load-2", [_data(1, ANN, "ann-new")])
-    vault.seal_rows()
-    assert vault.seal.broken() == []
+    vault.tally_rows()
+    assert vault.tally.broken() == []
     return vault
 
 
@@ -64,25 +64,25 @@ def test_swapped_versions_are_not_decrypted(filled: Vault, sql: Callable[..., An
     [
         ("delete from personal_data where id = 1 and no = 2", "personal data: 3 rows instead of 4"),
         ("delete from personal_data where id = 2", "personal data: 3 rows instead of 4"),
-        ("update personal_data set seq = 1 where id = 2", "personal data: other rows than were sealed"),
-        ("update lookups set customer = 3 - customer", "lookups: other rows than were sealed"),
+        ("update personal_data set seq = 1 where id = 2", "personal data: other rows than were recorded"),
+        ("update lookups set customer = 3 - customer", "lookups: other rows than were recorded"),
         ("insert into erased values ('orders', 2)", "erased: 1 rows instead of 0"),
         ("insert into shared select min(hash), 1 from lookups", "shared: 1 rows instead of 0"),
-        ("delete from meta where name = 'rows'", "lookups: other rows than were sealed"),
-        ("update meta set value = x'00' where name = 'key/rows'", "lookups: other rows than were sealed"),
+        ("delete from meta where name = 'rows'", "lookups: other rows than were recorded"),
+        ("update meta set value = x'00' where name = 'key/rows'", "lookups: other rows than were recorded"),
     ],
 )
 def test_changes_without_the_keys_are_named(filled: Vault, sql: Callable[..., Any], change: str, named: str) -> None:
     """Also after whatever the vault itself writes next, until a person accepts the rows."""
     sql(change)
-    assert named in filled.seal.broken()
+    assert named in filled.tally.broken()
     filled.encrypt("orders", "load-3", [_data(4, BOB, "bob")])
-    assert filled.seal.broken()
+    assert filled.tally.broken()
     filled.accept_rows()
-    assert filled.seal.broken() == []
+    assert filled.tally.broken() == []
 
 
-def test_what_the_vault_changes_itself_is_sealed(filled: Vault, path: Path, keys: Keys) -> None:
+def test_what_the_vault_changes_itself_is_tallied(filled: Vault, path: Path, keys: Keys) -> None:
     """Undone loads, erasures, orders filed again, a transaction that is rolled back, another connection's rows."""
     filled.undo("load-2")
     filled.filing.file_again()
@@ -93,7 +93,7 @@ def test_what_the_vault_changes_itself_is_sealed(filled: Vault, path: Path, keys
         other.encrypt("orders", "load-3", [_data(5, "+49 170 4440005", "eve")])
         other.erasing.erase((), [3])
     filled.encrypt("orders", "load-4", [_data(6, BOB, "bob")])
-    assert filled.seal.broken() == []
+    assert filled.tally.broken() == []
 
 
 def test_swapped_lookups_show_the_right_person(filled: Vault, sql: Callable[..., Any]) -> None:
@@ -109,26 +109,26 @@ def test_one_lookup_of_a_person_is_gone(filled: Vault, sql: Callable[..., Any]) 
     assert filled.erasing.of_contact("phone", ANN).order_ids == [1, 3]
 
 
-def test_older_vault_is_read_bound_and_sealed(filled: Vault, path: Path, keys: Keys, sql: Callable[..., Any]) -> None:
-    """Its versions are bound to their numbers once, and it is sealed from then on."""
+def test_older_vault_is_read_bound_and_tallied(filled: Vault, path: Path, keys: Keys, sql: Callable[..., Any]) -> None:
+    """Its versions are bound to their numbers once, and it is tallied from then on."""
     _older(filled)
     with Vault(path, keys) as old:
         assert old.decrypt("orders", 1)["/user_name"] == "ann-new"
-        assert old.seal.broken() == []
+        assert old.tally.broken() == []
         old.encrypt("orders", "load-3", [_data(3, ANN, "ann-later")])
         assert old.erasing.of_contact("phone", ANN).order_ids == [1, 3]
-        old.seal_rows()
-        assert old.seal.broken() == []
+        old.tally_rows()
+        assert old.tally.broken() == []
         assert old.decrypt("orders", 3)["/user_name"] == "ann-later"
         assert old.decrypt("orders", 1, at=("load-1", 0))["/user_name"] == "ann"
         filled.encrypt("orders", "load-4", [_data(8, BOB, "bob")])  # a connection from before
-        assert old.seal.broken() == []
+        assert old.tally.broken() == []
         _swap(sql, "body")
         with pytest.raises(VaultError, match="cannot be decrypted"):
             old.decrypt("orders", 1)
 
 
-def test_a_sealed_vault_takes_no_body_of_an_older_one(filled: Vault, path: Path, keys: Keys) -> None:
+def test_a_tallied_vault_takes_no_body_of_an_older_one(filled: Vault, path: Path, keys: Keys) -> None:
     """One that somebody kept from before cannot be put in the place of another version."""
     body = None
     for row in filled._db.execute(f"select {ROW} from personal_data where id = 1 and no = 1").fetchall():
