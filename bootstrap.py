@@ -43,11 +43,11 @@ ROOT = Path(__file__).resolve().parent
 LOCK, TOOLS = "requirements.lock", "requirements-dev.lock"
 RUNNING = (LOCK,)
 # Later locks are installed over earlier ones.
-ENVIRONMENTS = {".venv": (*RUNNING, TOOLS), ".venv-duckdb2": ("requirements-duckdb2.lock",)}
-OVER = {".venv-duckdb2": ".venv"}  # which has all that the other one lacks
+ENVIRONMENTS = {
+    ".venv": (*RUNNING, TOOLS),
+    ".venv-duckdb2": (*RUNNING, TOOLS, "requirements-duckdb2.lock"),
+}
 OLDEST_PIP = (22, 3)  # the first that installs into another environment
-# Their tests neither read nor write with DuckDB.
-WITHOUT_DUCKDB = ("fuzz", "house", "inbox", "partner", "sandbox", "vault")
 # pip settings of this user that would send packages elsewhere than into the environment.
 MISLEADING = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV")
 USAGE = (__doc__ or "").split("\n\n", 2)[2]
@@ -71,8 +71,7 @@ def main(arguments: list[str]) -> NoReturn:
             test(set_up(".venv"), chosen)
         if command == "test-duckdb2":
             # the default lane, and what of the slow one must hold there too
-            others = [f"--ignore=tests/{folder}" for folder in WITHOUT_DUCKDB]
-            test(set_up(".venv-duckdb2"), ["-m", "(not slow and not long) or sample or duckdb2", *others, *rest])
+            test(set_up(".venv-duckdb2"), ["-m", "(not slow and not long) or sample or duckdb2", *rest])
         if command == "setup":
             locks = RUNNING if "--run" in rest else None
             for name in [word for word in rest if word != "--run"] or [".venv"]:
@@ -119,7 +118,6 @@ def set_up(name: str, locks: "tuple[str, ...] | None" = None) -> Path:
         raise SetupError("no environment {}: one of {}".format(name, ", ".join(ENVIRONMENTS)))
     environment = ROOT / name
     programs = environment / "bin"
-    first = set_up(OVER[name]) if name in OVER else None
     python, project, wanted = what_determines(locks or ENVIRONMENTS[name])
     with only_one(ROOT / (name + ".lock")):
         found = read_stamp(environment)
@@ -139,12 +137,7 @@ def set_up(name: str, locks: "tuple[str, ...] | None" = None) -> Path:
         pip = pip_of(environment) if is_kept else make(environment)
         for lock in lacked:
             install_locked(pip, environment, lock)
-        if first:
-            (packages,) = environment.glob("lib/python*/site-packages")
-            (others,) = first.parent.glob("lib/python*/site-packages")
-            (packages / "first.pth").write_text(f"import site; site.addsitedir({str(others)!r})\n", encoding="utf-8")
-        else:
-            install(pip, "ordermart", ["--no-build-isolation", "--no-deps", "-e", str(ROOT)])
+        install(pip, "ordermart", ["--no-build-isolation", "--no-deps", "-e", str(ROOT)])
         draft = stamp.with_suffix(".part")
         draft.write_text(json.dumps({"python": python, "project": project, "locks": held | wanted}), encoding="utf-8")
         draft.replace(stamp)

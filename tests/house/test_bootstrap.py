@@ -176,24 +176,6 @@ def test_running_needs_no_tools(clone: Path) -> None:
     assert (packages / "tool.py").read_text("utf-8") == "TEXT = 'a newer tool'\n"
 
 
-@pytest.mark.slow
-def test_an_overlay_has_its_own_lock_and_the_rest_of_the_first(clone: Path) -> None:
-    """Of two versions its own is imported; what its lock lacks comes from the first environment, which stays."""
-    assert bootstrap(clone, "setup").returncode == 0
-    lock_tiny(clone, "second", lock="requirements-duckdb2.lock")
-    assert bootstrap(clone, "setup", ".venv-duckdb2").returncode == 0
-    said = [
-        subprocess.run(
-            [clone / name / "bin" / "python", "-c", "import entrance, tiny, tool; print(tiny.TEXT, tool.TEXT)"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for name in (".venv-duckdb2", ".venv")
-    ]
-    assert said == ["second a tool\n", "first a tool\n"]
-
-
 @pytest.mark.long
 def test_a_changed_lock_is_installed_again(clone: Path) -> None:
     """Another lock means another environment; a changed pyproject only installs the project again."""
