@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
@@ -39,26 +38,19 @@ def test_sums_are_exact(validator: Validator, order: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moment", "is_real"),
+    "moment",
     [
-        ("0001-01-01T00:30:00+01:00", False),
-        ("0001-01-01T00:00:00Z", True),
-        ("0001-01-01T00:30:00-01:00", True),
-        ("9999-12-31T23:30:00-01:00", False),
-        ("9999-12-31T23:59:59Z", True),
-        ("9999-12-31T23:30:00+01:00", True),
+        "0001-01-01T00:30:00+01:00",
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:30:00-01:00",
+        "9999-12-31T23:30:00-01:00",
+        "9999-12-31T23:59:59Z",
+        "9999-12-31T23:30:00+01:00",
     ],
 )
-def test_times_at_both_edges_of_the_calendar(
-    validator: Validator, order: dict[str, Any], moment: str, is_real: bool
-) -> None:
-    """An offset can push a time of the first or last year out of it."""
-    body = json.dumps(order | {"created_at": moment}).encode()
-    if is_real:
-        assert validator.validate(body, 7)
-    else:
-        with pytest.raises(InvalidDocumentError, match="bad_timestamp"):
-            validator.validate(body, 7)
+def test_times_at_both_edges_of_the_calendar_are_kept(validator: Validator, order: dict[str, Any], moment: str) -> None:
+    """An offset can push a time of the first or last year out of it: the document is taken, the time is not stated."""
+    assert validator.validate(json.dumps(order | {"created_at": moment}).encode(), 7)
 
 
 def test_a_refused_menu_claims_the_id_below_what_holds_it(configure: Callable[..., Settings], tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_folder_of_an_older_version_is_signed_to_its_end(settings: Settings) -> 
     """There the head could be behind, and unsigned in the inventory; from then on it cannot."""
     ledger = written(settings)
     with closing(sqlite3.connect(settings.data_dir / "vault" / "vault.sqlite")) as db, db:
-        check = encrypt(AESGCM(read_keys(settings).master), b"0" * 12, CHECK, CHECK)
+        check = encrypt(AESGCM(read_keys(settings).master), CHECK, CHECK)
         db.execute("update meta set value = ? where name = 'master_check'", (check,))
     Ledger(ledger.folder).append("a", {"n": 3})
     with changing(settings.data_dir) as inventory:

@@ -27,6 +27,7 @@ SHORT = {
     "core.menus__were_observed": "the settings",
     "core.order_line_modifiers__reference_a_known_modifier": "the settings",
     "core.order_lines__reference_a_known_product": "the settings",
+    "core.order_changes__are_of_one_order": "the settings",
     "core.orders": "the settings",
     "core.products__have_one_name_across_menus": "the settings",
     "core.store_versions": "the settings",
