@@ -91,7 +91,7 @@ patterns as (
                 and abs(breaks.residual) <= smallest_unit(breaks.currency, breaks.stated)
                 then 'rounding'
             when populations.residual_kind = 'step'
-                and breaks.stated % populations.residual_value = 0
+                and breaks.stated % cast(populations.residual_value as decimal(18, 4)) = 0
                 and abs(breaks.residual) < populations.residual_value then 'rounding_step'
         end as cause,
     from breaks

@@ -66,5 +66,5 @@ where
                     residual_value * base_of(differing, residual_base) as decimal(38, 8)
                 )
             ) <= unit
-        when 'step' then total_price % residual_value = 0 and abs(residual) < residual_value
+        when 'step' then total_price % cast(residual_value as decimal(18, 4)) = 0 and abs(residual) < residual_value
     end
