@@ -62,7 +62,7 @@ def _edges(table: Table) -> set[str]:
         re.findall(r"^-- gathered from:? (.+)$", table.sql, re.MULTILINE)
     )  # by Python, not by the select
     sql = gathered + re.sub(r"--.*|'[^']*'", "", table.sql)
-    names = {f"{schema}/{name}" for schema, name in re.findall(r"\b(raw|core|mart|audit)\.(\w+)", sql)}
+    names = {f"{schema}/{name}" for schema, name in re.findall(r"\b(raw|core|mart|audit|workings)\.(\w+)", sql)}
     inputs = {name for name in names if name.startswith("raw/")}
     landed = {f"raw/{kind}" for name in inputs for kind in LANDED_KINDS[name.replace("/", ".")]}
     return (names - inputs - {table.name.replace(".", "/")}) | landed

@@ -279,7 +279,7 @@ def _by_chance(node: dict[str, Any]) -> str:
 def readable() -> dict[str, Table]:
     """Return the tables that models may read, besides each other, by name."""
     tables = (*catalogue.released(), *META, *REFERENCE)
-    return {t.name: t for t in tables if not t.name.startswith("audit.") and t is not MODELS}
+    return {t.name: t for t in tables if not t.name.startswith(("audit.", "workings.")) and t is not MODELS}
 
 
 def new_model(settings: Settings, name: str) -> Path:
