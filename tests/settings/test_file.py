@@ -113,7 +113,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_bytes(b"[partner\n")
     binary = tmp_path / "binary.toml"
-    binary.write_bytes(b"\xff\xfe")
+    binary.write_bytes(b"\x80\xfe")
     for file, named in (
         (tmp_path / "none.toml", "no settings file"),
         (tmp_path, "cannot be read"),
