@@ -381,6 +381,7 @@ def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[in
 
 Pattern = tuple[int, str, int, str]  # form, and kind, value, base of the difference
 SAMPLE = 2_000  # orders in which a pattern is looked for
+_NEARLY = 0.98  # of the orders that the best share explains
 COMMON = 0.9  # the share of them that a pattern of a whole population has to explain
 MOST = 0.5  # the share, if so many as distinguish a rule follow it among orders that differ by chance
 _UNIT = 10_000  # amounts are compared in ten-thousandths
@@ -580,10 +581,20 @@ def _share(sample: dict[str, Any], base: str, reach: float) -> int:
     more = less if reach else np.sign(residual) * sample["unit"][held]
     ends = np.sort(np.stack([(residual - less) / amounts, (residual + more) / amounts]), axis=0).ravel() * _SHARE
     order = np.argsort(ends, kind="stable")
-    place = int(np.cumsum(np.where(order < len(amounts), 1, -1)).argmax())
+    counts = np.cumsum(np.where(order < len(amounts), 1, -1))
+    place = int(counts.argmax())
+    if value := _roundest_share(ends[order[place]], ends[order[place + 1]]):
+        return value
+    # Amounts that were rounded twice agree on no share to the last digit: the roundest that nearly as many can have.
+    fewer = np.flatnonzero(counts < _NEARLY * counts[place])
+    first, last = fewer[fewer < place].max(initial=-1) + 1, fewer[fewer > place].min(initial=len(counts) - 1)
+    return _roundest_share(ends[order[first]], ends[order[last]])
+
+
+def _roundest_share(least: float, most: float) -> int:
     for step in (10_000, 1_000, 100, 10, 1):
-        value = int(np.ceil(ends[order[place]] / step - 1e-9)) * step
-        if value and value <= ends[order[place + 1]] + 1e-6:
+        value = int(np.ceil(least / step - 1e-9)) * step
+        if value and value <= most + 1e-6:
             return value
     return 0
 
