@@ -294,6 +294,8 @@ def _hold_replaced(
             insert into touched.earlier_orders
             select order_id, version_no, _fetched_at, last_seen_at, _load_id, _payload_sha256
             from raw.latest_orders where order_id in (select id from touched.held);
+        """)
+        con.execute("""
             insert into raw.earlier_orders
             select order_id, _payload_sha256, document
             from raw.latest_orders as l

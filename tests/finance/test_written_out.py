@@ -24,6 +24,7 @@ def catalogued() -> duckdb.DuckDBPyConnection:
     db = duckdb.connect()
     db.execute("create schema raw")
     db.execute("create schema audit")
+    db.execute("create schema workings")
     create_candidates(db)
     for table in ("workings.formula_forms", "audit.formula_rules"):
         db.execute(f"create table {table} as {catalogue.table(table).sql}")

@@ -23,7 +23,7 @@ FAULTS = {
     "mart.order_lines__tie_to_core_lines": "update mart.order_lines set product_id = 5 where order_id = 3",
     "core.order_lines__tie_to_all_orders": "update core.order_lines set order_id = 4 where order_id = 3",
     "mart.price_variances__tie_to_lines_and_modifiers": "delete from core.order_line_modifiers where order_id = 3",
-    "audit.daily_field_values__tie_to_core": "delete from core.order_deliveries where order_id = 3",
+    "workings.daily_field_values__tie_to_core": "delete from core.order_deliveries where order_id = 3",
 }
 
 AMOUNTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
