@@ -28,7 +28,7 @@ from pipelines.clock import shift_clock
 from pipelines.durable import keep_private, make_folder, write_whole
 from pipelines.finance import closing
 from pipelines.finance.released import one_day, released
-from pipelines.ingest.ingest_session import run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.ledger import import_totals
 from pipelines.ledger.entries import current_user
 from pipelines.ledger.signed_head import signing_ledger

@@ -32,7 +32,7 @@ from dagster import DagsterRunStatus, RunsFilter
 
 from pipelines.assets.shown import show_release
 from pipelines.durable import keep_private
-from pipelines.ingest.ingest_session import RunLockedError, run_lock
+from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.listening import ListenError, claimed
 from pipelines.run.steps import damage_of, set_aside
 from pipelines.run.under_way import tell_of_dead_runs

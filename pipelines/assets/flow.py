@@ -37,7 +37,7 @@ from pipelines.assets.shown import (
 from pipelines.clock import utc_now
 from pipelines.inbox.store import inbox_path, span
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.ingest_session import RunLockedError, lock_holder, run_lock
+from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
 from pipelines.record import (
     FETCHING,
     KINDS_OF_RUNS,

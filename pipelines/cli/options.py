@@ -84,7 +84,7 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def _locked(settings: Settings, holder: str) -> Iterator[Progress]:
-    from pipelines.ingest.ingest_session import run_lock
+    from pipelines.ingest.lock import run_lock
     from pipelines.report.text import terminal_progress
 
     with run_lock(settings.data_dir, holder), terminal_progress() as progress:

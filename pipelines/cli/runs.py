@@ -249,7 +249,7 @@ def doctor(*, settings: Settings) -> None:
     Asks the service for a token, its stores, one menu and one order. Exit codes: 0 every part is ok; 1 a part fails;
     2 invalid settings; 3 there are warnings only.
     """
-    from pipelines.report.status import examine, judge
+    from pipelines.report.doctor import examine, judge
 
     findings = []
     for finding in examine(settings):

@@ -85,7 +85,7 @@ def restore(
     """
     from pipelines.backup import check_backup
     from pipelines.backup import restore as restore_backup
-    from pipelines.ingest.ingest_session import RESTORE, run_lock
+    from pipelines.ingest.lock import RESTORE, run_lock
     from pipelines.ledger.entries import current_user
     from pipelines.privacy import NoErasures
     from pipelines.report.outcomes import restore_lines

@@ -28,7 +28,8 @@ from pipelines.clock import utc_now
 from pipelines.inbox import planner
 from pipelines.inbox.store import BAD_TOGETHER, EPOCH, INT64, inbox_path
 from pipelines.inbox.worklist import FAILED_FOR, GAP_PROBE, WorkList
-from pipelines.ingest.ingest_session import PartnerSession, run_lock
+from pipelines.ingest.ingest_session import PartnerSession
+from pipelines.ingest.lock import run_lock
 from pipelines.ingest.outcome import (
     AnswerCheck,
     Ingested,

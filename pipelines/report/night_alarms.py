@@ -34,7 +34,7 @@ import duckdb
 
 from pipelines import notify
 from pipelines.clock import utc_now
-from pipelines.ingest.ingest_session import RunLockedError, run_lock
+from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.record import COPYING, NIGHT, VERIFYING, Run, current_release, release_before, runs, save
 from pipelines.report.text import counted
 from pipelines.settings import Settings

@@ -23,14 +23,8 @@ from pipelines.clock import utc_now
 from pipelines.durable import naming_a_full_disk
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.ingest_session import (
-    A_MOMENT,
-    PartnerSession,
-    RunLockedError,
-    current_stop,
-    lock_holder,
-    run_lock,
-)
+from pipelines.ingest.ingest_session import PartnerSession, current_stop
+from pipelines.ingest.lock import A_MOMENT, RunLockedError, lock_holder, run_lock
 from pipelines.ingest.loop import add_requested
 from pipelines.landing.data_folder import guard_source
 from pipelines.notify import notice_missing_nights

@@ -17,7 +17,7 @@ from pipelines.notify import Alarm, LastBackup, record_backup, update_alarms
 from pipelines.partner.exchange import PartnerMisconfigured
 from pipelines.partner.token import authenticate_request
 from pipelines.record import save
-from pipelines.report.status import Finding, _secrets, examine
+from pipelines.report.doctor import Finding, _secrets, examine
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file

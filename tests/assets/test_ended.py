@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.assets.dev import set_records_aside
-from pipelines.ingest.ingest_session import run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.inventory import write_noted
 from pipelines.notify import standing
 from pipelines.record import KILLED, WEBHOOKS, runs, save

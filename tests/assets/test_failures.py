@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.assets.flow import failing_by_sentence
 from pipelines.definitions import wiring
-from pipelines.ingest.ingest_session import run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.notify import standing
 from pipelines.partner.exchange import ServiceDown
 from pipelines.record import NIGHT, WEBHOOKS, runs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.ingest.ingest_session import RunLockedError, lock_holder, run_lock
+from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _HOLD = """
 import sys, time
 from pathlib import Path
-from pipelines.ingest.ingest_session import run_lock
+from pipelines.ingest.lock import run_lock
 with run_lock(Path(sys.argv[1]), "ordermart run"):
     print("held", flush=True)
     time.sleep(60)

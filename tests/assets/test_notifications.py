@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.ingest_session import run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.record import WEBHOOKS
 from pipelines.settings import load_settings
 from pipelines.warehouse.release.manifest import defer
@@ -91,7 +91,7 @@ def test_sensor_skips_while_a_run_is_under_way(settings: Settings) -> None:
     with _work(settings) as work:
         work.add("orders", [1], why="webhook")
     script = (
-        "import sys, time; from pathlib import Path; from pipelines.ingest.ingest_session import run_lock\n"
+        "import sys, time; from pathlib import Path; from pipelines.ingest.lock import run_lock\n"
         "with run_lock(Path(sys.argv[1]), 'the night'): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

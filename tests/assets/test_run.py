@@ -15,7 +15,7 @@ import dagster as dg
 import pytest
 
 from pipelines.definitions import wiring
-from pipelines.ingest.ingest_session import run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.inventory import read_inventory
 from pipelines.landing.raw_folder import raw_files
 from pipelines.settings import load_settings

@@ -148,7 +148,7 @@ def test_status_names_what_empties_the_dead_letter_queue(tmp_path: Path) -> None
 def test_status_imports_neither_dagster_nor_the_warehouse() -> None:
     """What a monitor asks every minute starts without what takes seconds to import."""
     code = (
-        "import sys; from pipelines.cli import app; import pipelines.report.status, pipelines.report.status;"
+        "import sys; from pipelines.cli import app; import pipelines.report.status;"
         "slow = {'dagster', 'pandas', 'pandera', 'pyarrow', 'httpx', 'pipelines.warehouse.building', "
         "'pipelines.landing.load'};"
         "print(sorted(slow & set(sys.modules)))"

@@ -24,7 +24,7 @@ OCTOBER = "2026-10-31T10:00:00Z"
 SCRIPT = """
 import os, sys
 from pathlib import Path
-from pipelines.finance import closing, restating
+from pipelines.finance import closing
 from pipelines.finance.released import one_day
 from pipelines.ledger import chain
 from pipelines.settings import load_settings

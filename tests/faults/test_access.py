@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.ingest_session import lock_holder
+from pipelines.ingest.lock import lock_holder
 from pipelines.record import NIGHT, new_run, runs, save
-from pipelines.report.status import examine
+from pipelines.report.doctor import examine
 from pipelines.report.text import sentence_of
 from pipelines.settings import load_settings
 

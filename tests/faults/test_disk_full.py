@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.durable import DiskFullError, disk_full, naming_a_full_disk
-from pipelines.ingest.ingest_session import lock_holder, run_lock
+from pipelines.ingest.lock import lock_holder, run_lock
 from pipelines.warehouse.building.build import SPACE_OF_FULL, SPACE_OF_INCREMENT, needed_bytes, warehouse_file
 from pipelines.warehouse.release.release import publish
 from tests.warehouse.conftest import World, order

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.ingest.ingest_session import lock_holder
+from pipelines.ingest.lock import lock_holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ SCRIPT = """
 import datetime as dt, json, subprocess, sys
 from pathlib import Path
 import duckdb
-from pipelines.finance import closing, restating
+from pipelines.finance import closing
 from pipelines.finance.released import one_day
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
@@ -58,7 +58,7 @@ def land(order_id, day, **fields):
         load.commit()
 
 def night():
-    restating.build_and_record(settings)
+    closing.build_and_record(settings)
     publish(settings)
 
 def rows(select):
@@ -112,7 +112,7 @@ def added(project: Path, folder: Path, part_of: str) -> dict[str, Any]:
     for name in ("pipelines", "sql"):
         shutil.copytree(project / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(project / "ordermart.toml", folder)
-    insert(folder / "pipelines" / "landing" / "charges.py", ")\nTOTAL = ", CHARGE.format(part_of=part_of))
+    insert(folder / "pipelines" / "landing" / "shape.py", ")\nTOTAL = ", CHARGE.format(part_of=part_of))
     insert(folder / "sql" / "glossary.sql", "-- sale_class ENUM", MEANING)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(folder), "whole" if part_of else "build"],

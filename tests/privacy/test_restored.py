@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.backup import BackupError, back_up, restore
-from pipelines.ingest.ingest_session import RESTORE, run_lock
+from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.ledger import erasures, ledger_of
 from pipelines.ledger.signed_head import checked_heads
 from pipelines.privacy import NoErasures, PersonRequest, PrivacyError, erase, read_log

@@ -19,7 +19,7 @@ from pipelines.finance.closing import build_and_record
 from pipelines.finance.released import one_day
 from pipelines.inbox.store import Committer, Notification, WebhookDelivery, inbox_path, micros
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.ingest_session import run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import HEADER, effective_totals, import_totals, ledger_of, verify
 from pipelines.record import NIGHT, current_release

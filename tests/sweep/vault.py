@@ -36,7 +36,7 @@ import pyarrow.parquet as pq
 from pipelines import privacy
 from pipelines.backup import BackupError, back_up, restore
 from pipelines.finance.closing import build_and_record
-from pipelines.ingest.ingest_session import RESTORE, run_lock
+from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.landing.data_folder import applied_erasures, note_erasure
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ROTATED, erasures, ledger_of, verify
