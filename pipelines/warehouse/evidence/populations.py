@@ -7,13 +7,8 @@ pass over the orders per dimension.
 Orders of one value of a dimension follow a form in a share of cases; an order that fits costs -log(share), one that
 does not costs -log(1 - share) and its amount. The division that costs least is taken, if it saves enough.
 
-Find the trait of orders that a form does not fit, and divide populations by such traits.
-
-A trait is a constant, a share, a step, zero. It asks for the exact amounts that forms give, out of the temporary tables
-facts (order_id, node) and leaves (node, and what its form does).
-
-A population that no total form explains is divided where each part differs from a form by its own constant or share:
-two stores with two tax rates have no form in common; each of them is off by a share of its own.
+A trait of orders that a form does not fit is a constant, a share, a step, zero. It asks for the exact amounts that
+forms give, out of the temporary tables facts (order_id, node) and leaves (node, and what its form does).
 """
 
 from __future__ import annotations
@@ -381,7 +376,6 @@ def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[in
 
 Pattern = tuple[int, str, int, str]  # form, and kind, value, base of the difference
 SAMPLE = 2_000  # orders in which a pattern is looked for
-_NEARLY = 0.98  # of the orders that the best share explains
 COMMON = 0.9  # the share of them that a pattern of a whole population has to explain
 MOST = 0.5  # the share, if so many as distinguish a rule follow it among orders that differ by chance
 _UNIT = 10_000  # amounts are compared in ten-thousandths
@@ -583,19 +577,14 @@ def _share(sample: dict[str, Any], base: str, reach: float) -> int:
     order = np.argsort(ends, kind="stable")
     counts = np.cumsum(np.where(order < len(amounts), 1, -1))
     place = int(counts.argmax())
-    if value := _roundest_share(ends[order[place]], ends[order[place + 1]]):
-        return value
     # Amounts that were rounded twice agree on no share to the last digit: the roundest that nearly as many can have.
-    fewer = np.flatnonzero(counts < _NEARLY * counts[place])
+    fewer = np.flatnonzero(counts < 0.98 * counts[place])
     first, last = fewer[fewer < place].max(initial=-1) + 1, fewer[fewer > place].min(initial=len(counts) - 1)
-    return _roundest_share(ends[order[first]], ends[order[last]])
-
-
-def _roundest_share(least: float, most: float) -> int:
-    for step in (10_000, 1_000, 100, 10, 1):
-        value = int(np.ceil(least / step - 1e-9)) * step
-        if value and value <= most + 1e-6:
-            return value
+    for least, most in ((place, place + 1), (first, last)):
+        for step in (10_000, 1_000, 100, 10, 1):
+            value = int(np.ceil(ends[order[least]] / step - 1e-9)) * step
+            if value and value <= ends[order[most]] + 1e-6:
+                return value
     return 0
 
 
@@ -643,7 +632,7 @@ _SAMPLE = 200  # orders of a block
 
 
 def divide_by_residuals(tree: Tree) -> None:
-    """Divide leaves as far as parts of enough orders are explained exactly."""
+    """Divide leaves whose parts are each explained exactly, as two stores with two rates of a tax."""
     active = [node for node in tree.nodes if not node.dimension]
     while active:
         children: list[Population] = []
