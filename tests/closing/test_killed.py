@@ -32,7 +32,7 @@ from pipelines.warehouse.release.release import publish
 
 file, what, place = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "1"})
-modules = {"restating": closing, "chain": chain, "os": os, "ledger": chain.Ledger}
+modules = {"restating": closing, "chain": chain, "os": os}
 module, name = place.split(".")
 def die(*arguments, **named): os._exit(9)
 setattr(modules[module], name, die)
@@ -77,7 +77,7 @@ def published(template: Any, tmp_path: Path) -> Any:
 @pytest.mark.parametrize(
     "place",
     [
-        "ledger._write_rows",
+        "chain.put_in_place",
         *(pytest.param(p, marks=pytest.mark.long) for p in ("os.fsync", "chain._hash")),
         "chain._canonical",
     ],
@@ -95,7 +95,6 @@ def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
     [
         ("restating.record", 0),
         pytest.param("restating.circumstances", 0, marks=pytest.mark.long),
-        pytest.param("ledger._write_rows", 0, marks=pytest.mark.long),
         pytest.param("chain.put_in_place", 0, marks=pytest.mark.long),
         pytest.param("chain._canonical", 0, marks=pytest.mark.long),
     ],
