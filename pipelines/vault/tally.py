@@ -61,20 +61,30 @@ class VaultTally:
 
     def broken(self, *tables: str) -> list[str]:
         """Return what differs from the tally in these tables, or in all; nothing before the vault is tallied."""
-        if TALLIED not in stated(self._db, self._master):
-            return []
-        self._begin()
-        kept, found = self._kept() or {}, []
-        for table in tables or _COLUMNS:
-            (now, _), (then, _) = both = self._counted(table), kept.get(table, [-1, 0])
-            if both[0] != both[1]:
-                is_count = 0 <= then != now
-                how = f"{now:,} rows instead of {then:,}" if is_count else "other rows than were recorded"
-                found.append(f"{table.replace('_', ' ')}: {how}")
-        return found
+        is_own = not self._db.in_transaction
+        if is_own:
+            self._db.execute("begin")  # one moment of all: another process may commit a load meanwhile
+        try:
+            if TALLIED not in stated(self._db, self._master):
+                return []
+            self._read_key()
+            kept, found = self._kept() or {}, []
+            for table in tables or _COLUMNS:
+                (now, _), (then, _) = both = self._counted(table), kept.get(table, [-1, 0])
+                if both[0] != both[1]:
+                    is_count = 0 <= then != now
+                    how = f"{now:,} rows instead of {then:,}" if is_count else "other rows than were recorded"
+                    found.append(f"{table.replace('_', ' ')}: {how}")
+            return found
+        finally:
+            if is_own:
+                self._db.execute("commit")
 
     def _begin(self) -> None:
         self._changes.clear()
+        self._read_key()
+
+    def _read_key(self) -> None:
         found = self._db.execute("select value from meta where name = ?", (_KEY,)).fetchone()
         try:
             self._key = decrypt(self._master, found[0], _KEY.encode()) if found else b""

@@ -152,3 +152,20 @@ def test_refused_body_is_bound_to_its_order(vault: Vault, sql: Callable[..., Any
     key = AESGCM(vault._master.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], f"refused/{ref}".encode()))
     sql("update refused set body = ?", encrypt(key, b"older", f"refused/{ref}".encode()))
     assert vault.refused.body(ref) == b"older"
+
+
+def test_a_load_that_is_committed_meanwhile_is_no_change(filled: Vault, path: Path, keys: Keys) -> None:
+    """The tally and the rows are of one moment, as a night may land orders while somebody looks."""
+    landed: list[str] = []
+
+    def land(statement: str) -> None:
+        if " from personal_data" in statement and not landed:
+            landed.append(statement)
+            other.encrypt("orders", "load-3", [_data(5, "+49 170 4440005", "eve")])
+
+    with Vault(path, keys) as other:
+        filled._db.set_trace_callback(land)
+        assert filled.tally.broken() == []
+        filled._db.set_trace_callback(None)
+        assert landed
+    assert filled.tally.broken() == []
