@@ -34,8 +34,9 @@ STORES = "/v1/partner_developers/stores"
 def service(
     running_service: Callable[..., AbstractContextManager[Place]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Place]:
-    """Give a service with eight stores and forty orders."""
-    with running_service(tmp_path_factory.mktemp("up") / "service", orders=40, stores=8, days=3) as place:
+    """Give a service with eight stores and forty orders of the last days: stores of older ones count for nothing."""
+    today, folder = dt.datetime.now(dt.UTC).date(), tmp_path_factory.mktemp("up") / "service"
+    with running_service(folder, orders=40, stores=8, days=3, until=today) as place:
         yield place
 
 

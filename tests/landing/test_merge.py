@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 
-TOMORROW = dt.datetime.now(dt.UTC).date() + dt.timedelta(1)
+TOMORROW = dt.date.max
 
 
 @pytest.fixture

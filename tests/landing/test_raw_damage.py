@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Land = Callable[..., LoadSummary]
 
-TOMORROW = dt.datetime.now(dt.UTC).date() + dt.timedelta(1)
+TOMORROW = dt.date.max
 
 
 def cut(path: Path) -> None:

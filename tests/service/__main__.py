@@ -5,6 +5,7 @@ The JSON has the fields of the world's Config and the keywords of `serve`; the p
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import sys
 from dataclasses import fields
@@ -51,4 +52,6 @@ def serve(
 if __name__ == "__main__":
     flags = json.loads(sys.argv[1])
     world = {field.name: flags.pop(field.name) for field in fields(Config) if field.name in flags}
+    if "until" in world:
+        world["until"] = dt.date.fromisoformat(world["until"])
     serve(Config(**world), **flags)
