@@ -16,7 +16,7 @@ import itertools
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -26,6 +26,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
+from pipelines.landing.exact import YEARS
 from pipelines.landing.shape import read_sql
 from pipelines.ledger import Closes, Ledger
 from pipelines.ledger.signed_head import signing_ledger
@@ -79,10 +80,9 @@ def period_of(settings: Settings, name: str) -> BookPeriod:
     listed = fiscal_periods(settings)
     if name in listed:
         return listed[name]
-    if not _MONTH.fullmatch(name):
-        where = f"in {settings.closing.periods_file}" if listed else "in [closing] periods_file, which is not set"
-        raise SettingsError(f"{name!r} is not a valid period: use a month such as 2026-10, or a name listed {where}")
-    return _month_of(dt.date.fromisoformat(f"{name}-01"))
+    where = f"in {settings.closing.periods_file}" if listed else "in [closing] periods_file, which is not set"
+    complaint = f"{name!r} is not a valid period: use a month such as 2026-10, or a name listed {where}"
+    return _month_of(_day(f"{name}-01" if _MONTH.fullmatch(name) else "", complaint))
 
 
 def period_holding(settings: Settings, day: dt.date) -> BookPeriod:
@@ -172,10 +172,10 @@ def _without_overlap(path: Path, periods: list[BookPeriod]) -> dict[str, BookPer
 
 
 def _day(text: str, complaint: str) -> dt.date:
-    try:
-        return dt.datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=dt.UTC).date()
-    except ValueError:
-        raise SettingsError(complaint) from None
+    with suppress(ValueError):
+        if (day := dt.datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=dt.UTC).date()).year in YEARS:
+            return day
+    raise SettingsError(complaint)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import re
 import resource
 import sqlite3
 import sys
@@ -23,7 +24,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.clock import utc_now
 from pipelines.durable import keep_private
@@ -228,16 +229,20 @@ class Receiver:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def make_app(receiver: Receiver, path: str) -> Starlette:
+def make_app(receiver: Receiver, path: str) -> ASGIApp:
     """Return the application: deliveries at `path`, and a health check at /health."""
 
     async def health(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok")
 
-    path = path.rstrip("/")
-    ways = [path, f"{path}/"] if path else ["/"]  # few senders follow a redirect from the one to the other
-    deliveries = [Route(each, receiver, methods=["POST"]) for each in ways]
-    return Starlette(routes=[*deliveries, Route("/health", health, methods=["GET"])])
+    async def without_more_slashes(scope: Scope, receive: Receive, send: Send) -> None:
+        if "path" in scope:  # few senders follow a redirect
+            scope["path"] = re.sub("/+", "/", scope["path"].rstrip("/")) or "/"
+        await app(scope, receive, send)
+
+    routes = [Route(path.rstrip("/") or "/", receiver, methods=["POST"]), Route("/health", health, methods=["GET"])]
+    app = Starlette(routes=routes)
+    return without_more_slashes
 
 
 def _answer(status: int, headers: list[tuple[bytes, bytes]]) -> list[dict[str, Any]]:

@@ -12,9 +12,11 @@ Each byte is looked at once, whatever it says; no syntax is checked beyond strin
 
 from __future__ import annotations
 
+import codecs
 import datetime as dt
 import gzip
 import hashlib
+import io
 import re
 import zlib
 from collections import Counter, deque
@@ -29,10 +31,11 @@ import msgspec
 
 from pipelines.durable import append, make_folder
 from pipelines.landing.data_folder import note_formats
-from pipelines.landing.exact import InvalidDocumentError, instant
+from pipelines.landing.exact import YEARS, InvalidDocumentError, instant
 from pipelines.landing.load import Load
 from pipelines.landing.raw_folder import LandingError, raw_files, read_rows
 from pipelines.landing.raw_rows import LoadSummary, Refusal
+from pipelines.literals import encoding_of, unmarked
 from pipelines.partner.pointer import PointerError, is_json, parse, raw_at
 from pipelines.settings import Settings
 from pipelines.settings.setting_tables import Landing
@@ -237,7 +240,6 @@ def _end(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
 
 # What reading a file may raise, a gzip one that was cut or spoiled included.
 UNREADABLE = (OSError, EOFError, zlib.error)
-_BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20
@@ -253,9 +255,14 @@ def documents(path: Path, *, whole: bool, limits: Landing, pointer: str = "") ->
     A document beyond max_bytes is cut just there: enough for validation to reject it as too large. An array that is
     broken or ends too early gives its elements up to there, an empty document, which is rejected, and its other lines.
     """
-    with open_file(path, limits.max_unpack_ratio) as file:
-        if file.read(len(_BOM)) != _BOM:
-            file.seek(0)
+    with open_file(path, limits.max_unpack_ratio) as opened:
+        file, encoding = opened, encoding_of(opened.read(len(codecs.BOM_UTF32_LE)))
+        file.seek(len(codecs.BOM_UTF8) if encoding == "utf-8-sig" else 0)
+        if encoding in {"utf-16", "utf-32"}:  # as PowerShell writes; in memory
+            content = file.read(_ALWAYS_UNPACKED + 1)
+            if len(content) > _ALWAYS_UNPACKED:
+                raise LandingError(f"{path.name} is {encoding.upper()} and too long to be read as such: make it UTF-8")
+            file = io.BytesIO(unmarked(content))
         stream = JsonStream(file, limits.max_bytes)
         if pointer:
             yield from _wrapped(stream, path, pointer)
@@ -396,6 +403,8 @@ def checked(asked: LandingRequest) -> LandingRequest:
             raise LandingError(f"{option}: {error}") from None
     at = asked.observed_at
     if at is not None:
+        if at.year not in YEARS:
+            raise LandingError(f"--observed-at: {at.year} is not a year from {YEARS[0]} to {YEARS[-1]}")
         at = at.astimezone(dt.UTC) if at.tzinfo else at.replace(tzinfo=dt.UTC)
     return asked._replace(paths=[path for each in asked.paths for path in _expanded(each)], observed_at=at)
 
@@ -479,7 +488,8 @@ def time_in(body: bytes, pointer: str) -> dt.datetime | None:
         moment = dt.datetime.fromisoformat(instant(text, pointer))
     except (PointerError, InvalidDocumentError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         return None
-    return moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return moment.astimezone(dt.UTC) if moment.year in YEARS else None
 
 
 PART = 20_000  # documents a load

@@ -191,8 +191,14 @@ DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 CLOCK = re.compile(
     r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?", re.ASCII
 )
-# What services send for no time: MySQL's zero date, PHP's reading of it, .NET's least time east of Greenwich.
-_NEVER = re.compile(r"(?:0000|-0001)-[0-9]{2}-[0-9]{2}(?:[ T][0-9:.]{1,18}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?", re.ASCII)
+YEARS = range(1970, 2101)  # of times that people do not state for none
+# What services send for no time, in whatever form: MySQL's zero date, PHP's reading of it, the least and the greatest
+# times of .NET, Python, Java and JavaScript.
+_NEVER = re.compile(
+    r"(?:(?:0000|-0001|[+-]?[0-9]{5,9})-[0-9]{2}-[0-9]{2}|0001-01-01|9999-12-31)"
+    r"(?:[ T][0-9:.]{1,18}(?:Z|[+-][0-9]{2}(?::?[0-9]{2}){0,2})?)?",
+    re.ASCII,
+)
 MONEY_LIMIT = Decimal(10) ** 14
 _LONG = 40  # characters of a money text: beyond, it is shortened
 _MOST_DIGITS = 400
@@ -231,7 +237,7 @@ def number(value: Any, pointer: str) -> Any:
 def instant(value: Any, pointer: str) -> str:
     """Return a timestamp's own text; raise InvalidDocumentError unless it names a real instant (no offset: UTC).
 
-    A day before the year 1 is one that `stated` leaves out.
+    A day beyond the years 2 to 9998 is one that `stated` leaves out.
     """
     own = text(value, pointer)
     if _NEVER.fullmatch(own):

@@ -261,8 +261,7 @@ class Walk:
                 raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
         self._count(field, own)
         return {
-            key: self._element(field.of, self._object_of(own[key], f"{pattern}/*"), f"{at}/{key}", f"{pattern}/*", keep)
-            for key in sorted(own, key=int)
+            key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)
         }
 
     def _object_of(self, own: Any, pattern: str) -> Any:
@@ -281,7 +280,7 @@ class Walk:
         if own is None:
             self.missing_fields.add(f"{pattern[1:]}=null")
             return None
-        return self._object(own, shape, at, pattern, keep)
+        return self._object(self._object_of(own, pattern), shape, at, pattern, keep)
 
     def store(self, tree: dict[str, Any], record: StoreRecord) -> dict[str, Any]:
         """Return a store's canonical document; raise InvalidDocumentError for a wrong type where a pointer leads."""

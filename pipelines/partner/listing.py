@@ -25,7 +25,8 @@ _LEVELS = 3
 _DIGITS = 13
 _MEMBERS = 1_000  # of the envelope; more of them are no envelope
 NEXT = frozenset(
-    "next nextcursor nextkey nextpage nextpagetoken nextpageurl nexttoken nexturl cursor continuationtoken".split()
+    "next nextcursor nextkey nextlink nextpage nextpagetoken nextpageurl nexttoken nexturl "
+    "cursor continuation continuationtoken".split()
 )
 MORE = frozenset("hasmore hasnext hasnextpage more morepages".split())
 _PAGES = frozenset("totalpages pagecount lastpage pages numpages".split())
@@ -57,9 +58,11 @@ def sign_of_more(
         word = word_of(name)
         if word in {"href", "url"} and path:
             word = word_of(path[-1])  # as HAL and JSON:API write a link
+        if isinstance(value, str) and len(value) < 2 * _DIGITS and (found := _COUNT.fullmatch(value)):
+            value = int(found[1].replace(",", ""))  # noqa: PLW2901 -- a count in quotes
         if pagination == "none" and word in NEXT and value not in (None, "", False, 0):
             return f"the answer has a next page at {place}, which [partner.list_stores] pagination does not follow"
-        if (word in MORE and value is True) or (word in {"last", "islast"} and value is False):
+        if (word in MORE and value in (True, "true", "True")) or (word in {"last", "islast"} and value is False):
             return f"{place} says that more stores follow"
         if type(value) is not int or (word_of(path[-1]) if path else "") not in OF_THE_LIST:
             continue
@@ -71,7 +74,9 @@ def sign_of_more(
 
 
 _HEADER = ("header",)
-_FAMILY = re.compile("^x?(?:wp|pagination|paging|pager|pagy|page|list|collection|query|search|api|meta)?")
+_FAMILY = re.compile("^x?(?:wp|ms|opc|odata|pagination|paging|pager|pagy|page|list|collection|query|search|api|meta)?")
+# Of a header that is sent twice there are two, with a comma.
+_COUNT = re.compile(r'"?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:[.]0+)?"?(?:, *"?\1"?)*', re.ASCII)
 _RANGE = re.compile(r"(?!bytes)[a-z-]*[ =]?(?:[0-9]+-[0-9]+|\*)/([0-9]{1,12})", re.IGNORECASE)
 
 
@@ -86,8 +91,7 @@ def _said_in(headers: Mapping[str, str]) -> Iterator[tuple[tuple[str, ...], str,
         elif word not in {"cursor", "count", "next", "pages", "last", "more"}:
             known = next((each for each in (word.removeprefix("x"), _FAMILY.sub("", word)) if _is_sign(each)), "")
             if known and text.lower() not in {"", "null", "none", "0", "-1", "false"}:
-                is_number = text.isascii() and text.isdigit() and len(text) < _DIGITS
-                yield (*_HEADER, header), known, int(text) if is_number else text.lower() == "true" or text
+                yield (*_HEADER, header), known, text
 
 
 def _is_sign(word: str) -> bool:

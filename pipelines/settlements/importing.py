@@ -22,6 +22,7 @@ import datetime as dt
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -31,6 +32,7 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.landing.exact import YEARS
 from pipelines.ledger import Ledger, LedgerEntry, User
 from pipelines.settlements.lines import (
     Records,
@@ -368,7 +370,7 @@ def _csv(content: bytes, name: str, bank: Bank, zone: str) -> Iterator[_Row]:
         of = currency(number, cells) if currency else ""
         found, value = day(number, cells), amount(number, cells, of)
         if found is None or value is None:
-            raise Where(name, number, bank.date.column if found is None else bank.amount).refused("is empty")
+            raise Where(name, number, bank.date.column if found is None else bank.amount).refused("states none")
         yield _Row(number, found.date(), of or None, value, fee(number, cells, of) or Decimal(0), cells[text])
 
 
@@ -458,10 +460,10 @@ def _decimal(element: ET.Element | None, where: Where) -> Decimal:
 
 def _day(entry: ET.Element, where: Where) -> dt.date:
     text = _first_text(entry, "BookgDt/Dt", "BookgDt/DtTm")
-    try:
-        return dt.date.fromisoformat(text[:10])
-    except ValueError:
-        raise where.refused("has no booking date") from None
+    with suppress(ValueError):
+        if (day := dt.date.fromisoformat(text[:10])).year in YEARS:
+            return day
+    raise where.refused("has no booking date")
 
 
 def _currency(entry: ET.Element, where: Where) -> str:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from pipelines.landing.exact import YEARS
 from pipelines.ledger import LedgerError
 from pipelines.literals import encoding_of
 from pipelines.settlements.mapping import (
@@ -232,18 +233,20 @@ def currency_reader(
 
 
 def day_reader(records: Records, stated: Date, name: str, zone: str) -> Callable[[int, list[str]], dt.datetime | None]:
-    """Return a function that gives a row's day or time; it is aware if its zone is known. None: the cell is empty."""
+    """Return a function that gives a row's day or time; it is aware if its zone is known. None: none that can be."""
     place = place_of(records, stated.column, name)
     return lambda number, cells: _moment(cells[place], stated.form, zone, Where(name, number, stated.column))
 
 
 def _moment(text: str, form: str, zone: str, where: Where) -> dt.datetime | None:
-    if not text.strip():
+    if not text.strip(" 0-/.:TZ"):  # empty, or a zero date
         return None
     try:
         found = dt.datetime.strptime(text.strip(), form)  # noqa: DTZ007 -- the zone follows
     except ValueError:
         raise where.refused(f"not of the form {form}") from None
+    if found.year not in YEARS:
+        return None
     if found.tzinfo is None and zone != "store" and has_time(form):
         found = found.replace(tzinfo=zoneinfo.ZoneInfo(zone))
     return found
@@ -501,7 +504,7 @@ class _Reader:
             return days[1], days[0].date(), days[1].date()  # type: ignore[union-attr,return-value]
         found = self._moment(self.line.date, number, cells)
         if found is None:
-            raise self._where(number, self.line.date).refused("is empty")
+            raise self._where(number, self.line.date).refused("says no day")
         return found, None, None
 
     def _moment(self, stated: Date | None, number: int, cells: list[str]) -> dt.datetime | None:

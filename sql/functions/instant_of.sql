@@ -1,2 +1,2 @@
--- instant_of(sent): the instant of a time as a document has it; null for a year before 1, of which no day need exist.
-cast(if(left(sent, 1) = '-' or left(sent, 4) = '0000', null, sent) as timestamp with time zone)
+-- instant_of(sent): the instant of a time as a document has it; null for a year beyond 2 to 9998, of which no day need exist.
+cast(if(substr(sent, 5, 1) <> '-' or left(sent, 4) in ('0000', '0001', '9999'), null, sent) as timestamp with time zone)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.released import one_day
+from pipelines.finance.released import one_day, period_or_day
+from pipelines.settings import SettingsError, load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,3 +40,10 @@ def test_day_ends_in_the_last_of_its_time_zones(books_of: Any, tmp_path: Path) -
     assert blocker.startswith(f"day not ended: {DAY} in America/Lima can be closed from 2026-11-02 05:00 UTC")
     assert not_ended(None, IN_LIMA) == not_ended(1, IN_BERLIN) == []
     assert len(not_ended(2, IN_BERLIN)) == 1
+
+
+@pytest.mark.parametrize("text", ["0001-01-01", "9999-12-31", "0000-00-00", "0000-01", "9999-12"])
+def test_a_day_that_cannot_be_is_refused(text: str) -> None:
+    """As one that no calendar has, and so is such a month."""
+    with pytest.raises(SettingsError, match=r"not a valid (day|period)"):
+        period_or_day(load_settings(environ={}), text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from starlette.testclient import TestClient
 from pipelines.inbox.receiver import Receiver, make_app
 from pipelines.inbox.store import Decoder
 from pipelines.ingest.loop import ids_of_file
+from pipelines.landing.archives import documents
 from pipelines.landing.validate import Validator
 from pipelines.settings import load_settings
 
@@ -56,7 +58,22 @@ def test_a_document_may_begin_with_a_mark() -> None:
     assert outcome(codecs.BOM_UTF8 + menu) == outcome(menu)
 
 
-@pytest.mark.parametrize(("path", "asked"), [("/hooks", "/hooks/"), ("/hooks/", "/hooks"), ("/hooks", "/hooks")])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("form", ["lines", "array"])
+def test_a_file_of_documents_may_begin_with_a_mark(tmp_path: Path, encoding: str, form: str) -> None:
+    """Each document is found, packed or not."""
+    found, file = ['{"id": 7}', '{"id": 8, "name": "é"}'], tmp_path / "orders.json"
+    text = ("[" + ",".join(found) + "]" if form == "array" else "\r\n".join(found)).encode(encoding)
+    for content in (text, gzip.compress(text)):
+        file.write_bytes(content)
+        read = documents(file, whole=False, limits=load_settings(environ={}).landing)
+        assert [each.decode() for each in read] == found
+
+
+WAYS = [("/hooks", "/hooks/"), ("/hooks/", "/hooks"), ("/hooks", "/hooks"), ("/a/b", "//a///b//?x=1"), ("/", "//")]
+
+
+@pytest.mark.parametrize(("path", "asked"), WAYS)
 def test_a_final_slash_is_the_same_address(path: str, asked: str) -> None:
     """A sender does not follow a redirect: with and without the slash a delivery is taken."""
     settings = load_settings(environ={}).webhooks
@@ -69,5 +86,6 @@ def test_a_final_slash_is_the_same_address(path: str, asked: str) -> None:
 
     receiver._put = put
     with TestClient(make_app(receiver, path)) as client:
-        answer = client.post(asked, json={"topic": "orders.update", "data": {"id": 5}}, follow_redirects=False)
+        url, body = f"http://receiver{asked}", {"topic": "orders.update", "data": {"id": 5}}
+        answer = client.post(url, json=body, follow_redirects=False)
     assert (answer.status_code, len(taken)) == (202, 1)

@@ -37,6 +37,7 @@ def sign(body: object, pagination: str = "none", items: str = "/stores", pages: 
         {"paging": {"pages": 2}},
         {"total": 36},
         {"count": 36},
+        {"total": "36"},
         {"meta": {"total_count": 8}},
         {"pagination": {"totalItems": 8}},
         {"page": {"total_elements": 36, "size": 7}},
@@ -60,6 +61,7 @@ def test_a_page_that_says_more_is_noticed(envelope: dict[str, object]) -> None:
         {"last": True},
         {"total": 7},
         {"count": 7, "total": 7, "pages": 1},
+        {"total": "7"},
         {"meta": {"page": 1, "total_pages": 1}},
         {"statistics": {"total": 4711}},  # of something else
         {"request_id": "total", "took": 12},

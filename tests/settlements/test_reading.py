@@ -93,6 +93,15 @@ def test_amounts_are_read_as_the_mapping_writes_them(tmp_path: Path, text: str, 
     assert lines(tmp_path, row, file=file)[0]["amount"] == Decimal(amount)
 
 
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("text", ["0000-00-00T00:00:00", "0001-01-01T00:00:00", "9999-12-31T23:59:59", " "])
+def test_a_time_that_cannot_be_is_none(tmp_path: Path, text: str, zone: str) -> None:
+    """Of an order; wherever the file's clock stands."""
+    line = 'ordered_at = { column = "Customer", form = "%Y-%m-%dT%H:%M:%S" }'
+    found = lines(tmp_path, changed(Customer=text), line=line, file=f'timezone = "{zone}"')
+    assert {value for row in found for name, value in row.items() if name.startswith("ordered_at")} == {None}
+
+
 @pytest.mark.parametrize(
     ("cells", "place"),
     [
@@ -110,6 +119,9 @@ def test_amounts_are_read_as_the_mapping_writes_them(tmp_path: Path, text: str, 
         ({"Kind": "SALE"}, "row 3, column Kind"),
         ({"Day": "10/13/2026"}, "row 3, column Day"),
         ({"Day": ""}, "row 3, column Day"),
+        ({"Day": "00/00/0000"}, "row 3, column Day: says no day"),
+        ({"Day": "01/01/0001"}, "row 3, column Day: says no day"),
+        ({"Day": "31/12/9999"}, "row 3, column Day: says no day"),
         ({"Order": "=HYPERLINK(1)"}, "row 3, column Order"),
         ({"Order": "17\x00"}, "row 3, column Order"),
         ({"Ref": "R\x1b[31m"}, "row 3, column Ref"),

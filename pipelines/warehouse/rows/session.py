@@ -504,7 +504,7 @@ def code_fingerprint() -> Mapping[str, str]:
 
 def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
     day, sales, privacy, formula = settings.business_day, settings.sales, settings.privacy, settings.formula
-    codes = settings.finance.currency_codes
+    codes = {name.strip().upper(): code for name, code in settings.finance.currency_codes.items()}
     row = (
         *(day.time_field, day.timezone, day.day_start, *day.possible_times),
         *(day.zone_changes, day.daypart_of_hour),
