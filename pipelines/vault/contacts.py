@@ -11,13 +11,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import bz2
 import html
+import lzma
 import re
+import sys
 import unicodedata
+import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from importlib.resources import files
+from io import BytesIO
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -28,22 +34,31 @@ import phonenumbers
 _SEPARATORS = str.maketrans("", "", " ()-./")
 _INTERNATIONAL = re.compile(r"\+[1-9][0-9]{6,14}")
 _DIGITS = re.compile(r"(?:\+[\s(]{0,3})?[0-9][0-9\s()./\\-]*")
-_MASKED = re.compile(r"[*•●…]|x{2,}|n{3,}|_{3,}|([^\w\s/()-])\1\1", re.IGNORECASE)
+_MASKED = re.compile(
+    r"[*•●…○◦■▒█]|x{2,}|(?<=[0-9])x\W*\Z|\A\W*x(?=[0-9])|[?#]{2,}|__\Z|-{3,}(?!\s?[0-9-])|([^\W0-9]|[^\w\s/()-])\1\1|"
+    r"\b(hidden|masked|redacted|withheld|removed|deleted|anonym\w*)\b",
+    re.IGNORECASE,
+)
 _BETWEEN = re.compile(r"(?<=[0-9])\s?[_~'’`|\\\u00b7\u2022\u2027\u2e3a\u2e3b]\s?(?=[0-9])")
 _TWO = re.compile(r"\s[/|]\s|[;|]|\s(?:or|oder|and|und)\s")
-_FEWEST = 7  # digits of what is a whole number
+_FEWEST, _MOST = 7, 15  # digits of what is a whole number
+_DOUBTS = ("(0", "..", "--")  # signs of a prefix that is not dialled, or of a masked number
 _IN_BRACKETS = re.compile(r"<([^<>]*@[^<>]*)>")
-_BESIDE = re.compile(r"[\s<>()\",;:\[\]'?]|\.\Z")
-_ADDRESS = re.compile(r"[^\s<>()\",;:\[\]]{1,320}\s?@\s?[^\s<>()\",;:?\[\]]{1,320}")
+_QUOTES = "«»“”„‘’`"
+_BESIDE = re.compile(rf"[\s<>()\",;:\[\]'?{{}}{_QUOTES}]|\.\Z")
+_NO_DOMAIN = re.compile(r"[^\w.。-]")
+_ADDRESS = re.compile(rf"[^\s<>()\",;:\[\]{{}}{_QUOTES}]{{1,320}}\s?@\s?[\w.。-]{{1,320}}")
 _NOBODY = re.compile(
-    r"(no|do[-_.]?not)[-_.]?reply([-_.+].*)?|x{3,}|.*[*•●…].*|nobody|none|null|unknown|undefined|anonym\w*|redacted|"
-    r"deleted|hidden|masked|mailer-daemon|postmaster",
+    r"([\w.+-]*[-_.])?(no|do[-_.]?not)[-_.]?reply([-_.+].*|[0-9]*)|x{3,}|.*([*•●]|[?#]{2}|_{3}|\.{3}|x{4}).*|"
+    r"(anon|anonym\w*|deleted|hidden|masked|redacted|unknown)([-_.](user|customer|guest))?[-_.]?[0-9]*|"
+    r"no[-_.]?e?mail|nobody|none|noone|null|n/a|undefined|mailer-daemon|postmaster",
     re.DOTALL,
 )
 _RELAY = re.compile(
-    r"(.*\.)?(relay|relays|privaterelay|proxy|reply|no-?reply)\..*|marketplace\.amazon\..*|members\.ebay\..*|"
-    r"(.*\.)?(mozmail\.com|duck\.com|anonaddy\.(com|me)|addy\.io|simplelogin\.\w+|slmail\.me|passmail\.net)|"
-    r"guest\.(booking|airbnb)\.com"
+    r"(.*\.)?([\w-]+-relay|relay-[\w-]+|relays?|privaterelay|proxy|reply|no-?reply[\w-]*|masked|anon|alias|guest)\..*|"
+    r"(.*\.)?(marketplace\.amazon|members\.ebay)\..*|"
+    r"(.*\.)?(mozmail\.com|duck\.com|anonaddy\.(com|me)|addy\.io|simplelogin\.\w+|slmail\.me|passmail\.(net|com)|"
+    r"passfwd\.com|33mail\.com|spamgourmet\.com|craigslist\.org)|host\.airbnb\.com"
 )
 _FEWEST_ALIKE = 5  # a number of one digit that is repeated is a placeholder
 
@@ -65,8 +80,9 @@ def normal_phone(text: str, country: str = "") -> str:
     """
     text = cleaned(text)
     bare = text.translate(_SEPARATORS)
-    if _INTERNATIONAL.fullmatch(bare) and "(0" not in text and _is_without_prefix(bare):
+    if _INTERNATIONAL.fullmatch(bare) and not any(each in text for each in _DOUBTS) and _is_without_prefix(bare):
         return "" if len(set(bare[3:])) == 1 else bare
+    text = cleaned(_unescaped(text))
     is_masked = bool(_MASKED.search(_BETWEEN.sub("-", text)))
     text = _number(text)
     # the first digits of the text, however they are separated, and a + before them
@@ -78,14 +94,21 @@ def normal_phone(text: str, country: str = "") -> str:
 
 def _number(text: str) -> str:
     """Return the first number of a text, with usual separators, without the words around it."""
-    text = _BETWEEN.sub("-", html.unescape(unquote(text)))
+    text = _BETWEEN.sub("-", text)
     parts = _TWO.split(text)
     if len(parts) > 1 and all(sum(map(str.isdigit, part)) >= _FEWEST for part in parts):
         text = parts[0]
     if "phone-context" in text:
         return text
     found = re.match(r"[^0-9+]*([0-9+][^a-zA-Z]*)", text)
-    return found.group(1).strip() if found and sum(map(str.isdigit, found.group(1))) >= _FEWEST else text
+    text = found.group(1).strip() if found and sum(map(str.isdigit, found.group(1))) >= _FEWEST else text
+    runs = _DIGITS.findall(text)
+    if sum(map(str.isdigit, runs[0] if runs else text)) >= _FEWEST:
+        return text
+    # other signs separate its digits, or letters stand for some
+    spelled = re.sub(r"[^0-9]", "", phonenumbers.convert_alpha_characters_in_number(text))
+    is_one = sum(map(str.isdigit, text)) >= _FEWEST and len(spelled) <= _MOST
+    return ("+" if re.match(r"\W*\+", text) else "") + spelled if is_one else text
 
 
 def _parsed(text: str, digits: str, country: str) -> str:
@@ -127,10 +150,11 @@ def _prefix(code: int) -> re.Pattern[str]:
 def normal_email(text: str) -> str:
     """Return an e-mail address whose case and spelling do not matter, its domain in ASCII; "" for nobody's."""
     text = cleaned(text)
-    if "@" not in text:
-        text = html.unescape(unquote(text))
-    if found := _IN_BRACKETS.search(text) or (_BESIDE.search(text) and _ADDRESS.search(text.replace('"', ""))):
-        text = "".join(found.group(found.lastindex or 0).split()).strip("'").rstrip(".")
+    if "@" not in text or "\\" in text:
+        text = cleaned(_unescaped(text))
+    is_beside = _BESIDE.search(text) or _NO_DOMAIN.search(text.rpartition("@")[2])
+    if found := _IN_BRACKETS.search(text) or (is_beside and _ADDRESS.search(text.replace('"', ""))):
+        text = "".join(found.group(found.lastindex or 0).split()).strip("'").rstrip(".-")
     if text[:7].lower() == "mailto:":
         text = text[7:]
     name, at, domain = text.rpartition("@")
@@ -162,15 +186,20 @@ def country_of(zone: str | None) -> str:
 
 
 _MOST_BYTES = 64 << 20  # of an unpacked body
+_MOST_MEMBERS = 1_000  # of a body of gzip
 _MOST_TEXTS = 16  # of one body, with one layer of escapes after another undone
 _MOST_SEARCHED = 1 << 24  # signs of all of them, or five times those of the body
 _MOST_SIGNS = 320  # of either side of an address
 _ENDING = 4  # digits by which a number is told from most others
-_ESCAPE = re.compile(r"[\\%]u([0-9a-fA-F]{4})|\\([\"\\/bfnrt])")
+_ESCAPE = re.compile(
+    r"[\\%]u([0-9a-fA-F]{4})|\\u\{([0-9a-fA-F]{1,6})\}|\\U([0-9a-fA-F]{8})|((?:\\x[0-9a-fA-F]{2})+)|\\([\"\\/bfnrt])"
+)
+_SURROGATE = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _PACKED = re.compile(r"(?:[0-9a-fA-F]{2}){12,}(?![0-9A-Za-z+/_-])|[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]+)*={0,2}")
 _NUMBER = re.compile(r"(?:\+[\s(]{0,3}|\()?[0-9][0-9\s()./_~'\u2010-\u2015\u2212\u2019\u2022\u00b7-]*")
+_VANITY = re.compile(r"\+?[0-9][0-9\s().-]{2,20}[A-Za-z][A-Za-z0-9-]{3,15}")
 _NUMBERS_APART = re.compile(r"\s{2,}|[\n\t]|\s/\s")
-_BEFORE = re.compile(r"[^@\s\"<>(),;:\[\]{}\\]*\Z")
+_BEFORE = re.compile(rf"[^@\s\"<>(),;:\[\]{{}}\\\ufffd{_QUOTES}]*\Z")
 _AFTER = re.compile(r"[\w.\-\uff0e\u3002]*")
 _WITHIN = re.compile(r"[&=?/'|%]")
 _MOST_WITHIN = 8
@@ -188,17 +217,18 @@ class Sought(NamedTuple):
 
 def is_mentioned(body: bytes, sought: Sought, countries: Iterable[str]) -> bool | None:
     """Tell whether a body names any of it, or is a document of one of the orders; None if it cannot be read."""
-    if (text := _text(body)) is None:
+    if not (texts := _texts(body)):
         return None
-    if sought.ids and sought.ids & set(_own_ids(text)):
+    if sought.ids and sought.ids & set(_own_ids(texts[0])):
         return True
     endings = {each[-_ENDING:] for each in sought.phones}
-    for layer in _layers(text):
+    for layer in _layers(texts):
         if sought.emails and not sought.emails.isdisjoint(_addresses(layer)):
             return True
-        for run in _NUMBER.findall(layer) if endings else ():
+        for run in (*_NUMBER.findall(layer), *_VANITY.findall(layer)) if endings else ():
             for each in {run, *_NUMBERS_APART.split(run)}:
-                if "".join(c for c in each if c.isdecimal())[-_ENDING:] in endings and any(
+                spelled = phonenumbers.convert_alpha_characters_in_number(each)
+                if "".join(c for c in spelled if c.isdecimal())[-_ENDING:] in endings and any(
                     normal_phone(each, country) in sought.phones for country in countries
                 ):
                     return True
@@ -207,39 +237,89 @@ def is_mentioned(body: bytes, sought: Sought, countries: Iterable[str]) -> bool 
 
 def is_readable(body: bytes) -> bool:
     """Tell whether a body has text, so that it can be searched."""
-    return _text(body) is not None
+    return bool(_texts(body))
 
 
-def _text(body: bytes) -> str | None:
-    """Return the text of a body, unpacked; None if it has none."""
+def _texts(body: bytes) -> list[str]:
+    """Return the text of a body, unpacked, in each way that it may be meant; nothing if it has none."""
     for _ in range(_MOST_TEXTS):
-        if body[:2] != b"\x1f\x8b" and body[:1] != b"\x78":
+        unpack = next((each for start, each in _PACKERS.items() if body.startswith(start)), None)
+        if unpack is None:
             break
         try:
-            body = _inflated(body)
-        except zlib.error:
-            if body[:1] != b"\x78":
-                return None
+            body = unpack(body) or b"\0"  # nothing is no text
+        except (zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError, RuntimeError, EOFError):
+            if body[:1] != b"x":
+                return []
             break
-    for encoding in (*_wide(body), "utf-8-sig", "cp1252", "latin-1"):
-        try:
-            text = body.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        is_known = encoding.startswith("utf") or sum(map(str.isascii, text)) * 5 >= len(text) * 3
-        if is_known and len(_CONTROL.findall(text)) * 10 <= len(text):
-            return _CONTROL.sub(" ", text)
-    return None
+    return _decoded(_deflated(body) or body)
+
+
+def _decoded(body: bytes) -> list[str]:
+    texts: list[str] = []
+    for encoding in (*_wide(body), "utf-8-sig"):
+        with suppress(UnicodeDecodeError):
+            texts = texts or [body.decode(encoding)]
+    if not texts and len(body.translate(None, _ASCII)) * 5 <= len(body) * 2:
+        texts = [body.decode(errors="replace"), body.decode("cp1252", "replace")]
+    elif texts and not texts[0].isascii():
+        for encoding in ("cp1252", "latin-1"):
+            with suppress(UnicodeError):  # of a text that was encoded twice
+                texts.append(texts[0].encode(encoding).decode())
+    is_text = texts and len(_CONTROL.findall(texts[0])) * 10 <= len(texts[0])
+    if not is_text:
+        return []
+    apart = [_CONTROL.sub(" ", each) for each in texts]
+    return apart if apart == texts else [*apart, *(_CONTROL.sub("", each) for each in texts)]
 
 
 def _inflated(body: bytes) -> bytes:
-    """Return what a body of gzip or zlib holds, all members of it."""
-    found = b""
-    while body and len(found) < _MOST_BYTES:
+    """Return what a body of gzip or zlib holds, all members of it; of a damaged one what comes before the damage."""
+    found = bytearray()
+    for _ in range(_MOST_MEMBERS):
         member = zlib.decompressobj(47)
-        found += member.decompress(body, _MOST_BYTES - len(found))
-        body = member.unused_data if member.unused_data[:2] == b"\x1f\x8b" else b""
-    return found
+        try:
+            found += member.decompress(body, _MOST_BYTES - len(found))
+        except zlib.error:
+            member = zlib.decompressobj(47)
+            with suppress(zlib.error):
+                for at in range(len(body)):
+                    found += member.decompress(body[at : at + 1], max(1, _MOST_BYTES - len(found)))
+            if not found:
+                raise
+            break
+        body = member.unused_data
+        if body[:2] != b"\x1f\x8b" or len(found) >= _MOST_BYTES:
+            break
+    return bytes(found)
+
+
+def _deflated(body: bytes) -> bytes:
+    """Return what a body without any heading holds, b"" if it is text, or not packed so."""
+    member = zlib.decompressobj(-15)
+    with suppress(UnicodeDecodeError):
+        body.decode()
+        return b""
+    with suppress(zlib.error):
+        found = member.decompress(body, _MOST_BYTES)
+        return b"" if member.unused_data or not member.eof else found
+    return b""
+
+
+def _unzipped(body: bytes) -> bytes:
+    with zipfile.ZipFile(BytesIO(body)) as archive:
+        names = archive.namelist()[:_MOST_TEXTS]
+        return b"\n".join(archive.open(name).read(_MOST_BYTES // len(names)) for name in names)
+
+
+_ASCII = bytes(range(128))
+_PACKERS: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": _inflated,
+    b"x": _inflated,
+    b"PK\x03\x04": _unzipped,
+    b"BZh": lambda body: bz2.BZ2Decompressor().decompress(body, _MOST_BYTES),
+    b"\xfd7zXZ\0": lambda body: lzma.LZMADecompressor().decompress(body, _MOST_BYTES),
+}
 
 
 def _wide(body: bytes) -> tuple[str, ...]:
@@ -252,9 +332,9 @@ def _wide(body: bytes) -> tuple[str, ...]:
     return (f"utf-32-{end}", f"utf-16-{end}")
 
 
-def _layers(text: str) -> Iterator[str]:
-    """Yield a text as people see it, then with one layer of escapes after another undone."""
-    waiting, done, left = [text], set[int](), max(_MOST_SEARCHED, 5 * len(text))
+def _layers(texts: list[str]) -> Iterator[str]:
+    """Yield texts as people see them, then with one layer of escapes after another undone."""
+    waiting, done, left = [*texts], set[int](), max(_MOST_SEARCHED, 5 * len(texts[0]))
     while waiting and len(done) < _MOST_TEXTS and left > 0:
         text = waiting.pop(0)
         if hash(text) in done:
@@ -266,7 +346,7 @@ def _layers(text: str) -> Iterator[str]:
         if "%" in text and "+" in text:
             waiting.append(_unescaped(text.replace("+", " ")))
         if "=" in text:
-            waiting.append(binascii.a2b_qp(text.encode(errors="surrogatepass")).decode(errors="replace"))
+            waiting += _decoded(binascii.a2b_qp(text.encode(errors="replace"), header="=?" in text))
         packed = ""
         for found in _PACKED.finditer(text):
             packed += _unpacked(found.group()) if len(packed) < left else ""
@@ -275,6 +355,8 @@ def _layers(text: str) -> Iterator[str]:
 
 def _unescaped(text: str) -> str:
     text = _ESCAPE.sub(_unescape, text)
+    if _SURROGATE.search(text):
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
         text = unquote(text, errors="strict")
     except UnicodeDecodeError:
@@ -283,8 +365,11 @@ def _unescaped(text: str) -> str:
 
 
 def _unescape(found: re.Match[str]) -> str:
-    code, sign = found.groups()
-    return chr(int(code, 16)) if code else sign if sign in '"\\/' else " "
+    *codes, units, sign = found.groups()
+    if units:
+        return "".join(_decoded(bytes.fromhex(units.replace("\\x", "")))[:1])
+    code = next((int(each, 16) for each in codes if each), 0)
+    return chr(code) if 0 < code <= sys.maxunicode else sign if sign and sign in '"\\/' else " "
 
 
 def _unpacked(found: str) -> str:
@@ -295,7 +380,7 @@ def _unpacked(found: str) -> str:
     except ValueError:
         digits = digits[: len(digits) - (len(digits) % 4 == 1)]
         content = base64.b64decode(digits + "=" * (-len(digits) % 4), b"-_" if re.search("[-_]", digits) else None)
-    return f"{_text(content) or ''}\n"
+    return "\n".join([*_texts(content), ""])
 
 
 def _addresses(text: str) -> Iterator[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipelines.vault.tally import VaultTally
 
 
-_VERSION = 2  # of the contacts that contacts.py reads in a text
+_VERSION = 3  # of the contacts that contacts.py reads in a text
 _ROWS_AT_ONCE = 1_000
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import gzip
 import html
+import io
 import json
+import lzma
 import quopri
+import zipfile
+import zlib
 from email.header import Header
 from urllib.parse import quote, urlencode
 
+import msgspec
 import pytest
 
 from pipelines.vault.contacts import Sought, country_of, is_mentioned, normal_email, normal_phone
@@ -47,6 +53,18 @@ ONE = [
     "tel:0170-1234567;phone-context=+49",
     "%2B49170 1234567",
     "&#43;491701234567",
+    "\\u002b49 170 1234567",
+    "+49-170/123 45 67",
+    "(0170) 1234567",
+    "+49 [0] 170 1234567",
+    "00 49 170 1234567",
+    "=+491701234567",
+    "sip:+491701234567@host",
+    "+49,170,1234567",
+    "0170:1234567",
+    "0170\u22151234567",
+    "{+49} 170 1234567",
+    "0\ufe0f\u20e31\ufe0f\u20e37\ufe0f\u20e30\ufe0f\u20e3 1234567",
 ]
 ADDRESS = [
     "zoe@example.org",
@@ -67,6 +85,18 @@ ADDRESS = [
     "zoe\uff20example\uff0eorg",
     "zoe%40example.org",
     "zoe&#64;example.org",
+    "zoe\\u0040example.org",
+    "zoe@example.org\\n",
+    "zoe@example.org\0",
+    "zoe@example.org/",
+    "zoe@example.org!",
+    "zoe@example.org|home",
+    "mailto:zoe@example.org%3Fsubject=x",
+    "\u201czoe@example.org\u201d",
+    "\u00abzoe@example.org\u00bb",
+    "`zoe@example.org`",
+    "{zoe@example.org}",
+    "zoe@example\u3002org",
 ]
 NOBODY = ["+1555XXXXXXX", "***", "+1 555 *** 1234", "0000000", "n/a", "", "+1 111 111 1111"]
 MASKED = [
@@ -76,6 +106,16 @@ MASKED = [
     "+49 170 12345XX",
     "+49 170 nnnnnnn",
     "+49 170 \u00d7\u00d7\u00d7",
+    "+49 170 zzz zzzz",
+    "+49 170 -------",
+    "+1 212 555 ....",
+    "+49 170 \u25a0\u25a0\u25a0\u25a0",
+    "+49 170 12345??",
+    "+49 170 12345__",
+    "+49 170 123456X",
+    "X4567",
+    "+49 170 12345 [redacted]",
+    "hidden 170",
 ]
 NO_ADDRESS = ["noreply@m.example", "No-Reply@m.example", "do_not_reply@m.example", "a***@x.example", "", "none", "@"]
 NO_ADDRESS += [
@@ -84,9 +124,19 @@ NO_ADDRESS += [
     "null@null",
     "x@no-reply.shop.example",
     "x@users.noreply.x.example",
+    "noreply123@x.example",
+    "orders-noreply@x.example",
+    "x\u2026@x.example",
+    "j___@x.example",
+    "j??@x.example",
+    "jXXXX@x.example",
+    "deleted-user-7@x.example",
+    "redacted_7@x.example",
+    "no-email@x.example",
 ]
 RELAYS = ["x1@privaterelay.appleid.com", "abc@marketplace.amazon.de", "a@relay.shop.example"]
 RELAYS += ["X7@PrivateRelay.AppleID.com", "a@reply.shop.example", "a@anon.addy.io", "a@slmail.me", "a@mozmail.com"]
+RELAYS += ["a@m.marketplace.amazon.com", "a@alias.proton.me", "a@mail-relay.x.example", "a@sale.craigslist.org"]
 
 
 @pytest.mark.parametrize("text", ONE)
@@ -101,6 +151,8 @@ def test_different_numbers_stay_different() -> None:
     assert normal_phone("12345678, 99") != normal_phone("1234567899")
     assert normal_phone("0170 1234567", "DE") != normal_phone("0170 1234567", "FR")
     assert normal_phone("0170 1234567") == "01701234567"  # nobody knows the country: it is not guessed
+    assert normal_phone("1-800-FLOWERS", "US") == normal_phone("+1 (800) 356-9377") != normal_phone("+1-800-FLOWER")
+    assert normal_phone("(212) KL5-1234", "US") == "+12125551234"
     assert (country_of("Europe/Berlin"), country_of("US/Eastern"), country_of("UTC")) == ("DE", "US", "")
 
 
@@ -129,6 +181,13 @@ def test_masked_contact_tells_nobody(text: str) -> None:
 
 BODY = {"user_phone": "+49 170\u20131234567", "user_email": "j\u00f6rg.r&d@example.org", "tip": "x"}
 PERSON = Sought(set(), {"+491701234567"}, {"j\u00f6rg.r&d@example.org"})
+
+
+def _zipped(text: str) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("order.json", text)
+    return written.getvalue()
 
 
 def _escaped(text: str) -> str:
@@ -163,6 +222,22 @@ def _escaped(text: str) -> str:
         lambda text: json.dumps({"data": base64.b64encode(gzip.compress(text.encode())).decode()}).encode(),
         lambda text: json.dumps({"a": text}).encode().hex().encode(),
         lambda text: Header(text, "utf-8").encode().encode(),
+        lambda text: bz2.compress(text.encode()),
+        lambda text: lzma.compress(text.encode()),
+        lambda text: zlib.compress(text.encode(), wbits=-15),
+        lambda text: gzip.compress(text.encode())[:-8] + b"no crc!!",
+        lambda text: gzip.compress(f"{text}\n".encode() * 9)[:-8],
+        lambda text: _zipped(json.dumps({"a": text})),
+        lambda text: json.dumps({"data": base64.b64encode(_zipped(text)).decode()}).encode(),
+        lambda text: b"\xff" + text.encode(),
+        lambda text: text.encode().replace(b"rg", b"r\0g").replace(b"70", b"7\x000"),
+        lambda text: text.encode().decode("latin-1").encode(),
+        lambda text: quopri.encodestring(text.encode("cp1252")),
+        lambda text: "".join(f"\\x{each:02x}" for each in text.encode()).encode(),
+        lambda text: "".join(f"\\u{{{ord(c):x}}}" for c in text).encode(),
+        lambda text: "".join(f"\\U{ord(c):08x}" for c in text).encode(),
+        lambda text: json.dumps("".join(chr(0x1D7CE + int(c)) if c.isdigit() else c for c in text)).encode(),
+        lambda text: msgspec.msgpack.encode({"a": text, "b": 2}),
     ],
 )
 def test_body_that_names_a_person_is_found(part: str, written: object) -> None:
@@ -179,4 +254,6 @@ def test_body_of_an_order_is_found_by_its_id() -> None:
         assert is_mentioned(body, sought, [""])
     for body in (b'{"id":8,"items":[{"id":7}]}', b'{"id": 77, "tip": '):
         assert is_mentioned(body, sought, [""]) is False
-    assert is_mentioned(bytes(range(256)) * 3, sought, [""]) is None
+    for unread in (bytes(range(256)) * 3, b"PK\x03\x04" + bytes(range(200)), gzip.compress(bytes(range(256)))[:12]):
+        assert is_mentioned(unread, sought, [""]) is None
+    assert is_mentioned(b'{"phone": "1-800-FLOWERS"}', Sought(set(), {"+18003569377"}, set()), ["US"])
