@@ -253,12 +253,21 @@ class _Plan:
                 yield f"{now.number if now else ''}: {line.account_class} is now {on}"
 
     def _check_sums(self, made: dict[_Key, JournalEntry]) -> None:
-        """Raise FinanceError unless all exports together are, by account, what the tables say."""
-        for key, new in made.items():
-            now = self._now.get(key)
-            exported = _by_account([*self._before[key].values(), *_entries(_rows([new]))])
-            stated = _by_account([now] if now else [])
-            if off := [part for part in {**exported, **stated} if exported.get(part) != stated.get(part)]:
+        """Raise FinanceError unless all exports of all periods are, entry by entry, what the tables say.
+
+        But for what is due later, or of a period that waits for its export. By account where this export adds
+        something: what was exported on another account stays there.
+        """
+        first, last = self._period.first_day, self._period.last_day
+        for key in self._keys:
+            new, now, before = made.get(key), self._now.get(key), [*self._before[key].values()]
+            if not new and not (
+                self._day(key, now or before[0]) <= last if before else now and first <= now.day <= last
+            ):
+                continue
+            by = _by_account if new else _sums
+            exported, stated = by([*before, *_entries(_rows([new] if new else []))]), by([now] if now else [])
+            if off := [part for part in {**exported, **stated} if exported.get(part, 0) != stated.get(part, 0)]:
                 account, of_class, *_ = min(off, key=str)
                 where = f"{account or of_class}, {key[2]}, {key[0][0]}"
                 raise FinanceError(f"all exports together miss the tables on {where}: report this")

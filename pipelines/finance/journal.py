@@ -39,8 +39,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pipelines.finance.closing import orders_to_close, sources
-from pipelines.finance.released import BookPeriod, FinanceError, Released, digits, period_holding, query, released
-from pipelines.landing.shape import CHARGES, PRICES, TOTAL
+from pipelines.finance.released import BookPeriod, FinanceError, Released, period_holding, query, released
+from pipelines.landing.shape import CHARGES, PRICES, TOTAL, digits
 from pipelines.ledger import CLOSED_ORDERS, Closes, written_off
 from pipelines.ledger.entries import order_key
 from pipelines.literals import cell, literal, unmarked

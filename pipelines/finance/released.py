@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
-import functools
 import io
 import itertools
 import re
@@ -27,7 +26,7 @@ import msgspec
 import pyarrow as pa
 
 from pipelines.landing.exact import YEARS
-from pipelines.landing.shape import read_sql
+from pipelines.landing.shape import digits, read_sql
 from pipelines.ledger import Closes, Ledger
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import one_line, unmarked
@@ -472,21 +471,7 @@ def _spans(values: set[str | None], days: list[str]) -> list[list[str | None]]:
     return [[days[a] if a > 0 else None, days[b] if b < last else None] for a, b in spans]
 
 
-_USUAL = 2  # of a currency that is not known
 NOT_STATED = "not stated"
-
-
-@functools.cache
-def digits(currency: str | None) -> int:
-    """Return the decimals of a currency's smallest unit; two where the currency is not known."""
-    if not currency:
-        return _USUAL
-    from pipelines.warehouse.rows.session import create_functions  # noqa: PLC0415 -- slow, and a status has no money
-
-    with duckdb.connect(":memory:") as con:
-        create_functions(con)
-        row = con.execute("select currency_digits(?)", [currency]).fetchone()
-    return int(row[0]) if row else _USUAL
 
 
 def money(amount: Decimal | None, currency: str | None = None, *, is_signed: bool = False) -> str:

@@ -13,6 +13,7 @@ those alone that the first release did not know: with `$label`, or with `${sign}
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,6 +59,20 @@ _LIST = re.compile(r"\((?P<before>[^()]*)\$prices(?P<after>[^()]*)\)")
 def read_sql(path: Path) -> str:
     """Return the text of a file of sql/, as it is run: with a line for each amount, and the joins of closes."""
     return expanded(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def digits(currency: str | None) -> int:
+    """Return the decimals of a currency's smallest unit; two where the currency is not known."""
+    if not currency:
+        return 2
+    import duckdb  # noqa: PLC0415 -- slow, and a status has no money
+
+    expression = read_sql(resource("sql") / "functions" / "currency_digits.sql")
+    asked = f"select {expression} from (select ? as currency)"
+    with duckdb.connect(":memory:") as con:
+        row = con.execute(asked, [currency]).fetchone()
+    return int(row[0]) if row else 2
 
 
 def expanded(sql: str) -> str:

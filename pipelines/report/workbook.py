@@ -19,7 +19,8 @@ import xlsxwriter
 from xlsxwriter.utility import xl_col_to_name
 
 from pipelines.finance.reconciliation import AMOUNTS, COUNTS, Reconciliation, Record
-from pipelines.finance.released import FinanceError, digits, query
+from pipelines.finance.released import FinanceError, query
+from pipelines.landing.shape import digits
 from pipelines.literals import is_formula
 from pipelines.report.finance_views import draft_of, undated, verdict
 from pipelines.report.identities import bridge

@@ -4,7 +4,8 @@
 |---|---|---|
 | statement | platform, order_platforms, file, sha256, mapping_sha256, due_days, window_minutes, short_modulus, \
 timezone, statements: [{ref, rows, lines, amounts by currency, first_day, last_day, stores}], \
-replaces: [entry numbers] | LINES |
+payouts: [{statement_ref, payout_ref, currency, amount}] of rows among the lines, replaces: [entry numbers] | LINES |
+| statement_heads | platform, file, sha256, mapping_sha256, key: statement_ref or payout_ref, refs | LINES: a row each |
 | bank | platform, file, sha256, mapping_sha256, first_day, last_day, row_count, replaces | CREDITS |
 | import_undone | entry_no, reason, uid, as | |
 
@@ -29,12 +30,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.landing.exact import YEARS
 from pipelines.ledger import Ledger, LedgerEntry, User
 from pipelines.settlements.lines import (
+    BALANCES,
+    LINES,
     Records,
     SettlementError,
     Where,
@@ -42,14 +46,14 @@ from pipelines.settlements.lines import (
     currency_reader,
     day_reader,
     place_of,
-    read_lines,
+    read_statements,
     records_of,
     sha256_of,
 )
 from pipelines.settlements.mapping import Bank, MappingError, Read, StoreColumn, first_groups, short_modulus, signed
 
-STATEMENT, BANK, UNDONE = "statement", "bank", "import_undone"
-ACTS = (STATEMENT, BANK)
+STATEMENT, HEADS, BANK, UNDONE = "statement", "statement_heads", "bank", "import_undone"
+ACTS = (STATEMENT, HEADS, BANK)
 
 
 class ImportedStatement(NamedTuple):
@@ -128,20 +132,78 @@ def effective_banks(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     return [entry for entry in banks if entry.no not in replaced]
 
 
+def _heads(ledger: Ledger) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield platform, key and row of what files say of statements and payouts; later ones replace what they name."""
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for entry in _imports(ledger.entries(), HEADS):
+        rows = ledger.rows(entry).to_pylist()
+        for ref in entry.body["refs"]:
+            key = entry.body["key"]
+            found[entry.body["platform"], key, ref] = [row for row in rows if row[key] == ref]
+    for (platform, key, _), rows in found.items():
+        yield from ((platform, key, row) for row in rows)
+
+
+def stated_of_statements(ledger: Ledger) -> list[dict[str, Any]]:
+    """Return what files state of each statement, and its platform's entries; what it pays may be of several payouts."""
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for platform, key, row in sorted(_heads(ledger), key=lambda each: each[1] == "payout_ref"):
+        at = platform, row["statement_ref"], row["currency"]
+        paid = row["paid"] if key == "statement_ref" else row["amount"]
+        known = found.setdefault(at, row | {"of": key, "paid": 0, "payouts": set()})
+        known["paid"] += paid if known["of"] == key else 0
+        known["payouts"] |= {row["payout_ref"]} - {None}
+    entries = [(entry.body["platform"], entry.no) for entry in ledger.entries(STATEMENT)]
+    return [
+        row
+        | {"payout_ref": min(row["payouts"]) if len(row["payouts"]) == 1 else None}
+        | {"entries": [no for platform, no in entries if platform == at[0]]}
+        for at, row in found.items()
+    ]
+
+
+def stated_payouts(ledger: Ledger) -> list[tuple[Any, ...]]:
+    """Return rows of raw.settlement_payouts: of files of payouts, else of statements, else of rows among the lines."""
+    found: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+
+    def take(place: str, platform: str, row: dict[str, Any], amount: Decimal) -> None:
+        of = platform, row["statement_ref"], row["payout_ref"], row["currency"], row.get("line_date"), amount
+        known = found.setdefault((platform, row["payout_ref"]), [(place,)])
+        known += [of] if known[0] == (place,) else []
+
+    for platform, key, row in sorted(_heads(ledger), key=lambda each: each[1] == "statement_ref"):
+        if row["payout_ref"]:
+            take(key, platform, row, row["amount"] if key == "payout_ref" else row["paid"])
+    for each in effective_statements(ledger.entries()):
+        for row in each.entry.body.get("payouts", ()):
+            if row["statement_ref"] == each.ref:
+                take("", each.platform, row, Decimal(row["amount"]))
+    return [row for _, *rows in found.values() for row in rows]
+
+
 def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool = False) -> list[ImportedStatement]:
     """Append a file, or each new file of a folder whose name the mapping knows, as one entry each.
 
     All files are read before the first is appended. Raise SettlementError if one is refused.
     """
-    files = _files(path, read.mapping.file.names)
+    of = read.mapping
+    files = _files(path, [each.names for each in (of.file, of.statements, of.payouts) if each])
     known = _known(ledger, read, is_corrected=supersede)
     if path.is_file() and (entry_no := known.get(sha256_of(_content(path)))):
         raise SettlementError(_known_before(path, entry_no))
     contents = [(file, content) for file in files if sha256_of(content := _content(file)) not in known]
-    ready = [(file, content, read_lines(content, file.name, read)) for file, content in contents]
+    ready = []
+    for file, content in contents:
+        key, mapping = of.heads_of(file.name) or ("", of)
+        ready.append(
+            (file, content, key, read_statements(content, file.name, msgspec.structs.replace(read, mapping=mapping)))
+        )
     done = [ImportedStatement(file.name, None, 0, 0, 0) for file in files if file not in {each for each, *_ in ready}]
     return done + [
-        _append(ledger, file.name, content, lines, read, supersede=supersede) for file, content, lines in ready
+        _append_heads(ledger, file.name, content, lines, key, read, supersede=supersede)
+        if key
+        else _append(ledger, file.name, content, lines, paid, read, supersede=supersede)
+        for file, content, key, (lines, paid) in ready
     ]
 
 
@@ -192,8 +254,36 @@ def _with_currency(table: pa.Table, name: str, read: Read, known: list[Statement
     return pa.Table.from_pylist(rows, schema=CREDITS)
 
 
+def _append_heads(
+    ledger: Ledger, name: str, content: bytes, lines: pa.Table, key: str, read: Read, *, supersede: bool
+) -> ImportedStatement:
+    refs = lines[key].to_pylist()
+    if None in refs:
+        raise Where(name, lines["source_row"][refs.index(None)].as_py(), key.removesuffix("_ref")).refused("is empty")
+    body: dict[str, Any] = _origin(name, content, read, ledger) | {"key": key, "refs": sorted({*refs})}
+    same = [
+        entry.no
+        for entry in _imports(ledger.entries(), HEADS)
+        if entry.no not in body["undoes"]
+        and (entry.body["platform"], entry.body["key"]) == (body["platform"], key)
+        and {*entry.body["refs"]} & {*refs}
+    ]
+    if same and not supersede:
+        raise SettlementError(f"{name}: ledger entry {same[0]} has some of its rows; --supersede replaces them")
+    entry = ledger.append(HEADS, body, lines)
+    changes = _changes(ledger, body["undoes"], lines)
+    return ImportedStatement(name, entry.no, 0, lines.num_rows, len(same) + len(body["undoes"]), changes)
+
+
 def _append(
-    ledger: Ledger, name: str, content: bytes, lines: pa.Table, read: Read, *, supersede: bool
+    ledger: Ledger,
+    name: str,
+    content: bytes,
+    lines: pa.Table,
+    paid: list[dict[str, Any]],
+    read: Read,
+    *,
+    supersede: bool,
 ) -> ImportedStatement:
     mapping = read.mapping
     described = [_described(lines, ref) for ref in pc.unique(lines["statement_ref"]).to_pylist()]
@@ -205,6 +295,7 @@ def _append(
         "short_modulus": short_modulus(mapping),
         "timezone": mapping.file.timezone,
         "statements": described,
+        "payouts": paid,
     }
     old = effective_statements(entry for entry in ledger.entries() if entry.no not in body["undoes"])
     replaced = [each for each in old if any(each.is_replaced_by(mapping.platform, new) for new in described)]
@@ -287,12 +378,14 @@ def _known_before(file: Path, entry_no: int) -> str:
     return f"{file.name} was imported before, as ledger entry {entry_no}; another mapping of it needs --supersede"
 
 
-def _files(path: Path, names: str) -> list[Path]:
+def _files(path: Path, names: list[str]) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(each for each in path.iterdir() if each.is_file() and fnmatch.fnmatch(each.name, names))
+    files = sorted(
+        each for each in path.iterdir() if each.is_file() and any(fnmatch.fnmatch(each.name, name) for name in names)
+    )
     if not files:
-        raise SettlementError(f"{path} has no file named {names}")
+        raise SettlementError(f"{path} has no file named {' or '.join(names)}")
     return files
 
 
@@ -303,6 +396,12 @@ def _content(file: Path) -> bytes:
         raise SettlementError(f"{file}: cannot be read: {error.strerror}") from None
 
 
+STATED = pa.schema(
+    [
+        *(LINES.field(name) for name in ("statement_ref", "payout_ref", "currency", *BALANCES)),
+        ("entries", pa.list_(pa.int64())),
+    ]
+)
 CREDITS = pa.schema(
     [
         ("source_row", pa.int64()),

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.landing.exact import YEARS
+from pipelines.landing.shape import digits
 from pipelines.ledger import LedgerError
 from pipelines.literals import encoding_of
 from pipelines.settlements.mapping import (
@@ -88,7 +89,6 @@ _SIGNS = dict(  # and the currencies that they may stand for
 _OF = "|".join(map(re.escape, sorted(_SIGNS, key=len, reverse=True)))
 _BESIDE = re.compile(rf"^(?:[A-Z]{{3}}|{_OF})(?![^\W\d_])|(?<![^\W\d_])(?:[A-Z]{{3}}|{_OF})$")
 _SIDE = re.compile(r"(?<![^\W\d_])\s*([CDcd])[Rr]$")
-_CENT, _HALF = Decimal("0.01"), Decimal("0.005")  # what rounding an amount changes at most
 
 
 class SettlementError(LedgerError):
@@ -271,9 +271,13 @@ def has_time(form: str) -> bool:
 
 def read_lines(content: bytes, name: str, read: Read) -> pa.Table:
     """Return the neutral lines of a file; raise SettlementError, which names row and column."""
-    mapping = read.mapping
-    records = records_of(content, name, mapping.file)
-    return _Reader(records, name, read).lines()
+    return read_statements(content, name, read)[0]
+
+
+def read_statements(content: bytes, name: str, read: Read) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """Return the neutral lines of a file, and the payouts among its rows."""
+    reader = _Reader(records_of(content, name, read.mapping.file), name, read)
+    return reader.lines(), reader.paid
 
 
 class _Reader:
@@ -291,6 +295,7 @@ class _Reader:
         found = re.search(r"\((.*)\)", self.mapping.bank.payout) if self.mapping.bank else None
         self.bare = f"({found[1]})" if found else ""
         self.payouts: dict[tuple[str | None, str], list[tuple[str | None, Decimal]]] = {}
+        self.paid: list[dict[str, Any]] = []
         self.days: dict[tuple[str, str, str], dt.datetime | None] = {}
 
     def _columns(self) -> Iterator[str]:
@@ -384,9 +389,13 @@ class _Reader:
                 sum(each, Decimal(0)) for each in ([columns["amount"][at] for at in places], [a for _, a in payouts])
             )
             refs = {ref for ref, _ in payouts}
+            sign = 1 if paid == net else -1
+            for ref, amount in payouts:
+                known = {"statement_ref": key[0], "payout_ref": ref, "currency": key[1]}
+                self.paid += [known | {"amount": str(sign * amount)}] if ref else []
             for at in places:
                 if columns["paid"][at] is None and not self.mapping.check.paid:
-                    columns["paid"][at] = paid if paid == net else -paid
+                    columns["paid"][at] = sign * paid
                 if columns["payout_ref"][at] is None and len(refs) == 1:
                     columns["payout_ref"][at] = min(refs, key=str)
 
@@ -395,15 +404,16 @@ class _Reader:
         code, column, rate, settled = self.settled_currency(number, cells), self.line.exchange_rate, None, None
         if not code:
             return None, None, None
+        smallest = Decimal(1).scaleb(-digits(code))
         if column:
             where = Where(self.name, number, column)
             rate = self.rate(cells[self.places[column]], where)
             if rate is None:
                 raise where.refused("is empty")
-            settled = (net * rate).quantize(_CENT, ROUND_HALF_UP)
+            settled = (net * rate).quantize(smallest, ROUND_HALF_UP)
         if check := self.mapping.check.settled:
             settled = self._signed(check, number, cells, code)
-            if settled is None or (rate is not None and abs(settled - net * rate) > _HALF):
+            if settled is None or (rate is not None and abs(settled - net * rate) > smallest / 2):
                 raise Where(self.name, number, signed(check)[0][1]).refused(
                     "not what the row comes to at its exchange rate"
                 )
@@ -430,7 +440,7 @@ class _Reader:
             if "paid" not in said:
                 raise SettlementError(f"{where}: no row says what was paid")
             rounding = said["paid"] + said.get("closing", 0) - said.get("opening", 0) - of["amount_sum"]
-            if abs(rounding) > _HALF * of["amount_count"]:
+            if abs(rounding) * 2 > of["amount_count"] * Decimal(1).scaleb(-digits(of["currency"])):
                 raise SettlementError(f"{where}: opening and lines do not add up to paid and closing")
         return lines
 

@@ -7,6 +7,8 @@
                   settled_currency, exchange_rate
     [components]  each component and its column with a sign, or amount, column and values
     [check]       net, settled; opening, paid, closing
+    [statements], [payouts]  a file with a row for each: names, statement, payout, date, currency, opening, paid
+                  (of payouts: amount), closing
     [bank]        names, date, amount, fee, currency, text, payout
 
 docs/BOOKS.md describes each key. A column that no key names is not kept.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import fnmatch
 import hashlib
 import io
 import re
@@ -176,6 +179,32 @@ class StatedSums(_MappingPart, frozen=True):
         return {name: column for name, column in stated.items() if column}
 
 
+class Payouts(Csv, frozen=True, kw_only=True):
+    """The platform's file with a row for each payout, and for each statement that it is of, if it names them."""
+
+    names: str
+    date: Date
+    timezone: str = "store"
+    statement: str | Text | None = None
+    payout: str | Text
+    currency: str | PlainColumn | None = None
+    amount: str | list[str]
+
+
+class StatementHeads(Csv, frozen=True, kw_only=True):
+    """The platform's file with a row for each statement: what it starts from, pays, in which payout, and leaves."""
+
+    names: str
+    date: Date
+    timezone: str = "store"
+    statement: str | Text
+    payout: str | Text | None = None
+    currency: str | PlainColumn | None = None
+    opening: str | list[str] = ""
+    paid: str | list[str]
+    closing: str | list[str] = ""
+
+
 class Bank(Csv, frozen=True, kw_only=True):
     """The columns of the bank's file; of camt.053 only `payout` counts. Without a format either is taken."""
 
@@ -207,6 +236,29 @@ class Mapping(_MappingPart, frozen=True):
     check: StatedSums = StatedSums()
     bank: Bank | None = None
     due_days: int = 14
+    statements: StatementHeads | None = None
+    payouts: Payouts | None = None
+
+    def heads_of(self, name: str) -> tuple[str, Mapping] | None:
+        """Return the key of a file with a row for each statement or payout, and its mapping; None for another file.
+
+        Each row is one line: all that the lines of its statement come to, or of its payout.
+        """
+        part = next(
+            (each for each in (self.statements, self.payouts) if each and fnmatch.fnmatch(name, each.names)), None
+        )
+        if part is None:
+            return None
+        sums, net = StatedSums(), signs(part.amount if isinstance(part, Payouts) else part.paid)
+        if isinstance(part, StatementHeads):
+            sums = StatedSums(opening=part.opening, paid=part.paid, closing=part.closing)
+            net += [*signs(part.closing), *({"+": "-"}.get(each[0], "+") + each[1:] for each in signs(part.opening))]
+        line = RowColumns(
+            part.currency or self.line.currency, part.statement, part.payout, date=part.date, type="total"
+        )
+        file = StatementFiles(**{key: getattr(part, key) for key in StatementFiles.__struct_fields__})
+        key = "payout_ref" if isinstance(part, Payouts) else "statement_ref"
+        return key, Mapping(self.platform, self.orders, line, {"gross": net}, file, sums)
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -240,8 +292,12 @@ def read_mapping(file: Path) -> Read:
 
 def signed(stated: Any) -> list[tuple[int, str]]:
     """Return sign and column of a text such as "+items", or of several: + the platform owes us."""
-    texts = [stated] if isinstance(stated, str) else stated
-    return [((-1 if text.startswith("-") else 1), text[1:]) for text in texts if text]
+    return [((-1 if text.startswith("-") else 1), text[1:]) for text in signs(stated)]
+
+
+def signs(stated: str | list[str]) -> list[str]:
+    """Return a list of columns with signs, whether the mapping has one or several."""
+    return [text for text in ([stated] if isinstance(stated, str) else stated) if text]
 
 
 def short_modulus(mapping: Mapping) -> int | None:
@@ -259,6 +315,9 @@ def _complaints(mapping: Mapping) -> list[tuple[str, str]]:
         found.append(("due_days", "due_days and window_minutes must not be below 0"))
     found += _zone(mapping.file.timezone)
     found += _signs("[file]", mapping.file) + (_signs("[bank]", mapping.bank) if mapping.bank else [])
+    for key, part in {"[statements]": mapping.statements, "[payouts]": mapping.payouts}.items():
+        if part and (heads := mapping.heads_of(part.names)):
+            found += [(key, f"{of} {complaint}") for of, complaint in _complaints(heads[1])]
     if (line.date is None) == (line.period is None):
         found.append(("[line]", "needs either date or period"))
     if isinstance(line.type, str) and line.type not in KINDS:

@@ -14,7 +14,7 @@
 -- bank_date DATE null: The last day on which the bank booked a credit that names it.
 -- line_count: Its lines; 0 if no statement names it.
 -- currency not null: The currency that it is paid in; of a bank's file that states none, that of the statements.
--- carried_amount DECIMAL(38,4) null: What its statements state to pay beyond their lines: openings less closings, and rounding.
+-- carried_amount DECIMAL(38,4) null: What its statements state to pay beyond their lines: openings less closings, and rounding; all that it pays if their lines name no payout.
 -- stated_amount DECIMAL(38,4) null: Its lines and carried_amount; null if no statement names it, as carried_amount.
 -- bank_amount DECIMAL(38,4) null: The credits that name it; null if none does.
 -- bank_fee_amount DECIMAL(38,4) null: The amount that the bank kept, as its file states; null if no credit names it.
@@ -23,18 +23,23 @@ with stated as (
     select
         platform, payout_ref, currency,
         max(line_date) as last_line_date,
-        count(line_date) as line_count,
+        count(component) as line_count,
         sum(carried_amount) as carried_amount,
         sum(settled_amount) + sum(carried_amount) as stated_amount,
     from (
         select
-            platform, payout_ref, settled_currency as currency, line_date, settled_amount,
+            platform, payout_ref, settled_currency as currency, component, line_date, settled_amount,
             0 as carried_amount,
         from mart.settlement_lines
         union all
-        select platform, payout_ref, currency, null, 0, paid_amount - net_amount
+        select platform, payout_ref, currency, null, null, 0, paid_amount - net_amount
         from mart.settlement_statements
         where paid_amount is not null
+        union all -- of a statement whose lines name none
+        select payouts.platform, payouts.payout_ref, payouts.currency, null, payouts.paid_on, 0, payouts.amount
+        from raw.settlement_payouts as payouts
+        inner join mart.settlement_statements as statements using (platform, statement_ref, currency)
+        where statements.payout_count = 0
     )
     where payout_ref is not null
     group by platform, payout_ref, currency

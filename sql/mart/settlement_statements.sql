@@ -12,6 +12,7 @@
 -- file_sha256 VARCHAR: The hash of the file.
 -- first_line_date DATE: The first day of its lines; of periods their first day.
 -- last_line_date: The last day of its lines.
+-- payout_count BIGINT >= 0: The payouts that its lines name.
 -- line_count: Its lines in this currency.
 -- unmatched_count BIGINT >= 0: Orders and totals on it that settle no order of ours for certain: see match_state of mart.settlement_matches.
 -- currency not null: The currency of its amounts.
@@ -26,6 +27,7 @@ with lines as (
         entry_no, statement_ref, currency,
         list_sort(list(distinct coalesce(store_ref, ''))) as store_refs,
         if(count(distinct payout_ref) = 1, any_value(payout_ref), null) as payout_ref,
+        count(distinct payout_ref) as payout_count,
         count(*) as line_count,
         sum(amount) as net_amount,
         any_value(opening) as opening_amount,
@@ -66,6 +68,7 @@ select
     settled.first_line_date,
     settled.last_line_date,
     -- counts
+    lines.payout_count,
     lines.line_count,
     settled.unmatched_count,
     -- money

@@ -285,26 +285,44 @@ found as (
 ),
 
 -- the first settlement of an order claims it; additions complete the claim
-claims as (
+claiming as (
     select
         found.*,
+        settlements.platform, settlements.statement_kind,
         settlements.statement_kind in ('order', 'total', 'addition')
         and found.match_rule <> 'amount_and_time' -- these are compared with each other
         and found.match_state in ('matched', 'group', 'differs') as is_claim,
-        row_number() over claiming as claim_no,
-        settlements.statement_kind = 'addition' and is_claim and found.match_rule <> 'period'
-        and first_value(found.match_rule) over claiming <> 'period' as is_addition,
-        first_value(concat_ws('/', found.entry_no, found.settlement_no)) over claiming as claim_ref,
+        row_number() over claims as claim_no,
+        first_value(found.match_rule) over claims as first_rule,
+        first_value(concat_ws('/', found.entry_no, found.settlement_no)) over claims as claim_ref,
+        sum(settlements.gross_amount) over claims = known.total_price as is_whole,
         bool_or(
             found.match_rule = 'amount_and_time'
             and (found.match_state in ('matched', 'group') or found.surplus is not null)
         ) over (partition by settlements.platform, found.order_id) as has_line,
     from found
     inner join workings.settlement_rows as settlements using (entry_no, settlement_no)
-    window claiming as (
+    inner join mart.orders as known on found.order_id = known.order_id
+    window claims as (
         partition by settlements.platform, found.order_id, is_claim
         order by settlements.statement_kind = 'addition', settlements.line_date, found.entry_no, found.settlement_no
+        rows between unbounded preceding and current row
     )
+),
+
+-- so do settlements that with those before are the order's total, to the cent: one cannot be a repeat of another
+claims as (
+    select
+        *,
+        is_claim and match_rule <> 'period' and first_rule <> 'period'
+        and (
+            statement_kind = 'addition'
+            or coalesce(
+                claim_no <= min(claim_no) filter (where is_whole) over (partition by platform, order_id, is_claim),
+                false
+            )
+        ) as is_addition,
+    from claiming
 )
 
 select

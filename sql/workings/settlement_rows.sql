@@ -29,14 +29,57 @@ with named_stores as (
     having count(*) = 1
 ),
 
-lines as (
+stated as (
     select
         lines.*,
-        coalesce(lines.store_id, named_stores.store_id) as our_store_id,
+        sources.platform, sources.short_modulus, sources.window_minutes,
         lines.component in ('items', 'delivery', 'tip', 'promotion', 'gross') as is_gross,
-        lines.kind in ('order', 'total', 'addition') as is_sale,
     from raw.settlement_lines as lines
+    inner join (
+        select distinct entry_no, platform, short_modulus, window_minutes
+        from raw.settlement_statements
+    ) as sources using (entry_no)
+),
+
+-- rows of refunds that pay an order's parts complete it, if with its own row they are its total, to the cent
+completing as (
+    select entry_no, settlement_no,
+    from (
+        select
+            sums.*,
+            sum(sums.gross_amount) over claims = orders.total_price as is_whole,
+            row_number() over claims as place,
+        from (
+            select
+                platform, entry_no, settlement_no, order_id, currency,
+                max(kind) as kind,
+                min(line_date) as line_date,
+                sum(amount) filter (where is_gross) as gross_amount,
+            from stated
+            group by platform, entry_no, settlement_no, order_id, currency
+            having max(kind) = 'order' or (max(kind) = 'refund' and bool_and(is_gross) and sum(amount) > 0)
+        ) as sums
+        inner join mart.orders as orders using (order_id, currency)
+        window claims as (
+            partition by sums.platform, sums.order_id
+            order by sums.kind, sums.line_date, sums.entry_no, sums.settlement_no
+        )
+    )
+    window claims as (partition by platform, order_id)
+    qualify
+        kind = 'refund'
+        and min(kind) over claims = 'order'
+        and place <= min(place) filter (where is_whole) over claims
+),
+
+lines as (
+    select
+        stated.* replace (if(completing.entry_no is null, stated.kind, 'addition') as kind),
+        coalesce(stated.store_id, named_stores.store_id) as our_store_id,
+        stated.kind in ('order', 'total', 'addition') or completing.entry_no is not null as is_sale,
+    from stated
     left join named_stores using (store_ref)
+    left join completing using (entry_no, settlement_no)
 ),
 
 -- a time with a zone is on the store's day
@@ -59,7 +102,7 @@ select
     lines.entry_no,
     lines.settlement_no,
     -- what it is about
-    any_value(sources.platform) as platform,
+    any_value(lines.platform) as platform,
     -- of events that complete or follow an order and stand beside it
     coalesce(max(lines.kind) filter (where lines.kind = 'order'), max(lines.kind)) as statement_kind,
     any_value(lines.statement_ref) as statement_ref,
@@ -68,7 +111,7 @@ select
     any_value(lines.order_ref) as order_ref,
     any_value(lines.order_id) as order_id,
     any_value(lines.short_no) as short_no,
-    any_value(sources.short_modulus) as short_modulus,
+    any_value(lines.short_modulus) as short_modulus,
     -- when
     min(lines.line_date) as line_date,
     max(lines.line_date) as last_line_date,
@@ -81,7 +124,7 @@ select
     any_value(lines.ordered_at) as ordered_at,
     any_value(lines.ordered_at_else) as ordered_at_else,
     any_value(lines.ordered_at_local) as ordered_at_local,
-    any_value(sources.window_minutes) as window_minutes,
+    any_value(lines.window_minutes) as window_minutes,
     -- money
     any_value(lines.order_count) as stated_order_count,
     any_value(lines.currency) as currency,
@@ -103,9 +146,5 @@ select
     ] as commission_bases,
     -sum(if(lines.component = 'commission', lines.amount, 0)) as commission_amount,
 from dated as lines
-inner join (
-    select distinct entry_no, platform, short_modulus, window_minutes
-    from raw.settlement_statements
-) as sources using (entry_no)
 left join mart.orders as orders on lines.order_id = orders.order_id
 group by lines.entry_no, lines.settlement_no

@@ -51,9 +51,25 @@ amount = "+amount"
 currency = {{ column = "currency" }}
 text = "text"
 payout = '(P[0-9])'
+[statements]
+names = "heads.csv"
+statement = "statement"
+payout = "payout"
+date = {{ column = "date", form = "%Y-%m-%d" }}
+currency = {{ column = "currency" }}
+opening = "+opening"
+paid = "+paid"
+closing = "+closing"
+[payouts]
+names = "paid.csv"
+statement = "statement"
+payout = "payout"
+date = {{ column = "date", form = "%Y-%m-%d" }}
+currency = {{ column = "currency" }}
+amount = "+paid"
 """
 DAY = 'date = { column = "day", form = "%Y-%m-%d" }\n'
-TYPES = 'type = { column = "type", order = ["order"], refund = ["refund"], fee = ["fee"] }\n'
+TYPES = 'type = { column = "type", order = ["order"], refund = ["refund"], fee = ["fee"], adds_to = ["tip"] }\n'
 FORMS = {
     "id": f'order = "reference"\n{DAY}{TYPES}',
     "number": f"""{DAY}{TYPES}
@@ -98,8 +114,10 @@ def drawn_row(chance: random.Random, form: str, orders: list[dict[str, Any]]) ->
     """Return a row about one of the orders, or about a period."""
     order = chance.choice(orders)
     store = order["store_id"] if chance.random() < 0.9 else 3 - order["store_id"]
-    kind = chance.choice(["order"] * 4 + (["fee"] if form == "time" else ["refund", "fee"]))
+    kind = chance.choice(["order"] * 4 + (["fee"] if form == "time" else ["refund", "fee", "tip"]))
     gross = order["total_price"] if order["total_price"] is not None and chance.random() < 0.8 else Decimal(7)
+    if form != "total" and chance.random() < 0.3:  # a part, which another row may complete
+        gross = chance.choice([gross - 3, Decimal(3)])
     row = {
         "store": store,
         "currency": chance.choice(["USD"] * 9 + ["EUR"]),
@@ -108,8 +126,8 @@ def drawn_row(chance: random.Random, form: str, orders: list[dict[str, Any]]) ->
         "order_day": order["business_date"],
         "ordered_at": f"{order['created_at'] + dt.timedelta(minutes=chance.choice([0, 3, -8, 11])):%Y-%m-%d %H:%M:%S}",
         "type": kind,
-        "gross": gross if kind == "order" else 0,
-        "refund": -chance.randrange(5) if kind == "refund" else 0,
+        "gross": gross if kind == "order" else chance.choice([0, 3]) if kind in {"refund", "tip"} else 0,
+        "refund": -chance.choice([0, 0, 1, 4]) if kind == "refund" else 0,
         "commission": -chance.choice([0, 1, 2]),
     }
     if form == "total":
@@ -147,6 +165,15 @@ def test_drawn_statements_add_up(tmp_path: Path, seed: int) -> None:
                 {"statement": f"S{number}", "payout": chance.choice([f"P{number}", ""]), **row} for row in rows
             )
         books.statement(name, form)
+    for name in chance.sample(["heads.csv", "paid.csv"], chance.randrange(3)):
+        stated = ["date,statement,payout,currency,opening,paid,closing"]
+        for number in range(5):
+            payouts = ["P5", "P6"] if name == "paid.csv" else [chance.choice([f"P{number}", "P5", ""])]
+            for payout in payouts[: chance.randrange(3)]:
+                opening, paid, closing = (chance.choice(each) for each in ([0, 1], [7, 10], ["", 2]))
+                stated.append(f"2026-10-09,S{number},{payout},USD,{opening},{paid},{closing}")
+        (tmp_path / name).write_text("\n".join([*stated, "2026-10-09,S9,P9,EUR,0,1,0", ""]), encoding="utf-8")
+        books.statement(name, "id")
     booked = ["date,amount,currency,text"]
     for number in chance.choices(range(7), k=chance.randrange(6)):
         day = NOON.date() + dt.timedelta(days=chance.randrange(9))

@@ -362,6 +362,18 @@ def test_a_converted_row_is_rounded_by_itself(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("currency", "amount"), [("JPY", "10"), ("KWD", "9.575"), ("USD", "9.57"), ("CLF", "9.5747")])
+def test_a_row_is_rounded_to_the_unit_of_its_payout(tmp_path: Path, currency: str, amount: str) -> None:
+    """Of yen no part, of dinars the third decimal; a stated amount may be off by half of it."""
+    row = {"Customer": currency, "Fee": "1.0725", "Net": "8.9275"}
+    assert lines(tmp_path, changed(**row), line=CONVERTED)[0]["settled_amount"] == Decimal(amount)
+    stated = {"line": CONVERTED, "check": 'settled = "+Ref"', "file": 'thousands = ","'}
+    assert lines(tmp_path, changed(**row, Ref=amount), **stated)[0]["settled_amount"] == Decimal(amount)
+    off = Decimal(amount) + Decimal((0, (1,), Decimal(amount).as_tuple().exponent))
+    with pytest.raises(SettlementError, match="not what the row comes to"):
+        lines(tmp_path, changed(**row, Ref=str(off)), **stated)
+
+
 @pytest.mark.parametrize(
     ("line", "check", "rows", "said"),
     [

@@ -125,6 +125,14 @@ def test_a_row_may_complete_an_order(run_table: Run) -> None:
         ("matched", 1),
         ("settled_twice", 1),
     ]
+    first, rest = {"gross_amount": 9}, {"gross_amount": 1, "settlement_no": 3, "line_date": "2026-10-09"}
+    short = {"order_id": None, "short_no": 1, "short_modulus": 5, "order_date": "2026-10-01"}
+    for key in ({}, short):  # with the first it is the total, to the cent: no repeat
+        assert states(run_table, [ORDER], first | key, rest | key) == [("matched", 1)] * 2
+        again = rest | key | {"settlement_no": 4, "line_date": "2026-10-10"}
+        assert states(run_table, [ORDER], first | key, again, rest | key).count(("settled_twice", 1)) == 1
+        off = first | key | {"gross_amount": "8.99"}
+        assert states(run_table, [ORDER], off, rest | key) == [("matched", 1), ("settled_twice", 1)]
     total = {"statement_kind": "total", "order_id": None, "order_ref": None, "gross_amount": 10}
     total |= {"period_from": "2026-10-01", "period_to": "2026-10-01"}
     assert sorted(states(run_table, [ORDER], total, tip)) == [("group", 1), ("settled_twice", 1)]

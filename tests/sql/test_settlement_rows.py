@@ -22,17 +22,22 @@ STATEMENT = {"entry_no": 1, "platform": "p", "window_minutes": 60}
 
 def settlement(run_table: Run, *lines: dict[str, Any]) -> dict[str, Any]:
     """Return the one settlement of these lines."""
+    (row,) = settlements(run_table, *lines)
+    return row
+
+
+def settlements(run_table: Run, *lines: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the settlements of these lines."""
     stores = [{"store_id": 7, "name": "North", "timezone": "America/New_York"}, {"store_id": 8, "name": "Twin"}]
-    (row,) = run_table(
+    return run_table(
         "workings.settlement_rows",
         {
             "raw.settlement_lines": [LINE | line for line in lines],
             "raw.settlement_statements": [STATEMENT],
-            "mart.orders": [{"order_id": 5, "business_date": "2026-09-30"}],
+            "mart.orders": [{"order_id": 5, "business_date": "2026-09-30", "total_price": 12, "currency": "EUR"}],
             "core.stores": [*stores, {"store_id": 9, "name": "Twin"}],
         },
     )
-    return row
 
 
 def test_a_sale_is_on_the_day_of_its_order(run_table: Run) -> None:
@@ -63,3 +68,22 @@ def test_store_and_day_are_ours(run_table: Run) -> None:
     assert (row["store_id"], row["line_date"]) == (7, dt.date(2026, 10, 1))
     row = settlement(run_table, line | {"store_ref": "Twin"})
     assert (row["store_id"], row["line_date"]) == (None, dt.date(2026, 10, 2))
+
+
+def test_a_refund_that_pays_the_rest_completes_its_order(run_table: Run) -> None:
+    """To the cent and once; another amount, one that is no part of the order, or one without its order is a refund."""
+    sale = {"component": "items", "amount": 10, "order_id": 5}
+    tip = {"component": "tip", "amount": 2, "kind": "refund", "order_id": 5, "settlement_no": 3, "source_row": 3}
+    twice = tip | {"settlement_no": 4, "source_row": 4}
+
+    def kinds(*lines: dict[str, Any]) -> list[tuple[str, float]]:
+        found = settlements(run_table, *lines)
+        return [(row["statement_kind"], float(row["gross_amount"])) for row in found]
+
+    assert kinds(sale, tip) == [("order", 10), ("addition", 2)]
+    assert kinds(sale, tip, twice) == [("order", 10), ("addition", 2), ("refund", 0)]
+    assert kinds(sale, tip | {"amount": 1}, twice | {"amount": 1}) == [("order", 10), ("addition", 1), ("addition", 1)]
+    assert kinds(sale | {"amount": 12}, tip) == [("order", 12), ("refund", 0)]
+    for other in ({"amount": "1.99"}, {"component": "adjustment"}, {"currency": "USD"}, {"order_id": None}):
+        assert kinds(sale, tip | other) == [("order", 10), ("refund", 0)], other
+    assert kinds(tip | {"amount": 12}) == [("refund", 0)]

@@ -19,7 +19,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipelines.finance.reconciliation import describe_total
-from pipelines.finance.released import NOT_STATED, digits, measured, money
+from pipelines.finance.released import NOT_STATED, measured, money
+from pipelines.landing.shape import digits
 from pipelines.literals import one_line as plain
 from pipelines.report.text import counted, fitted, width
 

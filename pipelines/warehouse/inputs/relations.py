@@ -23,6 +23,7 @@
 | raw.verifications | which parts of the warehouse were proven when: a source |
 | raw.control_totals | the effective control totals of the ledger: a source |
 | raw.settlement_statements, settlement_lines | effective statements by currency, and their neutral lines: sources |
+| raw.settlement_payouts | what platforms state to pay, beside the lines of it: sources |
 | raw.bank_files, bank_payouts | the effective files of banks, and which payouts they name: sources |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 | raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
@@ -333,6 +334,10 @@ RAW: dict[str, dict[str, str]] = {
         "statement_ref VARCHAR, row_count BIGINT, currency VARCHAR, amount DECIMAL(38,4)"
     ),
     "raw.settlement_lines": {"entry_no": "BIGINT", **_of_arrow(LINES)},
+    "raw.settlement_payouts": columns_of(
+        "platform VARCHAR, statement_ref VARCHAR, payout_ref VARCHAR, currency VARCHAR, paid_on DATE, "
+        "amount DECIMAL(38,4)"
+    ),
     "raw.bank_files": columns_of("entry_no BIGINT, platform VARCHAR, first_day DATE, last_day DATE"),
     "raw.bank_payouts": {"entry_no": "BIGINT", "platform": "VARCHAR", "file": "VARCHAR", **_of_arrow(CREDITS)},
     "raw.verifications": columns_of(

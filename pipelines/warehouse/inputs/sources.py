@@ -52,7 +52,18 @@ from pipelines.partner.exchange import with_shown_keys
 from pipelines.settings import Settings, SettingsError
 from pipelines.settings.assumptions import assumptions
 from pipelines.settings.contradictions import read_conditions
-from pipelines.settlements.importing import BANK, CREDITS, STATEMENT, UNDONE, effective_banks, effective_statements
+from pipelines.settlements.importing import (
+    BANK,
+    CREDITS,
+    HEADS,
+    STATED,
+    STATEMENT,
+    UNDONE,
+    effective_banks,
+    effective_statements,
+    stated_of_statements,
+    stated_payouts,
+)
 from pipelines.settlements.lines import LINES
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.catalogue.meta_tables import FILES
@@ -241,6 +252,16 @@ def create_settlement_lines(con: duckdb.DuckDBPyConnection, name: str, data_dir:
             "on lines.entry_no = effective.entry_no and coalesce(lines.statement_ref, '') = effective.ref",
             [[no for no, of in refs.items() for _ in of], [ref for of in refs.values() for ref in of]],
         )
+    if heads := stated_of_statements(ledger):
+        con.register("heads", pa.Table.from_pylist(heads, schema=STATED))
+        con.execute(
+            f"update {name} as lines set payout_ref = coalesce(lines.payout_ref, heads.payout_ref), "
+            "opening = coalesce(lines.opening, heads.opening), paid = coalesce(lines.paid, heads.paid), "
+            "closing = coalesce(lines.closing, heads.closing) from heads "
+            "where (lines.statement_ref, lines.currency) = (heads.statement_ref, heads.currency) "
+            "and list_contains(heads.entries, lines.entry_no)"
+        )
+        con.unregister("heads")
 
 
 def bank_files(data_dir: Path) -> list[tuple[Any, ...]]:
@@ -549,7 +570,10 @@ SOURCES: dict[str, Source] = {
     "raw.closed_components": Source(CLOSED_ORDERS_STATE, create_closed_components),
     "raw.restated": Source(RESTATED_STATE, create_restated),
     "raw.settlement_statements": Source(state_of(STATEMENT, UNDONE), _filled(settlement_statements)),
-    "raw.settlement_lines": Source(state_of(STATEMENT, UNDONE), create_settlement_lines),
+    "raw.settlement_lines": Source(state_of(STATEMENT, HEADS, UNDONE), create_settlement_lines),
+    "raw.settlement_payouts": Source(
+        state_of(STATEMENT, HEADS, UNDONE), _filled(lambda data_dir: stated_payouts(ledger_of(data_dir)))
+    ),
     "raw.bank_files": Source(state_of(BANK, UNDONE), _filled(bank_files)),
     "raw.bank_payouts": Source(state_of(BANK, UNDONE), create_bank_payouts),
     "raw.break_decisions": Source(state_of(*ACTS), _filled(break_decisions)),
