@@ -279,9 +279,9 @@ class Released:
 
 
 @contextmanager
-def released(settings: Settings, limits: ReadLimits | None = None) -> Iterator[Released]:
-    """Open the current release; raise FinanceError if there is none, it is too old, or reading it exceeds a limit."""
-    path = current_release(settings.data_dir / "published")
+def released(settings: Settings, limits: ReadLimits | None = None, path: Path | None = None) -> Iterator[Released]:
+    """Open the current release or that of a folder; raise FinanceError if there is none, it is too old or too large."""
+    path = path or current_release(settings.data_dir / "published")
     manifest = read_manifest(path) if path else None
     if path is None or manifest is None:
         raise FinanceError(f"there is no release in {settings.data_dir / 'published'}: run `ordermart run` first")

@@ -18,7 +18,8 @@ from pipelines.notify import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
 from pipelines.report.explain import money
 from pipelines.report.page import scale
-from pipelines.report.page.morning import Books, headline, write_morning_page
+from pipelines.report.page.headline import OpenMatters, headline
+from pipelines.report.page.morning import write_morning_page
 from pipelines.settings import load_settings
 from tests.recorded import recorded
 from tests.report.conftest import MARKUP, World, order
@@ -75,12 +76,31 @@ def test_page_is_self_contained_and_escaped(written: Callable[..., str], canarie
 
 
 def test_verdict_names_the_largest_break_and_its_command(written: Callable[..., str]) -> None:
-    """Open matters are counted in one line; the next command explains the largest break."""
+    """What is new is said in one sentence, then by kind with amount and age; the first command explains the largest."""
     assert said(written()) == (
-        "Needs attention: A new release is published. 4 orders don't add up; 1 document is rejected or failed; "
-        "2 orders can't be tested. "
-        "Next: ordermart explain order 14 to see where the largest break comes from"
+        "Needs attention: A new release is published; new: 4 orders don't add up, 1 document is rejected or failed, "
+        "and more. First: ordermart explain order 14 to see where the largest break comes from "
+        "4 orders don't add up, 0.51 USD, 0.0001 >0, 3.00 EUR in all, since 1 Nov 2026 "
+        "1 document is rejected or failed, since 2 Nov 2026 2 orders can't be tested, since 1 Nov 2026"
     )
+
+
+def test_what_the_night_before_had_open_stands(written: Callable[..., str], morning: World) -> None:
+    """It is folded into one line, and asks for attention only if an amount is off."""
+    release = (morning.settings.data_dir / "published" / "current").resolve().name
+    before = recorded(NOW - dt.timedelta(days=1))
+    before.release = release
+    save(morning.settings.data_dir, before)
+    text = said(written(recorded(NOW)))
+    assert text.startswith(
+        "Needs attention: Nothing changed since the last release; nothing new is open. First: ordermart explain order 14 "
+        "to see where the largest break comes from Standing: 4 orders don't add up, 0.51 USD"
+    )
+    state = {"alarms": [], "publication_due": None, "work_list": {}}
+    stands = [OpenMatters("rejected", 12), OpenMatters("untested", 3)]
+    shown = headline(recorded(NOW), state, stands)
+    assert (shown.level, shown.new, list(shown.standing)) == ("good", [], stands)
+    assert headline(recorded(NOW), state, [OpenMatters("rejected", 12, new=1)]).level == "warn"
 
 
 FIRST_FIGURES = """
@@ -149,7 +169,9 @@ def test_settlements_are_shown_from_orders_to_the_bank(written: Callable[..., st
     assert kinds["settled twice", "USD"] == ["1", "1", "0", "0", "28.00"]
     assert kinds["not at bank", "USD"] == ["1", "1", "0", "0", "23.80"]
     assert sum(int(row[0]) for (kind, _), row in kinds.items() if kind == "never settled") == 5
-    assert tables["payout"] == [["PO-000002", "web", "2026-11-09", "23.80", "USD"]]
+    overdue = Page(text).tables[place_of(text, "payout")]  # all of one currency, which the caption names
+    assert overdue[1:] == [["PO-000002", "web", "2026-11-09", "23.80"]]
+    assert "Payouts overdue, USD" in text
 
 
 def place_of(text: str, column: str) -> int:
@@ -163,7 +185,7 @@ def test_a_failed_run_says_so_and_keeps_the_figures(written: Callable[..., str])
     failed = recorded(NOW, seconds=4, errors=("blocked by <a check>",))
     text = written(failed, Alarm("run_failed", "The last run failed."))
     assert said(text).startswith("Act: The run failed: nothing was published")
-    assert "Next: ordermart doctor" in said(text)
+    assert "First: ordermart doctor" in said(text)
     assert "build: blocked by &lt;a check&gt;" in text
     assert Page(text).tables[-3:] == figures
     down = written(failed, Alarm("outage", "No answer."))
@@ -182,7 +204,7 @@ def test_an_incomplete_run_is_not_called_good(written: Callable[..., str]) -> No
     """A kind that is not up to date decides the verdict."""
     incomplete = recorded(NOW, seconds=4, incomplete={"menus": ["3 failed"]})
     text = said(written(incomplete, Alarm("incomplete:menus", "The menus are not up to date: 3 failed.")))
-    assert text == "Act: The menus are not up to date: 3 failed. Next: ordermart run"
+    assert text.startswith("Act: The menus are not up to date: 3 failed. First: ordermart run 4 orders don't add up")
 
 
 def test_an_accepted_break_leaves_the_page(written: Callable[..., str], morning: World) -> None:
@@ -262,7 +284,7 @@ def test_a_run_for_webhooks_leaves_the_night_on_the_page(written: Callable[..., 
     later = night + dt.timedelta(hours=1)
     alarm = Alarm("run_failed", "The last night failed: build: no.")
     text = written(recorded(later, seconds=1, kind=WEBHOOKS), alarm)
-    assert said(text).startswith("Act: The last night failed: build: no. Next: ordermart doctor")
+    assert said(text).startswith("Act: The last night failed: build: no. First: ordermart doctor")
     assert "The last night, ended 3 November, 03:20 UTC after 4.0 s: failed" in text
     assert text.count('<p class="bad">build: no') == 1
     assert ["menus", "7"] in [row for table in Page(text).tables for row in table]
@@ -271,8 +293,8 @@ def test_a_run_for_webhooks_leaves_the_night_on_the_page(written: Callable[..., 
 @pytest.mark.parametrize(
     ("waits", "dead", "sentence", "command"),
     [
-        (None, 0, "Nothing changed since the last release. 2 documents are rejected", "ordermart status"),
-        ("2026-11-02T04:00:00Z", 3, "Changes wait for the next release. 2 documents are rejected", "ordermart retry"),
+        (None, 0, "Nothing changed since the last release; new: 2 documents are rejected", "ordermart status"),
+        ("2026-11-02T04:00:00Z", 3, "Changes wait for the next release; new: 2 documents are rejected", "ordermart retry"),
     ],
 )
 def test_the_verdict_names_what_requests_again(waits: str | None, dead: int, sentence: str, command: str) -> None:
@@ -280,10 +302,9 @@ def test_the_verdict_names_what_requests_again(waits: str | None, dead: int, sen
     state = {
         "alarms": [],
         "publication_due": waits,
-        "release": {"quarantine": [{"kind": "orders", "reason": "no_id", "count": 2}]},
         "work_list": {"orders": {"due": 0, "dead": dead}},
     }
-    shown = headline(recorded(NOW, seconds=1), state, Books({}))
+    shown = headline(recorded(NOW, seconds=1), state, [OpenMatters("rejected", 2, new=2)])
     assert shown.sentence.startswith(sentence)
     assert shown.command == command
 
@@ -291,12 +312,12 @@ def test_the_verdict_names_what_requests_again(waits: str | None, dead: int, sen
 def test_own_tables_come_last_in_the_verdict() -> None:
     """A wrong model takes neither the place of breaks and settlements nor that of their command."""
     alarms = [{"cause": "models", "text": "2 own tables or checks are not made: own.a, own.b. See meta.models."}]
-    state = {"alarms": alarms, "publication_due": None, "release": None, "work_list": {}}
+    state = {"alarms": alarms, "publication_due": None, "work_list": {}}
     run = recorded(NOW, seconds=1)
-    shown = headline(run, state, Books({"break": 3}, largest_break=7, settlements=2))
+    shown = headline(run, state, [OpenMatters("break", 3, new=1), OpenMatters("settlement", 2, new=2)], 7)
     assert shown.sentence.endswith("2 settlements differ; 2 own tables or checks are not made.")
     assert shown.command == "ordermart explain order 7"
-    assert headline(run, state, Books({})).command == "ordermart models check"
+    assert headline(run, state, []).command == "ordermart models check"
 
 
 def test_runs_are_remembered_within_bounds(tmp_path: Path) -> None:

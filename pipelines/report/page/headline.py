@@ -1,0 +1,212 @@
+"""What the morning page says first: how bad the morning is, what is new, what to do first, and what else stands open.
+
+An example: "A new release is published; new: 3 orders don't add up." is followed by the command that explains the
+largest of the three, by a line for these, with amount and age, and by one line for the 12 rejected documents of last
+month. What the release of the night before had open, too, stands; it doesn't ask for attention if no amount is off.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from pipelines.finance.reconciliation import create_break_views
+from pipelines.finance.released import FinanceError, Released, money_of, query, records, released
+from pipelines.notify import CAUSES
+from pipelines.record import NIGHT, Run
+from pipelines.report.text import counted
+from pipelines.settings import Settings
+
+_COMMANDS = {cause: command for cause, (_, command) in CAUSES.items() if command}
+_FAILED = ("run_failed", "outage")
+_IN_WORDS, _IN_LINE = 2, 3  # kinds in the first sentence; currencies of a line
+# Of each kind, the most urgent first: one, several, its section of the page, the command that says more, its reason.
+_KINDS = {
+    "break": (
+        "order doesn't add up",
+        "orders don't add up",
+        "breaks",
+        "ordermart breaks list",
+        "to see by how much each is off",
+    ),
+    "control total": (
+        "control total differs",
+        "control totals differ",
+        "control-totals",
+        "ordermart reconcile",
+        "to see which control totals differ",
+    ),
+    "restatement": (
+        "change to a closed day isn't posted",
+        "changes to closed days aren't posted",
+        "restatements",
+        "ordermart restatements list",
+        "to see what changed on closed days",
+    ),
+    "settlement": (
+        "settlement differs",
+        "settlements differ",
+        "settlements",
+        "ordermart settlements list",
+        "to see what platforms did not settle or pay",
+    ),
+    "rejected": (
+        "document is rejected or failed",
+        "documents are rejected or failed",
+        "quarantine",
+        "ordermart status",
+        "to see what was rejected; it is requested again on later days",
+    ),
+    "untested": (
+        "order can't be tested",
+        "orders can't be tested",
+        "rules",
+        "ordermart questions",
+        "to see what would decide the indeterminate orders",
+    ),
+}
+_WITHOUT_AMOUNT = ("rejected", "untested")
+_SUMMED = """
+    select kind, currency, count(*) as number, count(*) filter (item not in (select item from earlier_items
+        where earlier_items.kind = open_items.kind)) as new, sum(amount) as amount, min(since_date) as since
+    from open_items group by kind, currency order by kind, number desc, currency
+"""
+
+
+@dataclass(frozen=True)
+class OpenMatters:
+    """What a release leaves open of one kind: how many, how many of them are new, amounts in words, and since when."""
+
+    kind: str
+    number: int
+    new: int = 0
+    amounts: str = ""
+    since: dt.date | None = None
+
+    @property
+    def section(self) -> str:
+        """The section of the page that lists them."""
+        return _KINDS[self.kind][2]
+
+    def said(self, number: int | None = None) -> str:
+        """Return all of them, or so many, in words."""
+        return counted(self.number if number is None else number, *_KINDS[self.kind][:2])
+
+
+@dataclass(frozen=True)
+class Headline:
+    """How bad it is (good, warn or bad) in a sentence, the command to run first, its reason, and what is open."""
+
+    level: str
+    sentence: str
+    command: str = ""
+    reason: str = ""
+    new: Sequence[OpenMatters] = ()
+    standing: Sequence[OpenMatters] = ()
+
+
+def open_matters(settings: Settings, opened: Released, runs: Sequence[Run]) -> list[OpenMatters]:
+    """Return what a release with its view `open_breaks` leaves open, by kind, the most urgent first.
+
+    New is what the release of the night before the last had not open; if it was removed, the oldest one since then.
+    """
+    opened.con.register("earlier_items", _earlier_items(settings, opened, runs))
+    opened.con.execute(f"create or replace temp view open_items as {query('open_items')}")
+    rows = records(opened.con, _SUMMED)
+    return [_of_kind(kind, own) for kind in _KINDS if (own := [row for row in rows if row["kind"] == kind])]
+
+
+def _earlier_items(settings: Settings, opened: Released, runs: Sequence[Run]) -> pa.Table:
+    nothing = pa.table({"kind": pa.array([], pa.string()), "item": pa.array([], pa.string())})
+    nights = [run for run in runs if run.kind == NIGHT]
+    before = nights[-2].release if len(nights) > 1 else ""
+    folders = sorted(opened.path.parent.iterdir())
+    kept = [each for each in folders if before == each.name or before < each.name < opened.path.name]
+    if not before or not kept:
+        return nothing
+    try:
+        with released(settings, path=kept[0]) as earlier:
+            create_break_views(earlier)
+            return earlier.con.execute(f"select kind, item from ({query('open_items')})").to_arrow_table()
+    except (duckdb.Error, FinanceError):  # of an older version: all counts as new
+        return nothing
+
+
+def _of_kind(kind: str, rows: list[dict[str, Any]]) -> OpenMatters:
+    amounts = [money_of(row["amount"], row["currency"]) for row in rows if row["amount"]]
+    more = [f"{len(amounts) - _IN_LINE} more currencies"] if len(amounts) > _IN_LINE else []
+    days = [row["since"] for row in rows if row["since"]]
+    return OpenMatters(
+        kind,
+        sum(row["number"] for row in rows),
+        sum(row["new"] for row in rows),
+        ", ".join([*amounts[:_IN_LINE], *more]),
+        min(days, default=None),
+    )
+
+
+def headline(
+    run: Run, state: Mapping[str, Any], matters: Sequence[OpenMatters] | None, largest_break: int | None = None
+) -> Headline:
+    """Return the verdict on a run, the state of the data folder and what its release leaves open (None: no release)."""
+    causes = {alarm["cause"].partition(":")[0]: alarm["text"] for alarm in state["alarms"]}
+    new = [each for each in matters or () if each.new]
+    standing = [each for each in matters or () if not each.new]
+    if run.verdict != "good":
+        cause = next((name for name in _COMMANDS if name in causes), "run_failed")
+        reason = "to see what to fix" if cause in _FAILED else ""
+        return Headline("bad", _what_failed(run, causes), _COMMANDS[cause], reason, new, standing)
+    if matters is None:
+        return Headline("bad", "The run ended, but there is no release.", "ordermart build")
+    for cause, command in _COMMANDS.items():
+        if cause in causes and cause != "models":  # of a night, after a run for webhooks that was good itself
+            return Headline("bad" if cause in _FAILED else "warn", causes[cause], command, "", new, standing)
+    own = causes.get("models", "").partition(":")[0]
+    dead = sum(counts.get("dead", 0) for counts in state["work_list"].values())
+    words = [each.said(each.new) for each in new[:_IN_WORDS]] + ["and more"] * (len(new) > _IN_WORDS)
+    said = f"new: {', '.join(words)}" if new else "nothing new is open" if matters else "everything adds up"
+    sentence = f"{_published(run, state)}; {said}{f'; {own}' if own else ''}."
+    first = min(matters or (), key=lambda each: not each.new, default=None)
+    if first:
+        command, reason = _next(first, largest_break, dead)
+    elif own:
+        command, reason = _COMMANDS["models"], "to see what is wrong with your own tables"
+    else:
+        return Headline("good", sentence, "", "No command is needed.")
+    is_good = not new and not own and all(each.kind in _WITHOUT_AMOUNT for each in standing)
+    return Headline("good" if is_good else "warn", sentence, command, reason, new, standing)
+
+
+def _what_failed(run: Run, causes: Mapping[str, str]) -> str:
+    if run.is_outage and run.is_published:
+        orders = next((step for step in run.steps if step.name == "orders"), None)
+        came = sum(orders.counts.values()) if orders else 0
+        of_tonight = f"{came:,} of {orders.asked:,} orders are" if orders and orders.asked else "no order is"
+        return f"The partner service stopped giving usable answers: {of_tonight} of tonight."
+    if "outage" in causes:
+        return "The partner service gave no usable answer: the figures are those of the last good night."
+    if run.stopped_by:
+        return f"The run {run.how}; the next run resumes it."
+    if run.errors:
+        return "The run failed: nothing was published, the figures are those of the last good night."
+    return next((causes[name] for name in _COMMANDS if name in causes), "The run is not complete.")
+
+
+def _published(run: Run, state: Mapping[str, Any]) -> str:
+    if run.is_new:
+        return "A new release is published"
+    return "Changes wait for the next release" if state["publication_due"] else "Nothing changed since the last release"
+
+
+def _next(matter: OpenMatters, largest_break: int | None, dead: int) -> tuple[str, str]:
+    """Return the command for the most urgent kind that is open, and its reason."""
+    if matter.kind == "break" and largest_break is not None:
+        return f"ordermart explain order {largest_break}", "to see where the largest break comes from"
+    if matter.kind == "rejected" and dead:
+        return "ordermart retry", f"to request the {counted(dead, 'id', 'ids')} of the dead-letter queue again"
+    return _KINDS[matter.kind][3:]
