@@ -80,7 +80,7 @@ def test_verdict_names_the_largest_break_and_its_command(written: Callable[..., 
     assert said(written()) == (
         "Needs attention: A new release is published; new: 4 orders don't add up, 1 document is rejected or failed, "
         "and more. First: ordermart explain order 14 to see where the largest break comes from "
-        "4 orders don't add up, 0.51 USD, 0.0001 >0, 3.00 EUR in all, since 1 Nov 2026 "
+        "4 orders don't add up, up to 0.50 USD, 0.0001 >0, 3.00 EUR, since 1 Nov 2026 "
         "1 document is rejected or failed, since 2 Nov 2026 2 orders can't be tested, since 1 Nov 2026"
     )
 
@@ -94,7 +94,7 @@ def test_what_the_night_before_had_open_stands(written: Callable[..., str], morn
     text = said(written(recorded(NOW)))
     assert text.startswith(
         "Needs attention: Nothing changed since the last release; nothing new is open. First: ordermart explain order 14 "
-        "to see where the largest break comes from Standing: 4 orders don't add up, 0.51 USD"
+        "to see where the largest break comes from Standing: 4 orders don't add up, up to 0.50 USD"
     )
     state = {"alarms": [], "publication_due": None, "work_list": {}}
     stands = [OpenMatters("rejected", 12), OpenMatters("untested", 3)]
@@ -294,7 +294,12 @@ def test_a_run_for_webhooks_leaves_the_night_on_the_page(written: Callable[..., 
     ("waits", "dead", "sentence", "command"),
     [
         (None, 0, "Nothing changed since the last release; new: 2 documents are rejected", "ordermart status"),
-        ("2026-11-02T04:00:00Z", 3, "Changes wait for the next release; new: 2 documents are rejected", "ordermart retry"),
+        (
+            "2026-11-02T04:00:00Z",
+            3,
+            "Changes wait for the next release; new: 2 documents are rejected",
+            "ordermart retry",
+        ),
     ],
 )
 def test_the_verdict_names_what_requests_again(waits: str | None, dead: int, sentence: str, command: str) -> None:

@@ -73,19 +73,19 @@ _KINDS = {
 _WITHOUT_AMOUNT = ("rejected", "untested")
 _SUMMED = """
     select kind, currency, count(*) as number, count(*) filter (item not in (select item from earlier_items
-        where earlier_items.kind = open_items.kind)) as new, sum(amount) as amount, min(since_date) as since
+        where earlier_items.kind = open_items.kind)) as new, max(amount) as amount, min(since_date) as since
     from open_items group by kind, currency order by kind, number desc, currency
 """
 
 
 @dataclass(frozen=True)
 class OpenMatters:
-    """What a release leaves open of one kind: how many, how many of them are new, amounts in words, and since when."""
+    """What a release leaves open of one kind: how many, how many are new, the largest amounts, and since when."""
 
     kind: str
     number: int
     new: int = 0
-    amounts: str = ""
+    largest: str = ""  # of each currency; never a sum: an order and its line may both be open
     since: dt.date | None = None
 
     @property
