@@ -93,8 +93,8 @@ def test_what_the_night_before_had_open_stands(written: Callable[..., str], morn
     save(morning.settings.data_dir, before)
     text = said(written(recorded(NOW)))
     assert text.startswith(
-        "Needs attention: Nothing changed since the last release; nothing new is open. First: ordermart explain order 14 "
-        "to see where the largest break comes from Standing: 4 orders don't add up, up to 0.50 USD"
+        "Needs attention: Nothing changed since the last release; nothing new is open. First: ordermart explain "
+        "order 14 to see where the largest break comes from Standing: 4 orders don't add up, up to 0.50 USD"
     )
     state = {"alarms": [], "publication_due": None, "work_list": {}}
     stands = [OpenMatters("rejected", 12), OpenMatters("untested", 3)]
