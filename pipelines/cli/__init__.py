@@ -78,7 +78,7 @@ def main() -> None:
     """Run the command line; an expected error is one sentence on standard error and an exit code."""
     from pipelines.durable import write_privately
 
-    # A command keeps most of what it imports and makes: to look through that for garbage takes a twelfth of a build.
+    # A command keeps most objects that it imports and makes: looking for garbage takes a twelfth of a build.
     gc.set_threshold(50_000)
     write_privately()
     write_plain_text()

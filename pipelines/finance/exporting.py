@@ -4,7 +4,7 @@
 |---|---|---|
 | journal | period, format, export_no, map_sha256, files: [{name, sha256}], without, uid, as | EXPORTED |
 
-An export has, by entry, what is to be posted less what was exported before, in whichever period, export and form: a
+An export has, by entry, the amount to be posted less the amount exported before, in any period, export and form: a
 first export everything, a later one the entries that are new, changed or gone. An entry of sales is that of a day,
 store and currency; of statements or a bank's files that of a platform, day, store and currency, whichever ledger
 entry has it: of a file that grows only its new days are new. Sales and restatements change in their own period.
@@ -143,7 +143,7 @@ def export(
 
 
 class _Plan:
-    """What an export of a period adds to those before: by entry, what is to be posted less what was exported."""
+    """What an export of a period adds to those before: by entry, the amount to be posted less the amount exported."""
 
     def __init__(
         self,
@@ -253,7 +253,7 @@ class _Plan:
                 yield f"{now.number if now else ''}: {line.account_class} is now {on}"
 
     def _check_sums(self, made: dict[_Key, JournalEntry]) -> None:
-        """Raise FinanceError unless all exports of all periods are, entry by entry, what the tables say.
+        """Raise FinanceError unless all exports of all periods equal the tables, entry by entry.
 
         But for what is due later, or of a period that waits for its export. By account where this export adds
         something: what was exported on another account stays there.

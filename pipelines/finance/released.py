@@ -255,7 +255,7 @@ class FinanceError(Exception):
 
 
 class OldReleaseError(FinanceError):
-    """The current release lacks what the code of this version reads; the next run publishes another."""
+    """The current release lacks tables or columns that this version reads; the next run publishes another."""
 
     exit_code = Exit.OPEN
 

@@ -133,7 +133,7 @@ def effective_banks(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
 
 
 def _heads(ledger: Ledger) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield platform, key and row of what files say of statements and payouts; later ones replace what they name."""
+    """Yield platform, key and row of each statement and payout that files state; later rows replace earlier ones."""
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for entry in _imports(ledger.entries(), HEADS):
         rows = ledger.rows(entry).to_pylist()

@@ -227,7 +227,7 @@ def state(db: sqlite3.Connection, master: AESGCM, more: bytes) -> None:
 
 
 def bound_to(customer_key: str, kind: str, id_: int, no: int, load_id: str, seq: int) -> bytes:
-    """Return what the encryption of a version is bound to: its document, number, load and place in that."""
+    """Return the data that the encryption of a version is bound to: its document, number, load and place in that."""
     return f"{kind}/{id_}/{no}/{load_id}/{seq}/{customer_key}".encode()
 
 

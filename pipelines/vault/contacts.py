@@ -41,7 +41,7 @@ _MASKED = re.compile(
 )
 _BETWEEN = re.compile(r"(?<=[0-9])\s?[_~'’`|\\\u00b7\u2022\u2027\u2e3a\u2e3b]\s?(?=[0-9])")
 _TWO = re.compile(r"\s[/|]\s|[;|]|\s(?:or|oder|and|und)\s")
-_FEWEST, _MOST = 7, 15  # digits of what is a whole number
+_FEWEST, _MOST = 7, 15  # digits of a whole number
 _DOUBTS = ("(0", "..", "--")  # signs of a prefix that is not dialled, or of a masked number
 _IN_BRACKETS = re.compile(r"<([^<>]*@[^<>]*)>")
 _QUOTES = "«»“”„‘’`"

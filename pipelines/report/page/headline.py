@@ -1,8 +1,8 @@
-"""What the morning page says first: how bad the morning is, what is new, what to do first, and what else stands open.
+"""The head of the morning page: how bad the morning is, news, the first command, and matters that stand open.
 
 An example: "A new release is published; new: 3 orders don't add up." is followed by the command that explains the
 largest of the three, by a line for these, with amount and age, and by one line for the 12 rejected documents of last
-month. What the release of the night before had open, too, stands; it doesn't ask for attention if no amount is off.
+month. A matter that the release of the night before had open stands; it doesn't ask for attention if no amount is off.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class OpenMatters:
 
 @dataclass(frozen=True)
 class Headline:
-    """How bad it is (good, warn or bad) in a sentence, the command to run first, its reason, and what is open."""
+    """How bad it is (good, warn or bad) in a sentence, the command to run first, its reason, and the open matters."""
 
     level: str
     sentence: str
@@ -113,7 +113,7 @@ class Headline:
 def open_matters(settings: Settings, opened: Released, runs: Sequence[Run]) -> list[OpenMatters]:
     """Return what a release with its view `open_breaks` leaves open, by kind, the most urgent first.
 
-    New is what the release of the night before the last had not open; if it was removed, the oldest one since then.
+    New are those that the release of the night before the last had not open; if it was removed, the oldest one since.
     """
     opened.con.register("earlier_items", _earlier_items(settings, opened, runs))
     opened.con.execute(f"create or replace temp view open_items as {query('open_items')}")

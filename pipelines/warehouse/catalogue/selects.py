@@ -318,8 +318,8 @@ def held_fields(kind: str) -> dict[str, dict[Field, str]]:
     }
 
 
-# The letter names the measure: i integer, m money, t length of a text, d microseconds of a time; of what the vault
-# holds, whether it is there and not empty: h a text, g a number.
+# The letter names the measure: i integer, m money, t length of a text, d microseconds of a time; of values in the vault
+# whether it is there and not empty: h a text, g a number.
 _MEASURES = {
     "integer": ("i", "facts.{}"),
     "money": ("m", "facts.{}"),
