@@ -283,6 +283,7 @@ class Compared:
     read: int = 0
     unread: int = 0
     overdue: str = ""
+    untallied: str = ""  # why the vault's rows could not be compared with their tally
 
     def judged(self) -> Verdict:
         """Whether none is damaged; parts that are read another night count as unread, unless they are overdue."""
@@ -295,6 +296,7 @@ class Compared:
     def sentence(self) -> str:
         """Return what was looked at and what was not."""
         left = f"; {self.unread:,} were not read this time, only their sizes and marks" if self.unread else ""
+        left += f"; the vault's rows were not compared with their tally: {self.untallied}" if self.untallied else ""
         count = sum(not damage.is_unreadable for damage in self.damages)
         found = f"{count:,} damaged" if count else "none damaged"
         if unread := len(self.damages) - count:
@@ -422,13 +424,13 @@ def _read(settings: Settings, inventory: Inventory, known: set[str], seconds: fl
             if number >= len(after) and after:
                 inventory.round_ended_at = utc_now()
             return
-        found.damages += _read_one(settings, inventory, unit)
+        found.damages += _read_one(settings, inventory, unit, found)
         found.read, done = found.read + 1, done + units[unit]
         inventory.read_until = unit
     inventory.round_ended_at, inventory.read_until = utc_now(), ""
 
 
-def _read_one(settings: Settings, inventory: Inventory, unit: str) -> Iterator[Damage]:
+def _read_one(settings: Settings, inventory: Inventory, unit: str, found: Compared) -> Iterator[Damage]:
     name, is_store, part = unit.partition("#")
     path = settings.data_dir / name
     try:
@@ -439,12 +441,14 @@ def _read_one(settings: Settings, inventory: Inventory, unit: str) -> Iterator[D
             if why := structure(path):
                 yield Damage(name, f"SQLite reports: {why}", "", stops=name == VAULT)
         elif part == _TALLY:
-            with suppress(VaultError), open_vault(settings) as vault:  # only the keys can tell
+            with open_vault(settings) as vault:  # only the keys can tell
                 for why in vault.tally.broken():
                     yield Damage(name, f"rows were changed without its keys: {why}", "")
         else:
             for damaged, why in damaged_parts(path, name, inventory.stores[name], [part]):
                 yield Damage(name, f"{_spoken(damaged)}: {why}", "", parts=(damaged,))
+    except VaultError as error:
+        found.untallied = str(error)
     except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
         yield Damage(name, f"it cannot be read ({error})", "")
 

@@ -252,6 +252,7 @@ def backup_lines(done: BackedUp) -> Iterator[str]:
         yield f"{done.removed} older backups were removed, as --keep says."
     if not done.is_signed:
         yield "Its manifest is not signed: set the vault's keys; restoring it as it is needs --unsigned."
+        yield "Nor were the vault's rows compared with their tally."
     yield "Not in it: the vault's keys, without which personal data are lost, and the settings. Keep copies elsewhere."
 
 

@@ -19,7 +19,7 @@ from pipelines.landing.merge import merge_days
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import current_user, ledger_of
 from pipelines.notify import last_backup
-from pipelines.settings import SettingsError
+from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import open_vault
 from tests.backup.conftest import order
 
@@ -286,3 +286,11 @@ def test_reading_goes_on_where_it_stopped(folder: Folder) -> None:
     assert (found.read, found.unread > 10, "were not read this time" in found.sentence()) == (0, True, True)
     assert mend(folder.settings, seconds=60).unread == 0
     assert read_inventory(folder.data).round_ended_at is not None
+
+
+def test_rows_that_only_the_keys_can_tell_are_not_silently_good(folder: Folder) -> None:
+    """Without the vault's keys inventory, doctor and backup say that its rows were not compared."""
+    record_stores(folder.data)
+    assert "tally" not in compare(folder.settings).sentence()
+    said = compare(load_settings(folder.file, {"ORDERMART_WAREHOUSE__THREADS": "1"})).sentence()
+    assert "none damaged; the vault's rows were not compared with their tally: [vault] master_key" in said

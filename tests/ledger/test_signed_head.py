@@ -76,14 +76,14 @@ def _canonical(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def forge(ledger: Ledger) -> None:
-    """Change an amount of the first entry, and compute every hash of the chain again."""
+def forge(ledger: Ledger, no: int = 1) -> None:
+    """Change an amount of an entry, and compute every hash of the chain again."""
     lines, previous = [], "0" * 64
     for line in ledger.lines():
         fields: dict[str, Any] = json.loads(line)
         del fields["sha256"]
         fields |= {"previous": previous}
-        if fields["no"] == 1:
+        if fields["no"] == no:
             fields["body"]["amount"] = "1010.00"
         previous = fields["sha256"] = hashlib.sha256(_canonical(fields)).hexdigest()
         lines.append(_canonical(fields) + b"\n")
@@ -219,6 +219,8 @@ ATTACKS = [
     "vault's rows of the ledger gone",
     "another key",
     "signature of another head",
+    "last entry changed",
+    "another number of entries",
 ]
 
 
@@ -230,13 +232,15 @@ def _attacked(alone: Settings, attack: str) -> Ledger:
     if attack == "truncated":
         lines = ledger.folder / "ledger.jsonl"
         lines.write_bytes(b"".join(lines.read_bytes().splitlines(keepends=True)[:2]))
-    elif attack != "blank, entries untouched":
-        forge(ledger)
+    elif attack not in {"blank, entries untouched", "another number of entries"}:
+        forge(ledger, 4 if attack == "last entry changed" else 1)
     given = None
     if attack == "another key":
         given = signed(b"1" * 32, 4, ledger.head())
     if attack == "signature of another head":
         given = msgspec.structs.replace(last, sha256=ledger.head())
+    if attack == "another number of entries":
+        given = msgspec.structs.replace(last, entries=3)
     _blank(alone, inventory=attack != "blank in the vault", vault=attack != "blank in the inventory", head=given)
     if attack.startswith("vault's rows"):
         in_vault(alone, "delete from meta where name in ('ledger/head', 'ledger/next', 'key/ledger')")
