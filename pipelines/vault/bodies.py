@@ -38,7 +38,7 @@ from pipelines.durable import fresh, make_folder, sync, unfinished
 from pipelines.inventory import LedgerHead
 from pipelines.literals import unmarked
 from pipelines.settings import DEFAULT_FILE, Settings
-from pipelines.vault.contacts import is_readable
+from pipelines.vault.contacts import is_readable, own_ids
 from pipelines.vault.database import MALFORMED, ROW, RULE, Lookup, VaultConnection, erased_ids, opened, transaction
 
 KEY_BYTES = 32
@@ -338,6 +338,9 @@ def kept_ledger_head(path: Path) -> tuple[bool, bytes | None]:
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=30)) as db:
         query = "select name, value from meta where name in (?, ?)"
         try:
+            names = {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
+            if "meta" not in names and not ("customers" in names and db.execute("select 1 from customers").fetchone()):
+                return False, None  # its first run was killed while the tables were made
             found = dict(db.execute(query, (_LEDGER, _HEAD)).fetchall())
         except UnicodeDecodeError:  # SQLite quotes a text of its tables that is damaged
             raise sqlite3.DatabaseError(MALFORMED) from None
@@ -385,9 +388,11 @@ class RefusedBodies:
         """
         rows = []
         bodies = list(bodies)
-        erased = erased_ids(self._db, kind, {asked for asked, _ in bodies if asked is not None})
-        for asked, received in bodies:
-            body = b"" if asked in erased else received
+        of = "orders" if kind == "webhooks" else kind
+        claimed = [{asked} if asked is not None else own_ids(received) for asked, received in bodies]
+        erased = erased_ids(self._db, of, set().union(*claimed))
+        for (asked, received), ids in zip(bodies, claimed, strict=True):
+            body = received if erased.isdisjoint(ids) else b""
             ref, key = secrets.token_hex(16), os.urandom(KEY_BYTES)
             bound = f"refused/{ref}".encode()
             wrapped = encrypt(self._master, key, bound)

@@ -203,6 +203,8 @@ _BEFORE = re.compile(rf"[^@\s\"<>(),;:\[\]{{}}\\\ufffd{_QUOTES}]*\Z")
 _AFTER = re.compile(r"[\w.\-\uff0e\u3002]*")
 _WITHIN = re.compile(r"[&=?/'|%]")
 _MOST_WITHIN = 8
+_MOST_WRAPPERS = 4
+_WRAPPERS = frozenset("body data document event message object order payload record resource".split())
 _OWN_ID = re.compile(r'"(?:order_)?id"\s*:\s*"?([0-9]{1,18})\b')
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
@@ -392,16 +394,29 @@ def _addresses(text: str) -> Iterator[str]:
             yield normal_email(f"{name[start:]}@{domain}")
 
 
+def own_ids(body: bytes) -> set[int]:
+    """Return the ids that a body claims as its own; of a broken document the first."""
+    texts = _texts(body)
+    return set(_own_ids(texts[0])) if texts else set()
+
+
 def _own_ids(text: str) -> Iterator[int]:
-    """Yield the ids that a document claims, itself or one level below."""
     try:
-        tree: Any = msgspec.json.decode(text)
+        yield from _claimed(msgspec.json.decode(text), _MOST_WRAPPERS)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        yield from (int(found.group(1)) for found in [_OWN_ID.search(text)] if found)
-        return
-    for each in tree if isinstance(tree, list) else [tree]:
-        if isinstance(each, dict):
-            for one in (each, *(value for value in each.values() if isinstance(value, dict))):
-                for value in (one.get("id"), one.get("order_id")):
-                    if isinstance(value, int) or (isinstance(value, str) and value.isdecimal() and len(value) < 19):
-                        yield int(value)
+        yield from (int(found.group(1)) for found in [_OWN_ID.search(text.replace("\\", ""))] if found)
+
+
+def _claimed(tree: Any, wrappers: int) -> Iterator[int]:
+    """Yield the ids of documents and of what wraps them; not of their parts, nor of stores and the like in them."""
+    if isinstance(tree, str) and tree.lstrip()[:1] in {"{", "[", '"'}:
+        yield from _own_ids(tree)
+    elif isinstance(tree, list):
+        for each in tree:
+            yield from _claimed(each, wrappers - 1) if wrappers else ()
+    elif isinstance(tree, dict):
+        own = {str(value) for value in (tree.get("id"), tree.get("order_id")) if type(value) in {int, str}}
+        yield from (int(value) for value in own if re.fullmatch(r"-?[0-9]{1,18}", value, re.ASCII))
+        for name, value in tree.items() if wrappers else ():
+            if name in _WRAPPERS or (not own and not isinstance(value, str)):
+                yield from _claimed(value, wrappers - 1)

@@ -285,6 +285,16 @@ def test_missing_vault_is_an_error(settings: Settings) -> None:
         checked_heads(settings, ledger)
 
 
+@pytest.mark.parametrize("made", ["", "create table customers (n integer primary key)"])
+def test_vault_whose_first_run_was_killed_is_begun_again(settings: Settings, made: str) -> None:
+    """Its file was there, and its tables were not: nothing was ever signed, and the next run goes on."""
+    (settings.data_dir / "vault" / "vault.sqlite").unlink()
+    in_vault(settings, made)
+    checked_heads(settings, Ledger(settings.data_dir / "ledger"))
+    written(settings)
+    assert kept_heads(settings)
+
+
 def test_rotated_vault_signs_with_the_same_key(settings: Settings) -> None:
     """The key is wrapped again, so the witness goes on."""
     written(settings, 1)

@@ -134,9 +134,18 @@ def test_broken_copy_of_an_erased_order_is_emptied_on_arrival(empty: World) -> N
     empty.land("orders", [of(7, OLD, "dora@x.example")])
     erase(empty.settings, PersonRequest("phone", OLD))
     with open_vault(empty.settings) as vault, Load(empty.settings, vault, "orders", "archive") as load:
-        for body in (broken(7, OLD), of(7, OLD)):
-            load.validate(json.dumps(body).encode())
-        assert load.commit().counts["quarantined"] == 1
+        bad = json.dumps(broken(7, OLD)).encode()
+        wrapped = json.dumps({"data": [broken(7, OLD)]}).encode()
+        for body in (
+            bad,
+            b"\xff" + bad,
+            bad[:-4],
+            json.dumps(bad.decode()).encode(),
+            wrapped,
+            json.dumps(of(7, OLD)).encode(),
+        ):
+            load.validate(body)
+        assert load.commit().counts["quarantined"] == 5
     assert "Dora" not in left(empty)
 
 

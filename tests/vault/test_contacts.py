@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 import pytest
 
-from pipelines.vault.contacts import Sought, country_of, is_mentioned, normal_email, normal_phone
+from pipelines.vault.contacts import Sought, country_of, is_mentioned, normal_email, normal_phone, own_ids
 
 ONE = [
     "+49 170 1234567",
@@ -252,6 +252,16 @@ def test_body_of_an_order_is_found_by_its_id() -> None:
     sought = Sought({7}, set(), set())
     for body in (b'{"id":7}', b'{"order":{"id":"7"}}', b'[{"order_id":7}]', b'{"id": 7, "tip": '):
         assert is_mentioned(body, sought, [""])
+    wrapped = (
+        {"data": [{"id": 7}]},
+        {"a": {"b": {"id": "7"}}},
+        {"id": "evt", "data": {"id": 7}},
+        json.dumps({"id": 7}),
+    )
+    for wrap in wrapped:
+        assert is_mentioned(json.dumps(wrap).encode(), sought, [""]), wrap
+    assert own_ids(b'"{\\"id\\": 7, \\"tip\\": ') == own_ids(b'\xff{"id": 7}') == {7}
+    assert own_ids(b'{"id":8,"store":{"id":7},"items":[{"id":7}]}') == {8}
     for body in (b'{"id":8,"items":[{"id":7}]}', b'{"id": 77, "tip": '):
         assert is_mentioned(body, sought, [""]) is False
     for unread in (bytes(range(256)) * 3, b"PK\x03\x04" + bytes(range(200)), gzip.compress(bytes(range(256)))[:12]):
