@@ -38,8 +38,9 @@ with stated as (
         union all -- of a statement whose lines name none
         select payouts.platform, payouts.payout_ref, payouts.currency, null, payouts.paid_on, 0, payouts.amount
         from raw.settlement_payouts as payouts
-        inner join mart.settlement_statements as statements using (platform, statement_ref, currency)
-        where statements.payout_count = 0
+        semi join (
+            from mart.settlement_statements where payout_count = 0
+        ) as statements using (platform, statement_ref)
     )
     where payout_ref is not null
     group by platform, payout_ref, currency

@@ -154,6 +154,25 @@ def test_payout_rows_among_the_lines_name_several(small: tuple[Books, duckdb.Duc
     ]
 
 
+def test_a_converted_statement_is_paid_in_its_own_currency(small: tuple[Books, duckdb.DuckDBPyConnection]) -> None:
+    """Lines in dollars, payouts in euros: one that pays all of A, and two that pay C; no balance is in dollars."""
+    books, con = small
+    text = MAPPING.replace('currency = "EUR"', 'currency = "USD"\nsettled_currency = "EUR"\nexchange_rate = "rate"', 1)
+    (books.folder / "m.toml").write_text(text, encoding="utf-8")
+    rows = "A,,2026-11-01,10.00,0.8\nC,,2026-11-08,60.00,0.5\n"
+    (books.folder / "lines.csv").write_text("stm,no,day,amount,rate\n" + rows, encoding="utf-8")
+    for name in ("lines.csv", "paid.csv"):
+        books.statement(name, "m")
+    books.build(con)
+    states = "select payout_ref, currency, stated_amount, payout_state from mart.payouts order by 1"
+    assert con.execute(states).fetchall() == [
+        ("PO1", "EUR", 8, "not_at_bank"),
+        ("PO2", "EUR", 18, "not_at_bank"),
+        ("PO3", "EUR", 12, "not_at_bank"),
+    ]
+    assert con.execute("select distinct paid_amount from mart.settlement_statements").fetchall() == [(None,)]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

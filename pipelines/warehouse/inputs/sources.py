@@ -64,7 +64,7 @@ from pipelines.settlements.importing import (
     stated_of_statements,
     stated_payouts,
 )
-from pipelines.settlements.lines import LINES
+from pipelines.settlements.lines import BALANCES, LINES
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.catalogue.meta_tables import FILES
 from pipelines.warehouse.inputs.relations import ARROW_TYPES, RAW, create, fill
@@ -254,11 +254,14 @@ def create_settlement_lines(con: duckdb.DuckDBPyConnection, name: str, data_dir:
         )
     if heads := stated_of_statements(ledger):
         con.register("heads", pa.Table.from_pylist(heads, schema=STATED))
+        balances = ", ".join(  # in the currency of the lines
+            f"{each} = coalesce(lines.{each}, if(lines.currency = heads.currency, heads.{each}, null))"
+            for each in BALANCES
+        )
         con.execute(
             f"update {name} as lines set payout_ref = coalesce(lines.payout_ref, heads.payout_ref), "
-            "opening = coalesce(lines.opening, heads.opening), paid = coalesce(lines.paid, heads.paid), "
-            "closing = coalesce(lines.closing, heads.closing) from heads "
-            "where (lines.statement_ref, lines.currency) = (heads.statement_ref, heads.currency) "
+            f"{balances} from heads "
+            "where (lines.statement_ref, lines.settled_currency) = (heads.statement_ref, heads.currency) "
             "and list_contains(heads.entries, lines.entry_no)"
         )
         con.unregister("heads")
