@@ -89,13 +89,10 @@ def _said_in(headers: Mapping[str, str]) -> Iterator[tuple[tuple[str, ...], str,
         elif text.startswith("{") and "pag" in word:
             yield from (((*_HEADER, header, *path), name, each) for path, name, each in scalars(text.encode(), ()))
         elif word not in {"cursor", "count", "next", "pages", "last", "more"}:
-            known = next((each for each in (word.removeprefix("x"), _FAMILY.sub("", word)) if _is_sign(each)), "")
+            words, signs = (word.removeprefix("x"), _FAMILY.sub("", word)), NEXT | MORE | _PAGES
+            known = next((each for each in words if each in signs or TOTALS.fullmatch(each)), "")
             if known and text.lower() not in {"", "null", "none", "0", "-1", "false"}:
                 yield (*_HEADER, header), known, text
-
-
-def _is_sign(word: str) -> bool:
-    return word in NEXT | MORE | _PAGES or TOTALS.fullmatch(word) is not None
 
 
 def scalars(body: bytes, items: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
