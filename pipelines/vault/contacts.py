@@ -35,8 +35,8 @@ _SEPARATORS = str.maketrans("", "", " ()-./")
 _INTERNATIONAL = re.compile(r"\+[1-9][0-9]{6,14}")
 _DIGITS = re.compile(r"(?:\+[\s(]{0,3})?[0-9][0-9\s()./\\-]*")
 _MASKED = re.compile(
-    r"[*•●…○◦■▒█]|x{2,}|(?<=[0-9])x\W*\Z|\A\W*x(?=[0-9])|[?#]{2,}|__\Z|-{3,}(?!\s?[0-9-])|([^\W0-9]|[^\w\s/()-])\1\1|"
-    r"\b(hidden|masked|redacted|withheld|removed|deleted|anonym\w*)\b",
+    r"[*•●…○◦■▒█]|x{2,}|(?<=[0-9])x\W*\Z|\A\W*x(?=[0-9])|[?#]{2,}|__\Z|-{3,}(?!\s?[0-9-])|([^\w\s/()-])\1\1|"
+    r"(?<![^\W\d])([^\W\d])\2\2+(?![^\W\d])|\b(hidden|masked|redacted|withheld|removed|deleted|anonym\w*)\b",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"(?<=[0-9])\s?[_~'’`|\\\u00b7\u2022\u2027\u2e3a\u2e3b]\s?(?=[0-9])")
