@@ -160,6 +160,8 @@ def naming_a_full_disk(data_dir: Path) -> Iterator[None]:
 
 def disk_full(text: str, data_dir: Path) -> str:
     """Return the sentence for an error text that comes of a full disk; "" for any other."""
+    if "file too large" in text.lower():
+        return "a file would be larger than this process may write: raise `ulimit -f`; what was there stays as it was"
     if not any(sign in text.lower() for sign in _SIGNS):
         return ""
     free = shutil.disk_usage(data_dir).free if data_dir.exists() else 0

@@ -45,5 +45,17 @@ def test_a_build_without_memory_ends_with_one_sentence(serve: Callable[..., Plac
         assert (done.returncode, "Traceback" in said, "damaged" in said) == (1, False, False), said
         assert "there is not enough memory: `ulimit -v` or `ulimit -d` leaves this process" in said
         assert lock_holder(place.data) is None
+    done = subprocess.run(  # what threads write fails in them
+        [sys.executable, "-m", "pipelines.cli", "build"],
+        env={**os.environ, **place.environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (10**6, 10**6)),
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    assert "raise `ulimit -f`" in done.stdout + done.stderr, done.stdout + done.stderr
+    assert lock_holder(place.data) is None
     code, said = place.command("build")
     assert code == 0, said

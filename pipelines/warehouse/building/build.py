@@ -84,7 +84,7 @@ DAMAGE = (
     duckdb.FatalException,
     duckdb.SerializationException,
 )
-_DISK_FULL = ("no space left", "disk full", "failed to offload")
+_DISK_FULL = ("no space left", "disk full", "failed to offload", "file too large")
 
 
 def log_of(file: Path) -> Path:
