@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from dagster import DagsterInstance
 
 from pipelines.assets.dev import dagster_home
 from pipelines.inbox.store import inbox_path
@@ -20,7 +21,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.record import runs
 from pipelines.sandbox.process import Sandbox
 from pipelines.warehouse.catalogue.tables import tables
-from tests.assets.pages import ENDED, ROOT, Pages, dev, served, until
+from tests.assets.pages import ENDED, ROOT, Pages, alive, descendants, dev, served, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,18 +175,59 @@ def test_a_night_is_terminated_in_the_middle_and_executed_again(pages: Pages, pl
     assert shown_checks(pages) == wanted_checks(place)
 
 
-def test_switches_are_those_of_the_daemon(pages: Pages) -> None:
-    """Sensors and schedule that are on have ticks, and those of the schedule a night; stopped, they have none."""
+def signalled(pids: list[int], number: signal.Signals) -> None:
+    """Send a signal to processes."""
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def since_two_days(place: Place, name: str) -> None:
+    """Let a schedule be on for two days already."""
+    with DagsterInstance.from_config(str(place.data / "dagster")) as instance:
+        (state,) = [each for each in instance.all_instigator_state() if each.name == name]
+        of: Any = state.instigator_data
+        instance.update_instigator_state(state.with_data(of._replace(start_timestamp=time.time() - 2 * 86_400)))
+
+
+def test_a_night_of_the_pages_that_was_killed_is_healed_by_the_next(
+    pages: Pages, place: Place, sandbox: Sandbox
+) -> None:
+    """`status` names it, its ids are fetched, and Dagster's run has failed."""
+    with halted(sandbox):
+        pages.launch(config={"order_ids": str(place.ids)})
+        killed = until(lambda: next((run for run in runs(place.data) if run.steps and not run.ended_at), None))
+        os.kill(killed.pid, signal.SIGKILL)
+        until(lambda: killed.pid not in alive({killed.pid}))
+        said = place.command("status").stdout
+        assert "was killed" in said, said
+    made = place.command("run")
+    assert made.returncode in (0, 3), made.stdout + made.stderr
+    assert runs(place.data)[-1].resumes is not None
+    with WorkList(inbox_path(place.data)) as work:
+        assert not list(work.due("orders", limit=10))
+    until(lambda: pages.status(killed.dagster_run_id) == "FAILURE")
+
+
+def test_switches_are_those_of_the_daemon(pages: Pages, place: Place) -> None:
+    """Sensors and schedule that are on have ticks, and those of the schedule a night; stopped, they have none.
+
+    Of nights that were missed while the daemon stood still for two days the last one alone is made up for.
+    """
     names = ("night_schedule", "recorded_runs", "webhooks_waiting")
 
     def ticks() -> list[list[Any]]:
         return [pages.instigation(name)["ticks"] for name in names]
 
-    before = [len(found) for found in ticks()]
+    before, began = [len(found) for found in ticks()], time.time()
+    daemon = [pid for pid in descendants(os.getpid()) if b"dagster-daemon" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    signalled(daemon, signal.SIGSTOP)
     with switched_on(pages, *names):
+        since_two_days(place, names[0])
+        signalled(daemon, signal.SIGCONT)
         until(lambda: all(len(found) > had for found, had in zip(ticks(), before, strict=True)))
         night = until(lambda: [run for tick in ticks()[0] for run in tick["runIds"]])[0]
     assert [pages.instigation(name)["status"] for name in names] == ["STOPPED"] * 3
+    assert all(tick["timestamp"] > began - 60 for tick in ticks()[0][: len(ticks()[0]) - before[0]])
     assert pages.ended(night) == "SUCCESS", pages.messages(night)
     assert not [tick["error"] for found in ticks() for tick in found if tick["error"]]
     # a tick under way may still end
