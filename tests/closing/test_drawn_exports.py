@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HISTORIES = int(os.environ.get("ORDERMART_TEST_HISTORIES", "1"))
-STEPS = int(os.environ.get("ORDERMART_TEST_STEPS", "12"))
+STEPS = int(os.environ.get("ORDERMART_TEST_STEPS", "8"))
 IN_SCOPE = ("web", "old web")
 CURRENCIES = {1: "EUR", 2: "USD"}  # by store
 COSTS = ("commission", "marketing")  # what one mapping and the other call the column
