@@ -18,7 +18,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import polars as pl
 import pytest
 
@@ -36,6 +35,7 @@ from pipelines.run.steps import run_maintenance  # noqa: E402
 from pipelines.settings import SettingsError, load_settings  # noqa: E402
 from pipelines.warehouse.release.copies import CopyError, copies_holding, copy_release  # noqa: E402
 from pipelines.warehouse.release.object_storage import check_copy  # noqa: E402
+from tests.canaries import Marks  # noqa: E402
 from tests.own.conftest import write  # noqa: E402
 from tests.privacy.conftest import ANN, BOB, NOTE, copied, person  # noqa: E402
 from tests.readers import differences_of_copy  # noqa: E402
@@ -43,6 +43,8 @@ from tests.recorded import recorded  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import duckdb
 
     from tests.privacy.conftest import World
 
@@ -491,19 +493,33 @@ def test_stale_objects_go_and_those_of_readers_stay(changed: tuple[World, Path],
     assert {key.split("/")[1] for key in keys(url, "releases") - theirs} == {"0", now["id"]}
 
 
-def test_erased_person_is_in_no_object_after_the_next_copy(own: World, url: str) -> None:
+def test_erased_person_is_in_no_object_after_the_next_copy(own: World, url: str, tmp_path: Path) -> None:
     """The receipt names the copy until then; at once, also for objects of releases that would else stay a day."""
     write(own, "people", "-- One row per order.\nselect order_id, customer_key from mart.orders")
+    own.land("orders", [person(5, ANN, dispatch_note=NOTE)])
     own.publish()
     copy_release(own.settings, url)
     key = str(own.rows("select customer_key from own.people where order_id = 1")[0][0])
-    assert holders(url, key) != []
+    assert {"own.people"} < {*holders(url, key)}
+    assert any(name.endswith(".parquet") for name in objects_with(tmp_path / "before", url, NOTE))
     done = erase(own.settings, PersonRequest("phone", ANN))
     assert copies_holding(own.data, done.entry.moment if done.entry else None) == [url]
     copy_release(own.settings, url)
     assert copies_holding(own.data, done.entry.moment if done.entry else None) == []
     assert check_copy(url).faults == []
     assert list(current(url)["earlier"]) == []
+    assert objects_with(tmp_path / "after", url, NOTE, key) == []
+
+
+def objects_with(place: Path, url: str, *marks: str) -> list[str]:
+    """Return the objects below a prefix that hold a mark, the pieces of the database as the one file they are."""
+    place.mkdir()
+    contents = {key: bytes(store(url).get(key).bytes()) for key in keys(url)}
+    for key, content in contents.items():
+        if not key.startswith("data/database/"):
+            (place / key.replace("/", "_")).write_bytes(content)
+    (place / "whole.duckdb").write_bytes(b"".join(contents[each["key"]] for each in current(url)["database"]))
+    return Marks(*marks).hits(place)
 
 
 def holders(url: str, key: str) -> list[str]:
@@ -727,14 +743,7 @@ def test_objects_of_a_killed_first_copy_go_after_an_erasure(own: World, tmp_path
     copy_release(own.settings, url)
     now = current(url)
     assert keys(url, "data") == {each["key"] for each in (*now["files"], *now["database"])}
-    assert [file.name for file in (tmp_path / "copy").rglob("*") if NOTE.encode() in content_of(file)] == []
-
-
-def content_of(file: Path) -> bytes:
-    """Return what a file says: of Parquet the texts of its rows."""
-    if file.suffix != ".parquet":
-        return file.read_bytes() if file.is_file() else b""
-    return repr(duckdb.read_parquet(str(file)).fetchall()).encode()
+    assert objects_with(tmp_path / "after", url, NOTE) == []
 
 
 def test_receipt_names_bucket_and_prefix(own: World, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from pipelines.record import current_release
 from pipelines.settings import Settings
 from pipelines.warehouse.release.manifest import ReleaseManifest, read_manifest
 
+_FILE = "copies.json"  # not below published/, which people may remove
+
 
 class CopyError(Exception):
     """Nothing was copied, the copy has the release that it had; the message says why."""
@@ -72,11 +74,11 @@ def release_to_copy(settings: Settings) -> tuple[Path, ReleaseManifest]:
 def known_copies(data_dir: Path) -> dict[str, str]:
     """Return the time of the release that each copy has, by its place; "" if it is not known."""
     try:
-        return msgspec.json.decode(_file(data_dir).read_bytes(), type=dict[str, str])
+        return msgspec.json.decode((data_dir / _FILE).read_bytes(), type=dict[str, str])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return {f"whatever {_file(data_dir)} named, which cannot be read": ""}
+        return {f"whatever {data_dir / _FILE} named, which cannot be read": ""}
 
 
 def copies_holding(data_dir: Path, erased_at: dt.datetime | None) -> list[str]:
@@ -89,8 +91,4 @@ def copies_holding(data_dir: Path, erased_at: dt.datetime | None) -> list[str]:
 
 def remember_copy(data_dir: Path, place: str, of: str) -> None:
     """Note that a place has a copy of a release of that time, "" while it is being written."""
-    write_whole(_file(data_dir), msgspec.json.encode(known_copies(data_dir) | {place: of}))
-
-
-def _file(data_dir: Path) -> Path:
-    return data_dir / "copies.json"  # not below published/, which people may remove
+    write_whole(data_dir / _FILE, msgspec.json.encode(known_copies(data_dir) | {place: of}))

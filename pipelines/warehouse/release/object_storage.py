@@ -174,9 +174,8 @@ def download_database(url: str) -> Path:
                     opened.write(content)
             draft.chmod(0o444)
             draft.replace(file)
-        for other in cache.glob("*.duckdb"):
-            if other != file:
-                other.unlink(missing_ok=True)
+        for other in {*cache.glob("*.duckdb")} - {file}:
+            other.unlink(missing_ok=True)
         return file
 
 
