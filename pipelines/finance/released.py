@@ -60,7 +60,7 @@ class BookPeriod:
 
 def one_day(text: str) -> BookPeriod:
     """Return the period of one day written as 2026-10-31; raise SettingsError if it is not a date."""
-    day = _day(text, f"{text!r} is not a valid day: use 2026-10-31")
+    day = _day(text, f"{text!r} is not a valid day: use one of 1970 to 2100, such as 2026-10-31")
     return BookPeriod(day, day)
 
 
