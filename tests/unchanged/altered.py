@@ -124,6 +124,7 @@ def _complete(con: Connection, settings: Settings) -> None:
     con.execute(f"create temp view closed_orders as {of_entries}")
     con.execute("create temp view day_closes as from raw.day_closes")
     con.execute("create temp view orders_to_close as from mart.orders")
+    con.execute(f"create temp view open_breaks as {query('breaks')}")
     con.execute("create temp view drafted as select * exclude (close_entry_no) from raw.closed_orders limit 0")
     con.execute(f"create temp view order_total_parts as {query('total_parts')}")
     con.execute(f"create temp table close_scope as from (values {SCOPE}) as t (business_date, store_id, is_excluded)")
