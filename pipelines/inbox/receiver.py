@@ -235,14 +235,18 @@ def make_app(receiver: Receiver, path: str) -> ASGIApp:
     async def health(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok")
 
-    async def without_more_slashes(scope: Scope, receive: Receive, send: Send) -> None:
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if "path" in scope:  # few senders follow a redirect
-            scope["path"] = re.sub("/+", "/", scope["path"].rstrip("/")) or "/"
+            scope["path"] = _without_more_slashes(scope["path"])
         await app(scope, receive, send)
 
-    routes = [Route(path.rstrip("/") or "/", receiver, methods=["POST"]), Route("/health", health, methods=["GET"])]
+    routes = [Route(_without_more_slashes(path), receiver, methods=["POST"]), Route("/health", health, methods=["GET"])]
     app = Starlette(routes=routes)
-    return without_more_slashes
+    return application
+
+
+def _without_more_slashes(path: str) -> str:
+    return re.sub("/+", "/", path).rstrip("/") or "/"
 
 
 def _answer(status: int, headers: list[tuple[bytes, bytes]]) -> list[dict[str, Any]]:

@@ -191,7 +191,7 @@ DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 CLOCK = re.compile(
     r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?", re.ASCII
 )
-YEARS = range(1970, 2101)  # of times that people do not state for none
+YEARS = range(1970, 2101)  # a time outside them stands for none
 # What services send for no time, in whatever form: MySQL's zero date, PHP's reading of it, the least and the greatest
 # times of .NET, Python, Java and JavaScript.
 _NEVER = re.compile(
@@ -237,7 +237,7 @@ def number(value: Any, pointer: str) -> Any:
 def instant(value: Any, pointer: str) -> str:
     """Return a timestamp's own text; raise InvalidDocumentError unless it names a real instant (no offset: UTC).
 
-    A day beyond the years 2 to 9998 is one that `stated` leaves out.
+    `stated` leaves out a day outside the years 2 to 9998.
     """
     own = text(value, pointer)
     if _NEVER.fullmatch(own):

@@ -469,7 +469,7 @@ def _csv(content: bytes, name: str, bank: Bank, zone: str) -> Iterator[_Row]:
         of = currency(number, cells) if currency else ""
         found, value = day(number, cells), amount(number, cells, of)
         if found is None or value is None:
-            raise Where(name, number, bank.date.column if found is None else bank.amount).refused("states none")
+            raise Where(name, number, bank.date.column if found is None else bank.amount).refused("has no value")
         yield _Row(number, found.date(), of or None, value, fee(number, cells, of) or Decimal(0), cells[text])
 
 

@@ -514,7 +514,7 @@ class _Reader:
             return days[1], days[0].date(), days[1].date()  # type: ignore[union-attr,return-value]
         found = self._moment(self.line.date, number, cells)
         if found is None:
-            raise self._where(number, self.line.date).refused("says no day")
+            raise self._where(number, self.line.date).refused("has no date")
         return found, None, None
 
     def _moment(self, stated: Date | None, number: int, cells: list[str]) -> dt.datetime | None:

@@ -187,6 +187,8 @@ def country_of(zone: str | None) -> str:
 
 _MOST_BYTES = 64 << 20  # of an unpacked body
 _MOST_MEMBERS = 1_000  # of a body of gzip
+_CHUNK = 1 << 14
+_GZIP = b"\x1f\x8b"
 _MOST_TEXTS = 16  # of one body, with one layer of escapes after another undone
 _MOST_SEARCHED = 1 << 24  # signs of all of them, or five times those of the body
 _MOST_SIGNS = 320  # of either side of an address
@@ -207,6 +209,7 @@ _MOST_WRAPPERS = 4
 _WRAPPERS = frozenset("body data document event message object order payload record resource".split())
 _OWN_ID = re.compile(r'"(?:order_)?id"\s*:\s*"?([0-9]{1,18})\b')
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROLS = dict.fromkeys(code for code in range(128) if _CONTROL.match(chr(code)))
 
 
 class Sought(NamedTuple):
@@ -250,7 +253,7 @@ def _texts(body: bytes) -> list[str]:
             break
         try:
             body = unpack(body) or b"\0"  # nothing is no text
-        except (zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError, RuntimeError, EOFError):
+        except (zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError, RuntimeError, EOFError, ValueError):
             if body[:1] != b"x":
                 return []
             break
@@ -268,8 +271,7 @@ def _decoded(body: bytes) -> list[str]:
         for encoding in ("cp1252", "latin-1"):
             with suppress(UnicodeError):  # of a text that was encoded twice
                 texts.append(texts[0].encode(encoding).decode())
-    is_text = texts and len(_CONTROL.findall(texts[0])) * 10 <= len(texts[0])
-    if not is_text:
+    if not texts or len(texts[0].translate(_CONTROLS)) * 10 < len(texts[0]) * 9:
         return []
     apart = [_CONTROL.sub(" ", each) for each in texts]
     return apart if apart == texts else [*apart, *(_CONTROL.sub("", each) for each in texts)]
@@ -277,21 +279,22 @@ def _decoded(body: bytes) -> list[str]:
 
 def _inflated(body: bytes) -> bytes:
     """Return what a body of gzip or zlib holds, all members of it; of a damaged one what comes before the damage."""
-    found = bytearray()
+    found, at = bytearray(), 0
     for _ in range(_MOST_MEMBERS):
         member = zlib.decompressobj(47)
-        try:
-            found += member.decompress(body, _MOST_BYTES - len(found))
-        except zlib.error:
-            member = zlib.decompressobj(47)
-            with suppress(zlib.error):
-                for at in range(len(body)):
-                    found += member.decompress(body[at : at + 1], max(1, _MOST_BYTES - len(found)))
-            if not found:
-                raise
-            break
-        body = member.unused_data
-        if body[:2] != b"\x1f\x8b" or len(found) >= _MOST_BYTES:
+        while at < len(body) and not member.eof and len(found) < _MOST_BYTES:
+            sound, part = member.copy(), body[at : at + _CHUNK]
+            try:
+                found += member.decompress(part, _MOST_BYTES - len(found))
+            except zlib.error:  # which keeps back what came before it: again byte by byte
+                with suppress(zlib.error):
+                    for place in range(len(part)):
+                        found += sound.decompress(part[place : place + 1])
+                if not found:
+                    raise
+                return bytes(found)
+            at += len(part) - len(member.unused_data)
+        if body[at : at + 2] != _GZIP or len(found) >= _MOST_BYTES:
             break
     return bytes(found)
 
@@ -316,7 +319,7 @@ def _unzipped(body: bytes) -> bytes:
 
 _ASCII = bytes(range(128))
 _PACKERS: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": _inflated,
+    _GZIP: _inflated,
     b"x": _inflated,
     b"PK\x03\x04": _unzipped,
     b"BZh": lambda body: bz2.BZ2Decompressor().decompress(body, _MOST_BYTES),

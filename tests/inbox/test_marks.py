@@ -70,7 +70,14 @@ def test_a_file_of_documents_may_begin_with_a_mark(tmp_path: Path, encoding: str
         assert [each.decode() for each in read] == found
 
 
-WAYS = [("/hooks", "/hooks/"), ("/hooks/", "/hooks"), ("/hooks", "/hooks"), ("/a/b", "//a///b//?x=1"), ("/", "//")]
+WAYS = [
+    ("/hooks", "/hooks/"),
+    ("/hooks/", "/hooks"),
+    ("/hooks", "/hooks"),
+    ("/a/b", "//a///b//?x=1"),
+    ("//a//b/", "/a/b"),
+    ("/", "//"),
+]
 
 
 @pytest.mark.parametrize(("path", "asked"), WAYS)

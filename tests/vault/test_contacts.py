@@ -10,15 +10,28 @@ import io
 import json
 import lzma
 import quopri
+import random
 import zipfile
 import zlib
 from email.header import Header
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 import msgspec
 import pytest
 
-from pipelines.vault.contacts import Sought, country_of, is_mentioned, normal_email, normal_phone, own_ids
+from pipelines.vault.contacts import (
+    Sought,
+    country_of,
+    is_mentioned,
+    is_readable,
+    normal_email,
+    normal_phone,
+    own_ids,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ONE = [
     "+49 170 1234567",
@@ -268,3 +281,24 @@ def test_body_of_an_order_is_found_by_its_id() -> None:
     for unread in (bytes(range(256)) * 3, b"PK\x03\x04" + bytes(range(200)), gzip.compress(bytes(range(256)))[:12]):
         assert is_mentioned(unread, sought, [""]) is None
     assert is_mentioned(b'{"phone": "1-800-FLOWERS"}', Sought(set(), {"+18003569377"}, set()), ["US"])
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, zlib.compress, bz2.compress, lzma.compress, lambda body: _zipped(body.decode())]
+)
+def test_damaged_packed_body_is_unreadable_at_worst(pack: Callable[[bytes], bytes]) -> None:
+    """Whatever byte of it is another, is lost or comes in between, it is read or counted as unreadable."""
+    chance, packed = random.Random(1), pack(json.dumps({"id": 7, "user_phone": "+49 170 1234567"}).encode())
+    for _ in range(800):
+        body = bytearray(packed)
+        at = chance.randrange(len(body))
+        body[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+        assert is_readable(bytes(body)) or not own_ids(bytes(body))
+
+
+def test_damaged_gzip_is_read_up_to_the_damage() -> None:
+    """Also where it is longer than what is unpacked at once, and damaged at its end alone."""
+    chance = random.Random(1)
+    packed = bytearray(gzip.compress(b"+49 170 1234567\n" + chance.randbytes(200_000).hex().encode()))
+    packed[-20_000:-19_000] = b"\xff" * 1_000
+    assert is_mentioned(bytes(packed), PERSON, ["DE"])

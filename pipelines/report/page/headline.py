@@ -1,4 +1,4 @@
-"""The head of the morning page: how bad the morning is, news, the first command, and matters that stand open.
+"""The head of the morning page: how bad the morning is, the news, the first command, and what else is still open.
 
 An example: "A new release is published; new: 3 orders don't add up." is followed by the command that explains the
 largest of the three, by a line for these, with amount and age, and by one line for the 12 rejected documents of last
@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -25,44 +25,55 @@ from pipelines.settings import Settings
 _COMMANDS = {cause: command for cause, (_, command) in CAUSES.items() if command}
 _FAILED = ("run_failed", "outage")
 _IN_WORDS, _IN_LINE = 2, 3  # kinds in the first sentence; currencies of a line
-# Of each kind, the most urgent first: one, several, its section of the page, the command that says more, its reason.
-_KINDS = {
-    "break": (
+
+
+class KindOfMatter(NamedTuple):
+    """One of a kind and several in words, their section of the page, the command that says more, and its reason."""
+
+    one: str
+    many: str
+    section: str
+    command: str
+    reason: str
+
+
+_KINDS = {  # the most urgent first
+    "break": KindOfMatter(
         "order doesn't add up",
         "orders don't add up",
         "breaks",
         "ordermart breaks list",
         "to see by how much each is off",
     ),
-    "control total": (
+    "control total": KindOfMatter(
         "control total differs",
         "control totals differ",
         "control-totals",
         "ordermart reconcile",
         "to see which control totals differ",
     ),
-    "restatement": (
+    "restatement": KindOfMatter(
         "change to a closed day isn't posted",
         "changes to closed days aren't posted",
         "restatements",
         "ordermart restatements list",
         "to see what changed on closed days",
     ),
-    "settlement": (
+    "settlement": KindOfMatter(
         "settlement differs",
         "settlements differ",
         "settlements",
         "ordermart settlements list",
         "to see what platforms did not settle or pay",
     ),
-    "rejected": (
+    "rejected": KindOfMatter(
         "document is rejected or failed",
         "documents are rejected or failed",
         "quarantine",
         "ordermart status",
         "to see what was rejected; it is requested again on later days",
     ),
-    "untested": (
+    "untested": KindOfMatter(
         "order can't be tested",
         "orders can't be tested",
         "rules",
@@ -91,11 +102,12 @@ class OpenMatters:
     @property
     def section(self) -> str:
         """The section of the page that lists them."""
-        return _KINDS[self.kind][2]
+        return _KINDS[self.kind].section
 
     def said(self, number: int | None = None) -> str:
         """Return all of them, or so many, in words."""
-        return counted(self.number if number is None else number, *_KINDS[self.kind][:2])
+        kind = _KINDS[self.kind]
+        return counted(self.number if number is None else number, kind.one, kind.many)
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,8 @@ class Headline:
 def open_matters(settings: Settings, opened: Released, runs: Sequence[Run]) -> list[OpenMatters]:
     """Return what a release with its view `open_breaks` leaves open, by kind, the most urgent first.
 
-    New are those that the release of the night before the last had not open; if it was removed, the oldest one since.
+    A matter is new if the release of the night before this one did not have it open. If that was removed, the oldest
+    release since then counts; if it cannot be read, everything is new.
     """
     opened.con.register("earlier_items", _earlier_items(settings, opened, runs))
     opened.con.execute(f"create or replace temp view open_items as {query('open_items')}")
@@ -209,4 +222,4 @@ def _next(matter: OpenMatters, largest_break: int | None, dead: int) -> tuple[st
         return f"ordermart explain order {largest_break}", "to see where the largest break comes from"
     if matter.kind == "rejected" and dead:
         return "ordermart retry", f"to request the {counted(dead, 'id', 'ids')} of the dead-letter queue again"
-    return _KINDS[matter.kind][3:]
+    return _KINDS[matter.kind].command, _KINDS[matter.kind].reason
