@@ -175,7 +175,7 @@ def headline(
         reason = "to see what to fix" if cause in _FAILED else ""
         return Headline("bad", _what_failed(run, causes), _COMMANDS[cause], reason, new, standing)
     if matters is None:
-        return Headline("bad", "The run ended, but there is no release.", "ordermart build")
+        return Headline("bad", "The run ended, but there is no release that can be read.", "ordermart build")
     for cause, command in _COMMANDS.items():
         if cause in causes and cause != "models":  # of a night, after a run for webhooks that was good itself
             return Headline("bad" if cause in _FAILED else "warn", causes[cause], command, "", new, standing)
