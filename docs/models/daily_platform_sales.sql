@@ -4,7 +4,6 @@
 -- average order value is sum(total_price) by sum(priced_order_count).
 --
 -- key: store_id, business_date, sale_class, platform, dispatch_method
--- scope: day
 --
 -- order_count BIGINT >= 1: Number of orders.
 -- priced_order_count BIGINT >= 0: How many of them state a total_price.

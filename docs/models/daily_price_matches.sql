@@ -3,7 +3,6 @@
 -- Caveats: sums of unit or line prices, each counted once whatever the quantity: not sales.
 --
 -- key: store_id, business_date, sale_class, dispatch_method, item_type, menu_match, price_match
--- scope: day
 --
 -- item_type VARCHAR: Whether the row counts lines or modifiers.
 -- item_count BIGINT >= 1: Number of lines or modifiers.

@@ -3,7 +3,6 @@
 -- Caveats: say here what a reader must know before adding up.
 --
 -- key: business_date, currency
--- scope: day
 --
 -- business_date null
 -- currency null

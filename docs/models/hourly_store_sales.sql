@@ -5,7 +5,6 @@
 -- is sum(total_price) by sum(priced_order_count).
 --
 -- key: store_id, business_date, hour, sale_class
--- scope: day
 --
 -- hour BIGINT null >= 0 <= 23: The hour in which orders were created, in the store's time zone; null without created_at.
 -- order_count BIGINT >= 1: Number of orders.

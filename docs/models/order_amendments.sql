@@ -5,7 +5,6 @@
 -- first. Do not add across currencies.
 --
 -- key: order_id, version_no
--- scope: order
 --
 -- version_no BIGINT >= 2: The later of the two versions: core.order_versions has it.
 -- previous_last_seen_at TIMESTAMPTZ null: When the previous version was last observed; null for an archive of unknown time.

@@ -38,14 +38,12 @@ DAILY = """\
 -- One row per business day.
 --
 -- key: business_date
--- scope: day
 select business_date, count(*) as order_count, sum(total_price) as total_price from mart.orders group by business_date
 """
 BY_ORDER = """\
 -- One row per order with lines.
 --
 -- key: order_id
--- scope: order
 select lines.order_id, any_value(orders.status) as status, count(*) as line_count
 from core.order_lines as lines
 inner join core.orders as orders using (order_id)

@@ -119,7 +119,6 @@ WRONG = {
     "twice": (f"{_HEAD}--\n-- key: store_id\nselect store_id from mart.orders", "its key .* is not unique"),
     "null": (f"{_KEYLESS}select null::bigint as a", "a is null or out of its"),
     "type": (f"{_KEYLESS}select 1 as a", "a is INTEGER, and the head says BIGINT"),
-    "scope": (f"{_HEAD}--\n-- scope: day\nselect count(*) as a from mart.orders", "does not give business_date"),
     "fact": (f"{_HEAD}--\n-- released: no\nselect 1 as a", "is no fact of a model|head names released"),
 }  # fmt: skip
 

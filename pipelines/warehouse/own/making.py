@@ -1,7 +1,7 @@
 """Make the tables of [models] dir for a release that nobody reads yet; what cannot be made keeps its last good rows.
 
 They are kept in data/warehouse/own_tables.duckdb, each with a comment that says what it was made of: one whose text and
-inputs are the same is not made again, and one of scope day or order only for the days of months that changed.
+inputs are the same is not made again; any other is made whole.
 
 They are tried without a night on the current release, or on the rows that `<name>.test.txt` gives beside a
 model: blocks `given mart.orders` and `expected`, each of rows in columns set apart by bars, `null` for null.
@@ -22,28 +22,22 @@ import duckdb
 import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.literals import literal, literals
+from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, NO_MONTH, listed, month_of, partition_of
+from pipelines.warehouse.catalogue.tables import listed
 from pipelines.warehouse.contracts import CatalogueError, Column, Said, glossary
 from pipelines.warehouse.limited import QueryError, limited
-from pipelines.warehouse.own.models import OWN, Model, Models, is_scoped, models_folder, orders, read_models, readable
+from pipelines.warehouse.own.models import OWN, Model, Models, models_folder, orders, read_models, readable
 from pipelines.warehouse.storage import spill_folder
 
 Ask = Callable[..., dict[str, Any]]  # runs a statement in a limited process
 
 Parts = dict[str, dict[str, str]]  # of each table: month → what its rows are of
-_DAY = "coalesce(t.business_date, date '0001-01-01')"  # in place of a day that is not stated
-_DAYS = f"select distinct {_DAY} as key from release.mart.orders as t"
-_OF_DAY = f"{_DAY} in (select key from temp.touched)"
-_OF_ORDER = f"t.order_id in (select order_id from release.mart.orders as t where {_OF_DAY})"
 _REVERSED = " order by rowid desc"
 ROWS_GONE = "; its last rows, from before an erasure, were removed"
 _MANY = 10  # times the rows of its largest input
-_MIDDLE = f"select quantile_disc(key, 0.5) as key from ({_DAYS})"
-_NO_ORDER = "t.order_id not in (select order_id from release.core.orders)"
 
 
 class OwnTable(msgspec.Struct, frozen=True):
@@ -123,8 +117,6 @@ def make_own(
     attached = f"attach {literal(release.resolve())} as release (read_only)", f"attach {literal(file)} as state"
     for model in models.models:
         inputs = {name: parts.get(name, {}) for name in model.reads.tables}
-        if model.head.scope != "all":
-            inputs["mart.orders"] = parts["mart.orders"]  # in it is each order's day
         if absent := [name for name in model.reads.tables if name.startswith(f"{OWN}.") and name not in parts]:
             wrong[model.name] = f"it reads {absent[0]}, which {'is wrong' if absent[0] in wrong else 'no file makes'}"
             continue
@@ -168,7 +160,7 @@ def _process(settings: Settings, *first: str) -> Iterator[Ask]:
 def _of_reversed(settings: Settings, attached: Iterable[str], model: Model) -> str:
     """Return the fingerprint of a model's rows of its inputs in another order; "" if it reaches a limit."""
     with contextlib.suppress(QueryError), _process(settings, *attached) as ask:
-        _show(ask, model.reads.tables, order=_REVERSED)
+        _show(ask, model.reads.tables, _REVERSED)
         ask(f"create temp table fresh as {model.sql}")
         return _fingerprint(ask)
     return ""
@@ -229,14 +221,11 @@ def _comment(table: str, record: _Record) -> str:
 
 
 def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: str, again: str) -> _Record:
-    """Make a table, whole or for touched days; look at it, and put it in place, with its record, if it is right.
+    """Make a table, look at it, and put it in place, with its record, if it is right.
 
     `again` is the fingerprint of its rows of the same inputs in another order, or "".
     """
-    scope, touched = model.head.scope, _touched(model, known, inputs)
-    touches, gone = (_OF_ORDER, f"{_OF_ORDER} or {_NO_ORDER}") if model.head.scope == "order" else (_OF_DAY, _OF_DAY)
-    ask(f"create temp table touched as {touched or 'select null as key'}")
-    _show(ask, model.reads.tables, scope if touched else "all")
+    _show(ask, model.reads.tables)
     ask(f"create temp table fresh as {model.sql}")
     if again and again != _fingerprint(ask):
         raise CatalogueError(
@@ -246,30 +235,17 @@ def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: 
     warnings = _multiplied(ask, model)
     types = {row[0]: row[1] for row in ask("describe fresh")["rows"]}
     columns = tuple(_columns(model, types))
-    is_same = known is not None and [(each.name, each.type) for each in known.table.columns] == [*types.items()]
-    adds = known is not None and bool(touched)
-    if adds and not is_same:
-        raise CatalogueError("its columns are others than before, with the same text")
-    if scope != "all" and not touched:
-        ask(f"create or replace temp table touched as {_MIDDLE}")
-        _show(ask, model.reads.tables, scope)
-        if _one(ask, differ(f"({model.sql}\n)", f"(from fresh as t where {touches})")):
-            raise CatalogueError("scope: rows made for one day alone differ from those made whole: leave it out")
+    warnings |= _judge(ask, model, columns)
     own = f"state.{model.name}"
-    all_rows = f"from {own} as t where not ({gone}) union all from fresh" if adds else "from fresh"
-    warnings |= _judge(ask, model, columns, all_rows)
-    before = f"(from {own} as t where {gone})" if adds else f"(from {own})"
-    changes = not is_same or bool(_one(ask, differ(before, "(from fresh)")))
+    is_same = known is not None and [(each.name, each.type) for each in known.table.columns] == [*types.items()]
+    changes = not is_same or bool(_one(ask, differ(f"(from {own})", "(from fresh)")))
     version = secrets.token_hex(8) if changes or not known else known.table.version
-    rows, made_at = _one(ask, f"select count(*) from ({all_rows})"), utc_now()
+    rows, made_at = _one(ask, "select count(*) from fresh"), utc_now()
     reads = model.reads.tables
     table = OwnTable(model.name, model.head.about, model.head.key, columns, reads, rows, version, made_at, warnings)
     record = _Record(table, model.sha256, inputs, erased, model.is_personal)
     ask("begin")
-    if changes and adds:
-        ask(f"delete from {own} as t where {gone}")
-        ask(f"insert into {own} from fresh")
-    elif changes:
+    if changes:
         ask(f"create or replace table {own} as from fresh")
     ask(_comment(own, record))
     ask("commit")
@@ -310,18 +286,18 @@ def _endless(column: Column) -> str:
     return f"regexp_matches({column.name}::varchar, '\\b(inf|infinity|nan)\\b')" if nested else ""
 
 
-def _judge(ask: Ask, model: Model, columns: Iterable[Column], rows: str) -> dict[str, int]:
+def _judge(ask: Ask, model: Model, columns: Iterable[Column]) -> dict[str, int]:
     """Raise CatalogueError unless rows are as the head says and no blocking check finds any; return the warnings."""
     for column in columns:
         endless = "is infinite or not a number, as of a division by 0: divide by nullif(…, 0),"
         for doubt, what in (column.doubt(), "is null or out of its bounds"), (_endless(column), endless):
-            if doubt and (count := _one(ask, f"select count(*) from ({rows}) as t where {doubt}")):
+            if doubt and (count := _one(ask, f"select count(*) from fresh as t where {doubt}")):
                 raise CatalogueError(f"{column.name} {what} in {count:,} rows")
     key = ", ".join(model.head.key)
-    if key and _one(ask, f"select count(*) from (select 1 from ({rows}) group by {key} having count(*) > 1)"):
+    if key and _one(ask, f"select count(*) from (select 1 from fresh group by {key} having count(*) > 1)"):
         raise CatalogueError(f"its key ({key}) is not unique")
     found = {}
-    ask(f"create or replace view memory.{model.name} as {rows}")
+    ask(f"create or replace view memory.{model.name} as from fresh")
     for check in model.checks:
         _show(ask, (name for name in check.reads.tables if name != model.name))
         if count := _one(ask, f"select count(*) from ({check.sql}\n) as t"):
@@ -331,13 +307,11 @@ def _judge(ask: Ask, model: Model, columns: Iterable[Column], rows: str) -> dict
     return found
 
 
-def _show(ask: Ask, tables: Iterable[str], scope: str = "all", order: str = "") -> None:
-    """Show the tables that a select reads under their names, all of their rows or those of touched days."""
+def _show(ask: Ask, tables: Iterable[str], order: str = "") -> None:
+    """Show the tables that a select reads under their names."""
     for name in tables:
-        rows = f"{'state' if name.startswith(f'{OWN}.') else 'release'}.{name} as t"
-        if scope != "all" and is_scoped(name, scope):
-            rows += f" where {_OF_DAY if partition_of(catalogue.table(name)) == BUSINESS else _OF_ORDER}"
-        ask(f"create or replace view memory.{name} as from {rows}{order}")
+        schema = "state" if name.startswith(f"{OWN}.") else "release"
+        ask(f"create or replace view memory.{name} as from {schema}.{name}{order}")
 
 
 def differ(left: str, right: str) -> str:
@@ -349,27 +323,6 @@ def differ(left: str, right: str) -> str:
 def _one(ask: Ask, sql: str) -> int:
     """Return the number that a select counts."""
     return int(ask(sql)["rows"][0][0])
-
-
-def _touched(model: Model, known: _Record | None, inputs: Parts) -> str:
-    """Return a select of the days, before and after, whose rows may be others; "" if all may.
-
-    They are those of the months that changed, and of the orders that were created in such a month.
-    """
-    scope = model.head.scope
-    if scope == "all" or not known or known.sha256 != model.sha256 or known.inputs.keys() != inputs.keys():
-        return ""
-    months: dict[str, set[str]] = {BUSINESS: set(), CREATED: set()}
-    for name, now in inputs.items():
-        if changed := {month for month, _ in now.items() ^ known.inputs[name].items()}:
-            if not is_scoped(name, scope):
-                return ""
-            months[partition_of(catalogue.table(name))] |= changed
-    business, created = (literals(sorted(each)) or "''" for each in months.values())
-    is_in = f"coalesce(strftime(t.business_date, '%Y-%m'), '{NO_MONTH}') in ({business})"
-    of_created = f"select order_id from release.core.orders as t where {month_of('t.created_at')} in ({created})"
-    own = f" union select {_DAY} from state.{model.name} as t where {is_in}" if scope == "day" else ""
-    return f"{_DAYS} where {is_in} or t.order_id in ({of_created}){own}"
 
 
 class Tried(NamedTuple):
@@ -400,7 +353,7 @@ def check_models(settings: Settings) -> Iterator[Tried]:
 
 
 def remade(settings: Settings, release: Path, own: Sequence[OwnTable]) -> Iterator[tuple[str, bool]]:
-    """Make the own tables of a release again, whole; yield each that could be made, and whether its rows are alike."""
+    """Make the own tables of a release again; yield each that could be made, and whether its rows are alike."""
     if not own:
         return
     with tempfile.TemporaryDirectory(dir=settings.data_dir / "warehouse") as folder:

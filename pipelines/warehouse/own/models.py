@@ -1,8 +1,8 @@
 """Read the files of [models] dir: tables, checks and examples, and refuse what may not run, with the reason.
 
 A model is a select with the head of a built-in table, of which all but the grain may be left out. It reads tables of
-core, mart, meta, ref and own. What it says of a column is checked; what it leaves out is taken from DuckDB. It can be
-made for some days or orders alone if each of its rows comes of rows of one of them.
+core, mart, meta, ref and own. What it says of a column is checked; what it leaves out is taken from DuckDB. `scope`,
+which models had once, says nothing.
 """
 
 from __future__ import annotations
@@ -22,84 +22,10 @@ from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue import Check, Reads, Table
 from pipelines.warehouse.catalogue.meta_tables import META, MODELS, REFERENCE, Example, example_of
-from pipelines.warehouse.catalogue.selects import dicts, functions_of, reads, tree_of, within
-from pipelines.warehouse.catalogue.tables import BUSINESS, check_of, partition_of
-from pipelines.warehouse.contracts import SCOPE_KEYS, CatalogueError, TableHead, head_of
+from pipelines.warehouse.catalogue.selects import dicts, functions_of, reads, tree_of
+from pipelines.warehouse.catalogue.tables import check_of
+from pipelines.warehouse.contracts import CatalogueError, TableHead, head_of
 from pipelines.warehouse.limited import TABLES, of_engine
-
-
-def is_scoped(table: str, scope: str) -> bool:
-    """Tell whether a table's rows are each of one day or order, so that some of them can be left out."""
-    found = readable().get(table)
-    return found is not None and (found.scope == "order" or (scope == "day" and partition_of(found) == BUSINESS))
-
-
-def why_not(tree: dict[str, Any], scope: str) -> str:
-    """Return why the rows of a select do not each come of one day or order; "" if they do."""
-    key = SCOPE_KEYS[scope]
-    ties = {"order_id", key}  # an order has one day
-    top = [tree["statements"][0]["node"]]
-    while top[0]["type"] == "SET_OPERATION_NODE":
-        # DuckDB 2 lists the sides
-        top = [*(top[0].get("children") or (top[0]["left"], top[0]["right"])), *top[1:]]
-    if not all(any(_name(each) == key for each in node.get("select_list", ())) for node in top):
-        return f"it does not give {key} by name"
-    return next((why for node in dicts(tree) if (why := _why_not(node, key, ties, scope))), "")
-
-
-def _why_not(node: dict[str, Any], key: str, ties: set[str], scope: str) -> str:
-    """Return why a part of a select brings rows of several days or orders together; "" if it does not."""
-    kind, which = node.get("type"), node.get("class")
-    named = str(node.get("alias")).lower()
-    reasons = {
-        f"{named} is another value than that of the table": bool(which) and named in ties and _name(node) != named,
-        "of set operations only union all keeps days and orders apart": kind == "SET_OPERATION_NODE"
-        and not (node["setop_type"] == "UNION" and bool(node.get("setop_all"))),
-        "it has a limit, a sample or distinct on": str(kind).startswith("LIMIT_")
-        or bool(node.get("sample") or node.get("distinct_on_targets")),
-        "a subquery in an expression reads other days or orders: join instead": which == "SUBQUERY"
-        and _reads(node, scope),
-        f"a window is not partitioned by {key}": which == "WINDOW"
-        and not ties & set(map(_name, node.get("partitions", ()))),
-        f"it adds up or compares rows without grouping them by {key}, by name": kind == "SELECT_NODE"
-        and _mixes(node, ties, scope),
-        f"a join is not on {key}": kind == "JOIN" and not _joins(node, ties, scope),
-    }
-    return next((why for why, is_so in reasons.items() if is_so), "")
-
-
-def _joins(node: dict[str, Any], ties: set[str], scope: str) -> bool:
-    """Tell whether a join keeps days or orders apart: by the columns that it is on, or because a side has none."""
-    if not all(_reads(node[side], scope) for side in ("left", "right")):
-        return True
-    equal = [each for each in dicts(node.get("condition")) if each.get("type") == "COMPARE_EQUAL"]
-    same = {_name(each["left"]) for each in equal if _name(each["left"]) == _name(each["right"])}
-    return bool(ties & (same | {str(each).lower() for each in node.get("using_columns") or ()}))
-
-
-def _mixes(node: dict[str, Any], ties: set[str], scope: str) -> bool:
-    """Tell whether a select makes one row of rows of several days or orders."""
-    grouped, by_all = node.get("group_expressions") or [], node.get("aggregate_handling") == "FORCE_AGGREGATES"
-    aggregates = functions_of("function_type = 'aggregate'")
-    calls = any(n.get("class") == "FUNCTION" and n["function_name"].lower() in aggregates for n in within(node))
-    distinct = any(each["type"] == "DISTINCT_MODIFIER" for each in node.get("modifiers") or ())
-    if not (grouped or calls or by_all or distinct) or not _reads(node.get("from_table"), scope):
-        return False
-    listed = [*grouped, *(node["select_list"] if by_all or distinct else ())]
-    return len(node.get("group_sets") or ()) > 1 or not ties & set(map(_name, listed))
-
-
-def _reads(node: Any, scope: str) -> bool:
-    """Tell whether a part of a select reads rows of days or orders: such a table, or a name of a `with`, which may."""
-    tables = (each for each in dicts(node) if each.get("type") == "BASE_TABLE")
-    return any(
-        not each["schema_name"] or is_scoped(f"{each['schema_name']}.{each['table_name']}".lower(), scope)
-        for each in tables
-    )
-
-
-def _name(node: dict[str, Any]) -> str:
-    return str(node["column_names"][-1]).lower() if node.get("class") == "COLUMN_REF" else ""
 
 
 def orders(sql: str) -> bool:
@@ -196,12 +122,8 @@ def read_model(table: str, text: str) -> Model:
         raise CatalogueError("the file's name is the table's: small letters, digits and underscores, .sql")
     head, sql = head_of(text), text.rstrip().rstrip(";")
     read = _allowed(sql)
-    if head.scope not in ("all", "day", "order"):
-        raise CatalogueError(f"scope {head.scope} is none of all, day, order")
     if wrong := set(head.facts) - {"key", "scope"}:
-        raise CatalogueError(f"{min(wrong)} is no fact of a model: of those there are key and scope")
-    if head.scope != "all" and (why := why_not(tree_of(sql), head.scope)):
-        raise CatalogueError(f"scope {head.scope} is not possible, leave it out: {why}")
+        raise CatalogueError(f"{min(wrong)} is no fact of a model: there is key alone")
     return Model(table, sql, head, read)
 
 
@@ -211,7 +133,7 @@ def _add_check(found: dict[str, Model], name: str, text: str) -> None:
     if about not in found:
         raise CatalogueError(f"is of {about}, which no file makes: its name is <model>__<claim>.sql")
     model, sql = found[about], text.rstrip().rstrip(";")
-    check = check_of(name, sql, model.head.scope)
+    check = check_of(name, sql, "all")
     known = {about, *model.reads.tables}
     if strange := [each for each in _allowed(sql).tables if each.startswith(f"{OWN}.") and each not in known]:
         raise CatalogueError(f"reads {strange[0]}, which {about} does not read")
