@@ -33,7 +33,7 @@ from pipelines.landing.customers import filing_rule, settle_customers
 from pipelines.landing.data_folder import applied_erasures, erasure_log_place, guard_source, migrate, note_erasure
 from pipelines.landing.merge import erase_in_raw
 from pipelines.landing.raw_folder import LandingError, raw_files
-from pipelines.landing.reprocess import unknown_pattern
+from pipelines.landing.unknown_fields import unknown_pattern
 from pipelines.ledger import Ledger, LedgerEntry, LedgerError, ledger_of
 from pipelines.ledger.entries import (
     ERASED,

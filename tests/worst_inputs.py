@@ -15,7 +15,6 @@ import msgspec
 from pipelines.inbox.store import Decoder, deserialized, serialized
 from pipelines.landing.archives import JsonStream, time_in
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.reprocess import Rekeeper
 from pipelines.landing.validate import Validator
 from pipelines.literals import one_line as plain
 from pipelines.partner.breaker import Pages, has_a_field
@@ -134,14 +133,12 @@ def cases(settings: Settings) -> Iterator[Case]:
 
 def _others(settings: Settings) -> Iterator[Case]:
     keys, deep, links = BODIES["distinct keys"], BODIES["open brackets"], _filled(b"", b"<>; rel=x,")
-    rekeeper = Rekeeper(settings, "orders")
     yield Case("pointer into a page", lambda body: value_at(body, "/k/k"), keys)
     yield Case("pointer to all ids", lambda body: get_all(msgspec.json.decode(body), "/menu_ids/*"), BODIES["menu ids"])
     yield Case("fields of a body", lambda body: has_a_field(body, {"id"}), keys)
     yield Case("the same body again", lambda body: Pages().origin(1, body), deep)
     yield Case("time of a document", lambda body: time_in(body, "/created_at"), BODIES["a long time"])
     yield Case("a kept delivery", lambda body: deserialized(serialized({b"a": b"b"}, body)), _filled(b"", b"\r\n"))
-    yield Case("unknown fields kept", rekeeper.wants, _members('{"_unknown":{', '"/k%d":"x"', "}}"))
     for name, header in {"links": links, "commas": _filled(b"", b","), "open links": _filled(b"", b"<")}.items():
         yield Case(f"Link header: {name}", _links, lambda size, of=header: of(size).decode())
     for name, text in {"digits": b"1", "blanks": b" ", "letters": b"Fri, "}.items():

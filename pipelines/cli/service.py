@@ -103,7 +103,7 @@ for _kind, _documents in {"orders": "orders", "menus": "menus", "stores": "store
 
 @files_app.command("reprocess", short_help="Validate quarantined documents again.")
 def land_reprocess(*, settings: Settings, locked: Locked) -> None:
-    """Validate quarantined documents again, and restore fields that settings have since allowed in plain text."""
+    """Validate quarantined documents again, by the settings of today."""
     from pipelines.landing.reprocess import reprocess_quarantine
     from pipelines.report.outcomes import landed
     from pipelines.vault import open_vault

@@ -147,17 +147,6 @@ class Load:
             observed_at = self.in_order(self._now())
         self._put(Waiting(self._seq, body, asked, observed_at, source, http_status, size=len(body), cost=cost))
 
-    def again(
-        self,
-        validated: ValidatedDocument,
-        size: int,
-        observed_at: dt.datetime | None,
-        source: Source,
-        http_status: int | None,
-    ) -> None:
-        """Land an accepted document again, as today's settings make it."""
-        self._put(Waiting(self._seq, None, validated.id, observed_at, source, http_status, None, validated, size))
-
     def no_document(
         self,
         id: int,  # noqa: A002

@@ -93,7 +93,7 @@ class Waiting(msgspec.Struct, gc=False):
     source: str
     http_status: int | None
     failure: str | None = None
-    document: ValidatedDocument | None = None  # there from the beginning if it is landed again
+    document: ValidatedDocument | None = None
     size: int = 0  # of the body, in bytes
     cost: FetchCost | None = None  # None: it was not fetched
     refusal: Refusal | None = None

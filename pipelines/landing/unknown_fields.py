@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from pipelines.landing.exact import IntegerText, escaped, plain, shown, type_name
-from pipelines.landing.shape import ORDER, ArrayField, Field, Shape
-from pipelines.partner.pointer import KEYS, elements_of, key_value
+from pipelines.landing.shape import ORDER, ArrayField, Field, ObjectField, Shape
+from pipelines.partner.pointer import KEYS, elements_of, key_value, parse
 
 Trie = dict[str, Any]
 _END = "\0end"
@@ -92,6 +92,25 @@ def _key(key: str) -> str:
 def pointer_order(pointer: str) -> list[tuple[int, int, str]]:
     """Order pointers as a document would: array positions by value."""
     return [(0, int(t), "") if t.isdecimal() and t.isascii() else (1, 0, t) for t in pointer.split("/")]
+
+
+def unknown_pattern(pointer: str) -> str | None:
+    """Return the pattern of the pointer to an unknown field of an order; None for a documented one."""
+    at: Any = ORDER
+    tokens: list[str] = []
+    for token in parse(pointer):
+        if isinstance(at, Shape):
+            field = next((each for each in at.fields if each.name == token), None)
+            tokens.append(token)
+            if isinstance(field, Field):
+                return None
+            at = field and (field.of if isinstance(field, ObjectField) else [field.of])
+        elif isinstance(at, list):
+            tokens.append("*")
+            at = at[0]
+        else:
+            tokens.append("*" if token.isdecimal() else token)
+    return "".join(f"/{token}" for token in tokens)
 
 
 def attributes(kept: list[tuple[str, str, Any]]) -> dict[str, Any]:

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.reprocess import reprocess_quarantine
 from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.landing.raw_rows import LoadSummary
     from pipelines.settings import Settings
-    from pipelines.vault import Vault
 
 RECORD = {
     "id": 3,
@@ -120,19 +117,3 @@ def test_a_wrong_type_where_a_pointer_leads(
     with pytest.raises(InvalidDocumentError) as raised:
         _validated(settings, RECORD | change, 3)
     assert (raised.value.reason, raised.value.pointer) == (reason, pointer)
-
-
-def test_a_retry_brings_attributes_back(
-    land: Callable[..., LoadSummary],
-    raw: Callable[[str, str], list[dict[str, Any]]],
-    configure: Callable[..., Settings],
-    tmp_path: Path,
-    vault: Vault,
-) -> None:
-    """A part of past records that settings name now becomes an attribute, just as if it had been named then."""
-    land("stores", RECORD)
-    now = configure(tmp_path, '[partner.store]\nallowed_pointers = ["/address/geo"]')
-    (summary,) = reprocess_quarantine(now, vault)
-    assert summary.counts["accepted"] == 1
-    assert json.loads(raw("documents", "stores")[-1]["document"]) == _validated(now, RECORD)
-    assert reprocess_quarantine(now, vault) == []
