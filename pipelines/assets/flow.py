@@ -148,7 +148,7 @@ def _raw(kind: str) -> dg.AssetsDefinition:
                 _log(context, way.do("heal"))
             step = way.do(kind)
         _log(context, step)
-        for refusal in way.partner.ingested[-1].refused[:_SHOWN]:
+        for refusal in next(each for each in way.partner.ingested if each.kind == kind).refused[:_SHOWN]:
             context.log.warning("%s %s: %s %s", kind, refusal.id, refusal.reason, refusal.pointer or "")
         requested = sum(step.counts.values())
         said = {"incomplete": "\n".join(step.shortfalls)} if step.shortfalls else {}

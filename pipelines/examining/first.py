@@ -136,12 +136,12 @@ async def examine(
         menus = [menu_id for each in accepted for menu_id in each["menu_ids"]]
         if accepted and not menus and not settings.partner.store.menu_id_pointers:
             found.add("menu", "ok", "stores have none, as [partner.store] menu_id_pointers says.")
-        known = menus or _known(settings, "menus", "menu_id")
+        known = menus or _known(settings, "select max(menu_id) from core.menus")
         await _documents(settings, client, "menus", list(dict.fromkeys(known)), found)
-        orders = (orders or [])[:_ORDERS] or _known(settings, "orders", "order_id")
+        orders = (orders or [])[:_ORDERS] or _known(settings, "select max(order_id) from core.orders")
         bodies = await _documents(settings, client, "orders", orders, found)
-        if client.expiries:
-            codes = ", ".join(sorted(client.expiries))
+        if expiries := {*client.expiries, *_known(settings, _EXPIRIES)}:
+            codes = ", ".join(sorted(expiries))
             found.add("token", "ok", f"expires before it is said to; the service then answers {codes}; it is renewed.")
         found.statuses = [each["status"] for each in bodies if each.get("status")]
     return found
@@ -238,17 +238,22 @@ def _clock(fetched: Fetched, found: Examined) -> None:
         found.add("clock", "ok", text)
 
 
-def _known(settings: Settings, table: str, key: str) -> list[int]:
-    """Return the highest id of a table of the current release; none without one."""
+_EXPIRIES = """
+    select name from audit.service_behaviour
+    where aspect = 'token_lifetime' and name not in ('claimed', 'accepted', 'refused')
+"""
+
+
+def _known(settings: Settings, query: str) -> list[Any]:
+    """Return the values of a query on the current release that are not null; none without a release."""
     release = current_release(settings.data_dir / "published")
     if release is None:
         return []
     try:
         with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
-            row = db.execute(f"select max({key}) from core.{table}").fetchone()
+            return [value for (value,) in db.execute(query).fetchall() if value is not None]
     except duckdb.Error:
         return []
-    return [row[0]] if row and row[0] is not None else []
 
 
 _SECRET, _ID = "ORDERMART_PARTNER__CLIENT_SECRET", "ORDERMART_PARTNER__CLIENT_ID"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, aclosing
@@ -231,7 +232,8 @@ def _has(settings: Settings, kind: Kind, id_: int, body: bytes, held: Held) -> b
 __all__ = ["Ingested", "SuspectBaseUrlError", "ingest"]
 
 _LOAD = 2_000  # bodies per load
-_MOST_MISSING = 100  # menus of a store in a row, before its others wait
+BEFORE_ORDERS = 1_000  # requests for stores, and for menus; for the others after the orders
+_MOST_MISSING = 100  # menus of a store more than it has, before its others wait
 _OTHERS = 3  # ids that came well, beside ids that failed alone
 RECENT = timedelta(days=28)  # orders whose stores the list should have
 _WITHOUT_ID = 1_000  # listed records without a usable id; more of them are no list of stores
@@ -246,14 +248,16 @@ def ingest(
     lists: bool = True,
     session: PartnerSession | None = None,
     since: dt.datetime | None = None,
+    most: int | None = None,
+    is_rest: bool = False,
 ) -> Ingested:
-    """Fetch and land everything of one kind that is due; `progress` gets (kind, done, total).
+    """Fetch and land everything of one kind that is due, or `most` of it; `progress` gets (kind, done, total).
 
     `request` adds further ids to the work list, after the responses of a killed run were recovered. With `lists`, the
     service's list of stores is added too, or the known stores if there is no usable list. Menus that store records name
     are put on the work list. `session` is shared by the kinds of a run. What was fetched `since` then, by a killed run
-    that this one resumes, is not requested again. The result says which miss, and whether the service, or the
-    doubt about its address, stopped it.
+    that this one resumes, is not requested again; nor, with `is_rest`, what `session` has requested. The result says
+    which miss, and whether the service, or the doubt about its address, stopped it.
     """
     guard_source(settings)
     with ExitStack() as stack:
@@ -268,11 +272,15 @@ def ingest(
             # Nobody names them otherwise.
             work.add("menus", known_ids(settings.data_dir, "menus"), why="store record")
         ingestion.store_of = {menu: store for before in session.ingested for menu, store in before.store_of.items()}
+        for before in session.ingested if is_rest else ():
+            if before.kind == kind:
+                ingestion.result.asked |= before.asked
+                ingestion.result.missing += before.missing
         session.ingested.append(ingestion.result)
         ingestion.recover()
         if request is not None:
             request(work)
-        session.run(lambda client: ingestion.run(client, lists=lists))
+        session.run(lambda client: ingestion.run(client, lists=lists, most=most))
         if kind == "menus":
             for before in session.ingested:
                 ingestion.result.shortfalls += before.of_menus
@@ -293,13 +301,12 @@ class _Ingestion:
         self.result = Ingested(self.kind)
         self.menu_ids: set[int] = set()
         self.store_of: dict[int, int] = {}
-        self.missing_in_a_row: Counter[int] = Counter()  # menus by store
         self.check = AnswerCheck(self.settings, self.kind)
         self.records = StoreRecords(self.settings)
         self.known: set[int] = set()
         self.recent = f"{utc_now() - RECENT:%Y-%m-%d}"
 
-    async def run(self, client: PartnerClient, *, lists: bool) -> None:
+    async def run(self, client: PartnerClient, *, lists: bool, most: int | None) -> None:
         try:
             if self.kind == "stores" and lists:
                 await self._list_stores(client)
@@ -308,7 +315,14 @@ class _Ingestion:
                 # Others first, that came well: they tell failing ids from a service that fails.
                 self.work.add(self.kind, self.work.latest(self.kind, _OTHERS), why="comparison", due_at=EPOCH)
                 due = self.work.due(self.kind)
+            due = [id_ for id_ in due if id_ not in self.result.asked]
             self.result.due = len(due)
+            if most is not None and len(due) > most:
+                self.result.waiting = len(due) - most
+                turns: defaultdict[int, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+                # one menu of each store in turn, so that no store's many come before all of another's
+                due.sort(key=lambda id_: next(turns[self.store_of[id_]]) if id_ in self.store_of else 0)
+                due = due[:most]
             self.known = known_among(self.settings.data_dir, self.kind, due)
             judged, before = self.work.judged(self.kind), self.work.bad_before(self.kind)
             self.check = AnswerCheck(self.settings, self.kind, self.known, judged, before)
@@ -318,7 +332,7 @@ class _Ingestion:
                 finally:
                     keep_behaviour(self.settings.data_dir, client.behaviour.take())
         except (RunStopped, SuspectBaseUrlError) as error:
-            self.result.stopped = error
+            self.result.stopped, self.result.waiting = error, 0
             self.result.shortfalls.append(str(error))
         self.result.shortfalls += self.check.sentences()
         if unfetched := self.work.unfetched(self.kind):
@@ -327,9 +341,9 @@ class _Ingestion:
             self.result.shortfalls.append(
                 f"{late} {why}; {FAILED_FOR.days} days after the first try they wait for `ordermart retry`"
             )
-        if hopeless := sum(missing >= _MOST_MISSING for missing in self.missing_in_a_row.values()):
+        if hopeless := sum(missing >= _MOST_MISSING for missing in self.result.missing.values()):
             self.result.shortfalls.append(
-                f"{hopeless:,} stores name menus of which the service had none of {_MOST_MISSING} in a row; their "
+                f"{hopeless:,} stores name menus of which the service lacks {_MOST_MISSING} more than it has; their "
                 "others wait for the next night: check [partner.store] menu_id_pointers"
             )
         if self.result.listed is not None:
@@ -344,13 +358,14 @@ class _Ingestion:
         with Load(self.settings, self.vault, self.kind) as load:
             self.spool.begin(load.load_id)
             try:
-                asked = (id_ for id_ in ids if self.missing_in_a_row[self.store_of.get(id_, -1)] < _MOST_MISSING)
+                missing = self.result.missing
+                asked = (id_ for id_ in ids if missing[self.store_of.get(id_, -1)] < _MOST_MISSING)
                 async with aclosing(fetch_all(client, self.kind, asked)) as answers:
                     async for fetched in answers:
                         answer = answer_of(fetched)
-                        if (store := self.store_of.get(answer.id)) is not None:
-                            missing = self.missing_in_a_row[store] + 1
-                            self.missing_in_a_row[store] = missing if answer.status == 404 else 0
+                        self.result.asked.add(answer.id)
+                        if (store := self.store_of.get(answer.id)) is not None and missing[store] < _MOST_MISSING:
+                            missing[store] = max(0, missing[store] + (1 if answer.status == 404 else -1))
                         self.result.answered += 1
                         self.check.count(answer)
                         self.spool.add(answer)

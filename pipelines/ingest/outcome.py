@@ -42,7 +42,8 @@ class Ingested:
     missing or doubtful answers.
     Of stores, `listed` are the ids of a whole list (None without one), `accepted` those of accepted records, and
     `of_menus` says which fields they lack for menus; of orders, `named_stores` counts the stores that new ones name.
-    `returned` documents came back to an earlier version.
+    `returned` documents came back to an earlier version. Of due ids, `waiting` ones come after the orders; `asked` were
+    answered in this run, and `missing` counts, by store, menus that the service lacks, less those that it has.
     """
 
     kind: str
@@ -60,6 +61,9 @@ class Ingested:
     returned: int = 0
     aged: int = 0  # answers that a cache kept
     store_of: dict[int, int] = field(default_factory=dict)  # by menu, as store records name them
+    waiting: int = 0
+    asked: set[int] = field(default_factory=set)
+    missing: Counter[int] = field(default_factory=Counter)
 
     @property
     def requested(self) -> int:
@@ -68,8 +72,8 @@ class Ingested:
 
     def judged(self) -> Verdict:
         """Whether the kind is up to date: due ids and documents, doubts about answers, and ids without one."""
-        left = f"{self.due - self.answered:,} of {self.due:,} due {self.kind} were not requested, or not answered"
-        unasked = [left] if self.answered < self.due else []
+        missed = self.due - self.answered - self.waiting
+        unasked = [f"{missed:,} of {self.due:,} due {self.kind} were not requested, or not answered"] if missed else []
         return Verdict({"due ids": self.due, "documents": self.requested}, self.shortfalls, unasked)
 
 

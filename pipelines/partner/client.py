@@ -90,7 +90,7 @@ class PartnerClient:
         self._limit = ConcurrencyLimit(partner.max_concurrency)
         self._budget = RetryBudget()
         self._breaker = Breaker(self._clock, partner.outage_timeout_seconds)
-        self.expiries: set[str] = set()  # codes of errors, other than 401, that a new token helped against
+        self.expiries: set[str] = set()  # errors, other than 401, against which a new token helped
         self._tokens = Tokens(partner, self._clock, self._request_token, self.behaviour)
         self._known = KnownGood(self._ask, self._tokens, self._breaker, self._clock)
         self._pages = Pages()
@@ -172,6 +172,7 @@ class PartnerClient:
                     self._known.urls[group] = url
                     if expiry and expiry not in self.expiries:
                         self.expiries.add(expiry)
+                        self.behaviour.record(self._clock.now(), "authenticate", "token_lifetime", expiry)
                         log.warning("the service answers %s where a token has expired; it is renewed then", expiry)
                     return outcome, earlier
                 if (alone := await self._refused(outcome, token, rejected_at, url, limit)) is not None:

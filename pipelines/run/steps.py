@@ -35,6 +35,7 @@ from pipelines.inbox.store import inbox_path, prune_deliveries
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.ingest_session import PartnerSession, current_stop
 from pipelines.ingest.loop import (
+    BEFORE_ORDERS,
     add_requested,
     ids_of_file,
     ids_of_range,
@@ -43,6 +44,7 @@ from pipelines.ingest.loop import (
     plan_orders,
     report_sample,
 )
+from pipelines.ingest.outcome import Ingested
 from pipelines.landing.customers import settle_customers
 from pipelines.landing.data_folder import migrate
 from pipelines.landing.merge import merge_days
@@ -343,7 +345,14 @@ def _fetch(way: UnderWay, step: Step) -> None:
                 step.said.append(plan.sentence())
 
     ingested = ingest(
-        way.settings, kind, way.progress, request, lists=way.run.kind == NIGHT, session=way.partner, since=since
+        way.settings,
+        kind,
+        way.progress,
+        request,
+        lists=way.run.kind == NIGHT,
+        session=way.partner,
+        since=since,
+        most=None if kind == "orders" else BEFORE_ORDERS,
     )
     step.asked = ingested.due
     step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
@@ -362,16 +371,32 @@ def _fetch(way: UnderWay, step: Step) -> None:
     if kind == "orders":
         with WorkList(inbox_path(way.settings.data_dir)) as work:
             step.said += report_sample(way.settings, work, sample, ingested.loads)
-        _land_unlisted_stores(way)
+        _fetch_after_orders(way)
 
 
-def _land_unlisted_stores(way: UnderWay) -> None:
-    """Fetch the stores that orders name and the list does not, and count them with the step of the stores."""
+def _fetch_after_orders(way: UnderWay) -> None:
+    """Fetch stores and menus that waited for the orders, and the stores that orders name and the list does not."""
+    is_left = any(each.waiting for each in way.partner.ingested)
+
+    def rest(kind: Kind) -> None:
+        if is_left:
+            one = ingest(
+                way.settings, kind, way.progress, lists=False, session=way.partner, since=way.run.resumes, is_rest=True
+            )
+            _count_with(way, one, one.judged().against)
+
+    rest("stores")
     if unlisted := ingest_unlisted_stores(way.settings, way.partner, way.progress):
-        of_stores = next(each for each in way.run.steps if each.name == "stores")
-        of_stores.shortfalls += unlisted.shortfalls
-        for verdict, count in unlisted.counts.items():
-            of_stores.counts[verdict] = of_stores.counts.get(verdict, 0) + count
+        _count_with(way, unlisted, unlisted.shortfalls)
+    rest("menus")
+
+
+def _count_with(way: UnderWay, ingested: Ingested, shortfalls: list[str]) -> None:
+    """Count what was fetched after the orders with the step of its kind."""
+    step = next(each for each in way.run.steps if each.name == ingested.kind)
+    step.shortfalls = list(dict.fromkeys([*step.shortfalls, *shortfalls]))
+    for verdict, count in ingested.counts.items():
+        step.counts[verdict] = step.counts.get(verdict, 0) + count
 
 
 def _build(way: UnderWay, step: Step) -> None:

@@ -153,10 +153,44 @@ def test_menus_that_do_not_exist_are_bounded_by_store(strange: Callable[[Change]
         asked.clear()
         place.ask(place.ids[:5])
         said = night(place)
-        assert any("8 stores name menus of which the service had none of 100" in each for each in said["menus"])
+        assert any("8 stores name menus of which the service lacks 100" in each for each in said["menus"])
         assert 8 * 100 <= asked["menus"] <= 8 * 130 + 40
         assert asked["orders"] == 5
     assert {"accepted"} <= {verdict for verdicts in place.verdicts("menus").values() for verdict in verdicts}
+
+
+def test_stores_that_name_many_menus_do_not_hold_the_orders_up(strange: Callable[[Change], Place]) -> None:
+    """Seven stores name 150 menus more, and one 1,000, of which one in five is there: orders come after a thousand.
+
+    After them comes what is there; the menus of the one wait, however many single ones are there.
+    """
+    asked: list[tuple[str, int]] = []
+    with_missing: list[int] = []
+
+    def change(path: str, status: int, body: Any) -> tuple[int, Any]:
+        kind, last = path.rsplit("/", 2)[1:]
+        number = int(last) if last.isdigit() else 0
+        asked.append((kind, number))
+        if path.startswith(f"{STORES}/") and status == 200:
+            with_missing[:] = with_missing or [number]
+            many = 1_000 if number in with_missing else 150
+            body["menu_ids"] = [*body["menu_ids"], *range(number * 100_000, number * 100_000 + many)]
+        if kind == "menus" and status == 404 and (number % 5 == 0 or number // 100_000 not in with_missing):
+            return 200, {"menu": {"id": number, "name": "M", "price_groups": []}, "products": {}, "modifiers": {}}
+        return status, body
+
+    place = strange(change)
+    place.ask(place.ids[:5])
+    code, said = place.command("run")
+    assert code == 3, said
+    kinds = [kind for kind, _ in asked]
+    first, last = kinds.index("orders"), len(kinds) - kinds[::-1].index("orders")
+    assert kinds[:first].count("menus") == 1_000
+    assert kinds[last:].count("menus") >= 50
+    of_store = Counter(number // 100_000 for kind, number in asked if kind == "menus" and number >= 100_000)
+    assert 150 <= of_store.pop(with_missing[0]) <= 250
+    assert set(of_store.values()) == {150}
+    assert place.all("select count(*) from core.menus")[0][0] >= 7 * 150
 
 
 def test_a_few_rejected_orders_leave_the_kind_up_to_date_also_when_asked_again(

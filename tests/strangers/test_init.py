@@ -49,10 +49,25 @@ key_file = "shop-keys.json"
 """
 
 
+class Forgetful(Square):
+    """A service that answers 403 after `good_for` requests with a token; its login says that it is good for a month."""
+
+    good_for = uses = 0
+
+    def respond(self, request: Request) -> Reply:
+        """Forget the token after so many requests; 0: never."""
+        self.uses = 0 if request.path == self.login_path else self.uses + 1
+        return Reply(403, {"message": "expired"}) if 0 < self.good_for < self.uses else super().respond(request)
+
+
 @pytest.mark.slow
 def test_second_init_has_nothing_to_correct(tmp_path: Path) -> None:
-    """The first one's file works: the file stays as it is, and the secret is sent once more."""
-    with Square() as service:
+    """The first one's file works: the file stays as it is, and the secret is sent once more.
+
+    Of tokens that expire sooner than is said `init` and `doctor` say what the service then answers, here or in nights.
+    """
+    said = "expires before it is said to; the service then answers status_403; it is renewed."
+    with Forgetful() as service:
         second = ("--second-folder", str(tmp_path / "second"))
         assert init(tmp_path, service, SALES, options=second).returncode == 0
         assert load_settings(tmp_path / "shop.toml", environ={}).ledger.witness == second[1]
@@ -71,8 +86,14 @@ def test_second_init_has_nothing_to_correct(tmp_path: Path) -> None:
         assert service.secrets_sent == sent + 1
         environ = {**os.environ, "ORDERMART_PARTNER__CLIENT_ID": CLIENT_ID}
         environ["ORDERMART_PARTNER__CLIENT_SECRET_FILE"] = str(tmp_path / "shop-client-secret")
+        service.good_for = 6
+        again = ordermart(("init", str(tmp_path / "shop.toml")), environ, timeout=60)
+        assert (again.returncode, said in again.stdout) == (0, True), again.stdout + again.stderr
         night = ordermart(("--config", str(tmp_path / "shop.toml"), "run", "-v"), environ, timeout=120)
         assert night.returncode == 0, night.stdout + night.stderr
+        service.good_for = 0
+        for command in (("init", str(tmp_path / "shop.toml")), ("--config", str(tmp_path / "shop.toml"), "doctor")):
+            assert said in ordermart(command, environ, timeout=60).stdout
         assert all(
             part in night.stdout for part in ("known orders", "Rows (", "Example queries", "core:")
         )  # notes, too
