@@ -51,6 +51,7 @@ os.environ.setdefault("ORDERMART_VERIFY__SECONDS", "0")
 if "TMPDIR" not in os.environ and _has_plenty():
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None  # asked for before this file was read
+forked.no_geopandas()
 # A busy machine may take any time for an example.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")

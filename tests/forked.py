@@ -32,7 +32,8 @@ ROOT = Path(__file__).resolve().parents[1]
 _MESSAGE = 1 << 20  # of arguments and environment; a socket takes more at once only where the system allows it
 # Modules that commands import when they need them, and that start no threads.
 _IMPORTED = (
-    *("aiohttp", "dagster", "duckdb", "httpx", "pandas", "pandera.pandas", "pyarrow.parquet"),
+    *("aiohttp", "dagster", "duckdb", "httpx", "pandas", "pandera.pandas", "pyarrow.parquet", "pyarrow.dataset"),
+    "pandera.backends.pandas.builtin_checks",  # which imports Hypothesis
     *("pipelines.cli.runs", "pipelines.definitions", "pipelines.run.under_way", "pipelines.report.outcomes"),
 )
 
@@ -90,10 +91,34 @@ def _server() -> tuple[socket.socket, subprocess.Popen[bytes]]:
     return ours, server
 
 
+def no_geopandas() -> None:
+    """Let Pandera, which asks for it at each column of each frame, not look for it: that is 5% of a small build."""
+    sys.modules.setdefault("geopandas", None)  # type: ignore[arg-type] # so an import fails at once
+
+
+def _prepare_builds() -> None:
+    """Have at hand what the first build of a process makes once: a fifth of its time.
+
+    That each select has its contract's columns is not looked at in each command again: tests/warehouse/test_heads.py
+    shows it, and so does each build in a test's own process.
+    """
+    no_geopandas()
+    made = importlib.import_module("pipelines.warehouse.rows.fresh_rows")
+    session = importlib.import_module("pipelines.warehouse.rows.session")
+    schemas = importlib.import_module("pipelines.warehouse.rows.schemas")
+    tables = importlib.import_module("pipelines.warehouse.catalogue.tables").tables()
+    made.FOUND_RIGHT.update((table.name, table.sql, table.columns) for table in tables)
+    session.code_fingerprint()
+    session.zones.zone_offsets()
+    for table in tables:
+        schemas.schema_of(table, schemas.Place(lambda: None))
+
+
 def _serve(number: int) -> None:
     """Fork for each request until the other side is closed."""
     for name in _IMPORTED:
         importlib.import_module(name)
+    _prepare_builds()
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # processes that wait for a command leave no zombies

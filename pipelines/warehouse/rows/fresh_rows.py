@@ -114,7 +114,7 @@ def plain(value: Any) -> Any:
 
 
 FINDING = {"entity_id": "BIGINT", "location": "VARCHAR", "residual": "DECIMAL(38,4)", "detail": "VARCHAR"}
-_FOUND_RIGHT: set[tuple[str, str, tuple[Column, ...]]] = set()
+FOUND_RIGHT: set[tuple[str, str, tuple[Column, ...]]] = set()
 
 
 def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckResult:
@@ -124,11 +124,11 @@ def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckRe
     that was found right is not bound again.
     """
     select = (table.name, table.sql, table.columns)
-    if select in _FOUND_RIGHT:
+    if select in FOUND_RIGHT:
         return _result(contract_check(table))
     result = has_declared_columns(con, table, table.sql)
     if not result.violations:
-        _FOUND_RIGHT.add(select)
+        FOUND_RIGHT.add(select)
     return result
 
 
