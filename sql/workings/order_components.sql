@@ -30,60 +30,68 @@ lines as (
     from workings.order_line_sums as sums
 ),
 
-read_lines as (
+-- parts and units are columns: a macro repeats what it is given
+line_parts as (
     select
-        lines.order_id, components.component_no,
-        sum(rounded(
-            cast(components.share * cast(lines.amount as decimal(22, 4)) as decimal(38, 8)),
-            'half_up', smallest_unit(orders.currency, orders.total_price)
-        )) as amount,
+        lines.order_id, components.component_no, lines.form_no, lines.amount, orders.subtotal_price,
+        cast(components.share * cast(lines.amount as decimal(22, 4)) as decimal(38, 8)) as part,
+        smallest_unit(orders.currency, orders.total_price) as unit,
     from lines
     inner join mart.orders as orders using (order_id)
     left join workings.order_closes as closes using (order_id)
     inner join components
         on components.rounded_per = 'line'
         and closes.close_entry_no is not distinct from components.close_entry_no
-    group by lines.order_id, components.component_no, lines.form_no
-    having sum(lines.amount) = any_value(orders.subtotal_price) and count(*) = count(lines.amount)
+),
+
+read_lines as (
+    select order_id, component_no, sum(rounded(part, 'half_up', unit)) as amount,
+    from line_parts
+    group by order_id, component_no, form_no
+    having sum(line_parts.amount) = any_value(subtotal_price) and count(*) = count(line_parts.amount)
 ),
 
 by_line as (
     select order_id, component_no, if(min(amount) = max(amount), min(amount), null) as amount,
     from read_lines
     group by order_id, component_no
+),
+
+order_parts as (
+    select
+        orders.order_id, components.component_no, components.name, components.amount,
+        components.share, components.rounded_per, components.price_factor, components.step,
+        meets(components.conditions, orders) as is_met,
+        cast(components.share * cast(base_of(orders, components.base) as decimal(22, 4)) as decimal(38, 8)) as part,
+        smallest_unit(orders.currency, orders.total_price) as unit,
+    from mart.orders as orders
+    left join workings.order_closes as closes using (order_id)
+    inner join components
+        on closes.close_entry_no is not distinct from components.close_entry_no
+        and is_in_scope(components, orders)
 )
 
 select
-    orders.order_id,
-    components.component_no,
+    parts.order_id,
+    parts.component_no,
     -- what it is
-    components.name,
+    parts.name,
     -- money
     cast(
-        if(meets(components.conditions, orders), 1, null) * case
-            when components.amount is not null then components.amount
-            when components.share is null then 0
-            when components.rounded_per = 'line' then by_line.amount
-            when components.rounded_per = 'order' then rounded(
-                cast(
-                    components.share * cast(base_of(orders, components.base) as decimal(22, 4))
-                    as decimal(38, 8)
-                ),
-                'half_up', smallest_unit(orders.currency, orders.total_price)
-            )
-            else components.share * cast(base_of(orders, components.base) as decimal(22, 4))
+        if(parts.is_met, 1, null) * case
+            when parts.amount is not null then parts.amount
+            when parts.share is null then 0
+            when parts.rounded_per = 'line' then by_line.amount
+            when parts.rounded_per = 'order' then rounded(parts.part, 'half_up', parts.unit)
+            else parts.part
         end as decimal(38, 8)
     ) as amount,
     -- what it does to the subtotal and the total, if it applies: amount says
-    components.price_factor,
-    components.step,
-from mart.orders as orders
-left join workings.order_closes as closes using (order_id)
-inner join components
-    on closes.close_entry_no is not distinct from components.close_entry_no
-    and is_in_scope(components, orders)
-    and meets(components.conditions, orders) is distinct from false
+    parts.price_factor,
+    parts.step,
+from order_parts as parts
 left join by_line
-    on orders.order_id = by_line.order_id
-    and components.component_no = by_line.component_no
+    on parts.order_id = by_line.order_id
+    and parts.component_no = by_line.component_no
+where parts.is_met is distinct from false
 union all select order_id, $no, '$label', ${sign}cast($optional as decimal(38, 8)), null, null, from mart.orders where $optional <> 0
