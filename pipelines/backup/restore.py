@@ -318,7 +318,7 @@ def _is_copy(path: Path, draft: Path) -> bool:
     """Tell whether a restore that was killed may have written a file, or made a folder."""
     name = re.sub(r"-copy(?=\.json\Z)|(-wal|-shm|-journal|\.tmp)\Z", "", str(path.relative_to(draft)))
     is_ours = path.is_dir() or name.endswith(".lock") or _WRITTEN.fullmatch(name) is not None
-    return is_ours and not path.is_symlink()
+    return is_ours and not path.is_symlink() and not path.is_mount()
 
 
 def _set_aside(data_dir: Path, held: Iterable[str]) -> Iterator[str]:

@@ -389,7 +389,7 @@ class RefusedBodies:
         rows = []
         bodies = list(bodies)
         of = "orders" if kind == "webhooks" else kind
-        claimed = [{asked} if asked is not None else own_ids(received) for asked, received in bodies]
+        claimed = [own_ids(received) | ({asked} if asked is not None else set()) for asked, received in bodies]
         erased = erased_ids(self._db, of, set().union(*claimed))
         for (asked, received), ids in zip(bodies, claimed, strict=True):
             body = received if erased.isdisjoint(ids) else b""

@@ -194,10 +194,14 @@ _MOST_SEARCHED = 1 << 24  # signs of all of them, or five times those of the bod
 _MOST_SIGNS = 320  # of either side of an address
 _ENDING = 4  # digits by which a number is told from most others
 _ESCAPE = re.compile(
-    r"[\\%]u([0-9a-fA-F]{4})|\\u\{([0-9a-fA-F]{1,6})\}|\\U([0-9a-fA-F]{8})|((?:\\x[0-9a-fA-F]{2})+)|\\([\"\\/bfnrt])"
+    r"[\\%]u([0-9a-fA-F]{4})|\\u\{([0-9a-fA-F]{1,6})\}|\\U([0-9a-fA-F]{8})|"
+    r"((?:\\x[0-9a-fA-F]{2})+)|((?:\\[0-3][0-7]{2})+)|\\([\"\\/bfnrt])"
 )
 _SURROGATE = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _PACKED = re.compile(r"(?:[0-9a-fA-F]{2}){12,}(?![0-9A-Za-z+/_-])|[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]+)*={0,2}")
+_PACKED_85 = re.compile(r"<~[^~]{15,}~>|[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{20,}")
+_BASE_32 = re.compile("[A-Z2-7]+|[a-z2-7]+")
+_UTF_7 = re.compile(r"\+(?:-|[A-Za-z0-9+/]{3,}-)")
 _NUMBER = re.compile(r"(?:\+[\s(]{0,3}|\()?[0-9][0-9\s()./_~'\u2010-\u2015\u2212\u2019\u2022\u00b7-]*")
 _VANITY = re.compile(r"\+?[0-9][0-9\s().-]{2,20}[A-Za-z][A-Za-z0-9-]{3,15}")
 _NUMBERS_APART = re.compile(r"\s{2,}|[\n\t]|\s/\s")
@@ -207,7 +211,9 @@ _WITHIN = re.compile(r"[&=?/'|%]")
 _MOST_WITHIN = 8
 _MOST_WRAPPERS = 4
 _WRAPPERS = frozenset("body data document event message object order payload record resource".split())
-_OWN_ID = re.compile(r'"(?:order_)?id"\s*:\s*"?([0-9]{1,18})\b')
+_OWN_ID = re.compile(r"(?<![\w-])(?:order_)?id[\"']?\s*[:=>]\s*[\"']?([0-9]{1,18})\b")
+_OF_ORDERS = ("user_phone", "user_email", "user_name", "user_address")  # beside the id of an order, whatever wraps it
+_HEADERS = re.compile(rb"(?:[!-9;-~]+: [^\r\n]*(?:\r\n|\Z))+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _CONTROLS = dict.fromkeys(code for code in range(128) if _CONTROL.match(chr(code)))
 
@@ -224,7 +230,7 @@ def is_mentioned(body: bytes, sought: Sought, countries: Iterable[str]) -> bool 
     """Tell whether a body names any of it, or is a document of one of the orders; None if it cannot be read."""
     if not (texts := _texts(body)):
         return None
-    if sought.ids and sought.ids & set(_own_ids(texts[0])):
+    if sought.ids and sought.ids & own_ids(body):
         return True
     endings = {each[-_ENDING:] for each in sought.phones}
     for layer in _layers(texts):
@@ -247,6 +253,9 @@ def is_readable(body: bytes) -> bool:
 
 def _texts(body: bytes) -> list[str]:
     """Return the text of a body, unpacked, in each way that it may be meant; nothing if it has none."""
+    head, end, rest = body.partition(b"\r\n\r\n")
+    if end and _HEADERS.fullmatch(head):  # of a delivery
+        return [*texts, head.decode("latin-1")] if (texts := _texts(rest)) else []
     for _ in range(_MOST_TEXTS):
         unpack = next((each for start, each in _PACKERS.items() if body.startswith(start)), None)
         if unpack is None:
@@ -266,7 +275,7 @@ def _decoded(body: bytes) -> list[str]:
         with suppress(UnicodeDecodeError):
             texts = texts or [body.decode(encoding)]
     if not texts and len(body.translate(None, _ASCII)) * 5 <= len(body) * 2:
-        texts = [body.decode(errors="replace"), body.decode("cp1252", "replace")]
+        texts = [body.decode(each, "replace") for each in ("utf-8", "cp1252", "cp437", "mac_roman")]
     elif texts and not texts[0].isascii():
         for encoding in ("cp1252", "latin-1"):
             with suppress(UnicodeError):  # of a text that was encoded twice
@@ -352,9 +361,12 @@ def _layers(texts: list[str]) -> Iterator[str]:
             waiting.append(_unescaped(text.replace("+", " ")))
         if "=" in text:
             waiting += _decoded(binascii.a2b_qp(text.encode(errors="replace"), header="=?" in text))
+        if _UTF_7.search(text):
+            waiting.append(text.encode(errors="replace").decode("utf-7", "ignore"))
         packed = ""
-        for found in _PACKED.finditer(text):
-            packed += _unpacked(found.group()) if len(packed) < left else ""
+        for pattern, unpacked in ((_PACKED, _unpacked), (_PACKED_85, _unpacked_85)):
+            for found in pattern.finditer(text):
+                packed += unpacked(found.group()) if len(packed) < left else ""
         waiting += [packed] if packed else []
 
 
@@ -370,21 +382,35 @@ def _unescaped(text: str) -> str:
 
 
 def _unescape(found: re.Match[str]) -> str:
-    *codes, units, sign = found.groups()
-    if units:
-        return "".join(_decoded(bytes.fromhex(units.replace("\\x", "")))[:1])
+    *codes, units, octal, sign = found.groups()
+    if units or octal:
+        numbers = (int(each.lstrip("x"), 16 if units else 8) for each in (units or octal)[1:].split("\\"))
+        return "".join(_decoded(bytes(numbers))[:1])
     code = next((int(each, 16) for each in codes if each), 0)
     return chr(code) if 0 < code <= sys.maxunicode else sign if sign and sign in '"\\/' else " "
 
 
 def _unpacked(found: str) -> str:
-    """Return the text that digits of base 16 or 64 hold, if any, and the end of a line."""
+    """Return the text that digits of base 16, 32 or 64 hold, if any, and the end of a line."""
     digits = "".join(found.split()).rstrip("=")
+    of_32 = ""
+    if _BASE_32.fullmatch(digits):
+        whole = digits[: len(digits) // 8 * 8 + (0, 0, 2, 2, 4, 5, 5, 7)[len(digits) % 8]]
+        of_32 = "\n".join([*_texts(base64.b32decode(whole + "=" * (-len(whole) % 8), casefold=True)), ""])
     try:
         content = bytes.fromhex(digits)
     except ValueError:
         digits = digits[: len(digits) - (len(digits) % 4 == 1)]
         content = base64.b64decode(digits + "=" * (-len(digits) % 4), b"-_" if re.search("[-_]", digits) else None)
+    return of_32 + "\n".join([*_texts(content), ""])
+
+
+def _unpacked_85(found: str) -> str:
+    """Return the same of digits of base 85."""
+    try:
+        content = base64.a85decode(found, adobe=True) if found[:2] == "<~" else base64.b85decode(found)
+    except ValueError:
+        return ""
     return "\n".join([*_texts(content), ""])
 
 
@@ -398,16 +424,21 @@ def _addresses(text: str) -> Iterator[str]:
 
 
 def own_ids(body: bytes) -> set[int]:
-    """Return the ids that a body claims as its own; of a broken document the first."""
-    texts = _texts(body)
-    return set(_own_ids(texts[0])) if texts else set()
+    """Return the ids that a body claims as its own, read as people see it, or else with escapes undone."""
+    layers = _layers(texts[:1]) if (texts := _texts(body)) else ()
+    return next((ids for layer in layers if (ids := set(_own_ids(layer)))), set())
 
 
 def _own_ids(text: str) -> Iterator[int]:
+    """Yield the ids that a document claims; of a broken one the first, and those beside fields of an order."""
     try:
-        yield from _claimed(msgspec.json.decode(text), _MOST_WRAPPERS)
+        tree = msgspec.json.decode(text)
+        yield from _claimed(tree, _MOST_WRAPPERS)
+        yield from _of_orders(tree)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        yield from (int(found.group(1)) for found in [_OWN_ID.search(text.replace("\\", ""))] if found)
+        plain = text.replace("\\", "")
+        parts = [each for each in re.split(r"[{}\[\]]", plain) if any(name in each for name in _OF_ORDERS)]
+        yield from (int(found.group(1)) for each in (plain, *parts) if (found := _OWN_ID.search(each)))
 
 
 def _claimed(tree: Any, wrappers: int) -> Iterator[int]:
@@ -423,3 +454,19 @@ def _claimed(tree: Any, wrappers: int) -> Iterator[int]:
         for name, value in tree.items() if wrappers else ():
             if name in _WRAPPERS or (not own and not isinstance(value, str)):
                 yield from _claimed(value, wrappers - 1)
+
+
+def _of_orders(tree: Any) -> Iterator[int]:
+    """Yield the ids of all orders in a tree, and in documents that its texts are."""
+    waiting = [tree]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            waiting += each.values()
+            if not each.keys().isdisjoint(_OF_ORDERS):
+                yield from _claimed(each, 0)
+        elif isinstance(each, list):
+            waiting += each
+        elif isinstance(each, str) and each.lstrip()[:1] in {"{", "["}:
+            with suppress(msgspec.MsgspecError, ValueError, RecursionError):
+                waiting.append(msgspec.json.decode(each))

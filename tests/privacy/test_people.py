@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
 
 import pytest
 
 from pipelines.backup import accept_losses, compare
+from pipelines.clock import utc_now
+from pipelines.inbox.store import serialized
 from pipelines.inventory import record_stores
 from pipelines.landing.customers import settle_customers
 from pipelines.landing.data_folder import erasures_state
@@ -146,6 +151,54 @@ def test_broken_copy_of_an_erased_order_is_emptied_on_arrival(empty: World) -> N
         ):
             load.validate(body)
         assert load.commit().counts["quarantined"] == 5
+    assert "Dora" not in left(empty)
+
+
+def deliveries(order_id: int) -> dict[str, bytes]:
+    """Return the bodies of webhooks of which no setting tells the id, each with the whole order of Dora in it."""
+    whole = of(order_id, OLD, "dora@x.example")
+    text = json.dumps(whole)
+    packed = base64.b64encode(gzip.compress(text.encode())).decode()
+    events = {
+        "an envelope": {"id": 555, "type": "orders.paid", "data": {"object": whole}},
+        "other words": {"id": 556, "notification": {"payload": [whole]}},
+        "text in text": {"id": 557, "Records": [{"Sns": {"Message": json.dumps({"order": whole})}}]},
+        "packed": {"message": {"data": packed}},
+    }
+    form = "&".join(f"{name}={quote_plus(str(whole[name]))}" for name in ("id", "user_name", "user_phone"))
+    bodies = {
+        "the order": text.encode(),
+        "cut": text[:-7].encode(),
+        "in an array": f"[{text}]".encode(),
+        "gzip": gzip.compress(text.encode()),
+        "gzip, cut": gzip.compress(text.encode())[:-9],
+        "UTF-16": text.encode("utf-16"),
+        "a form of JSON": b"payload=" + quote_plus(text).encode(),
+        "a form": form.encode(),
+        "Python": repr(whole).encode(),
+        "XML": f"<order><id>{order_id}</id><user_name>Dora</user_name></order>".encode(),
+        "base 32": base64.b32encode(text.encode()),
+        "base 85": base64.b85encode(text.encode()),
+        "UTF-7": text.encode("utf-7"),
+        "octal": "".join(f"\\{byte:03o}" for byte in text.encode()).encode(),
+        **{name: json.dumps(event).encode() for name, event in events.items()},
+        "a broken envelope": json.dumps(events["other words"]).encode()[:-4],
+    }
+    headers = {b"content-type": b"application/json", b"content-encoding": b"gzip", b"x-signature": b"abc"}
+    return {name: serialized(headers, body) for name, body in bodies.items()}
+
+
+def test_deliveries_of_an_erased_order_are_emptied_on_arrival(empty: World) -> None:
+    """Bodies of webhooks, broken, packed, in envelopes; those of another order are kept, and found until it goes."""
+    empty.land("orders", [of(7, OLD, "dora@x.example"), of(8, NEW)])
+    erase(empty.settings, PersonRequest("phone", OLD))
+    for order_id in (7, 8):
+        sent = deliveries(order_id)
+        with open_vault(empty.settings) as vault:
+            refs = vault.refused.encrypt("webhooks", "webhooks", ((None, body) for body in sent.values()), utc_now())
+            kept = {name for name, ref in zip(sent, refs, strict=True) if vault.refused.body(ref)}
+        assert kept == (set() if order_id == 7 else sent.keys())
+    assert erase(empty.settings, PersonRequest("order_id", "8")).destroyed.quarantined == len(sent)
     assert "Dora" not in left(empty)
 
 

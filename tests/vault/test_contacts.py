@@ -252,6 +252,16 @@ def _escaped(text: str) -> str:
         lambda text: "".join(f"\\U{ord(c):08x}" for c in text).encode(),
         lambda text: json.dumps("".join(chr(0x1D7CE + int(c)) if c.isdigit() else c for c in text)).encode(),
         lambda text: msgspec.msgpack.encode({"a": text, "b": 2}),
+        lambda text: json.dumps({"a": text}).encode("utf-7"),
+        lambda text: "".join(f"\\{each:03o}" for each in text.encode()).encode(),
+        lambda text: base64.b32encode(json.dumps({"a": text}).encode()),
+        lambda text: json.dumps({"a": base64.b32encode(f"to {text}!".encode()).decode().lower()}).encode(),
+        lambda text: json.dumps({"a": base64.b85encode(gzip.compress(text.encode())).decode()}).encode(),
+        lambda text: base64.a85encode(json.dumps({"a": text}).encode(), adobe=True),
+        lambda text: json.dumps({"a": text.replace("\u2013", "-")}, ensure_ascii=False).encode("cp437"),
+        lambda text: json.dumps({"a": text}, ensure_ascii=False).encode("mac_roman"),
+        lambda text: b"content-type: text/x\r\nx-signature: abc\r\n\r\n" + gzip.compress(text.encode()),
+        lambda text: f"x-customer: {text}\r\n\r\n{{}}".encode("latin-1", "ignore"),
     ],
 )
 def test_body_that_names_a_person_is_found(part: str, written: object) -> None:
