@@ -28,7 +28,6 @@
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 | raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
 | raw.break_decisions | what people decided of breaks, one row per key of a break: a source |
-| raw.closed_rules, closed_scopes | the rules that closes recorded, and which orders each is about: sources |
 | raw.closed_components | the components of the settings that each close was made with: a source |
 
 Checks are separate because a document that did not change is not read again: a table that shows last_checked_at
@@ -350,14 +349,6 @@ RAW: dict[str, dict[str, str]] = {
         "period VARCHAR"
     ),
     "raw.closed_orders": {"close_entry_no": "BIGINT", **_of_arrow(CLOSED_ORDERS)},
-    "raw.closed_rules": columns_of(
-        "close_entry_no BIGINT, rule_no BIGINT, rule_target VARCHAR, rule VARCHAR, "
-        "basis VARCHAR, open_parts BIGINT[], is_assumable BOOLEAN"
-    ),
-    "raw.closed_scopes": columns_of(
-        "close_entry_no BIGINT, rule_no BIGINT, condition_no BIGINT, dimension VARCHAR, part VARCHAR, "
-        "is_other BOOLEAN, value VARCHAR, first_day DATE, last_day DATE"
-    ),
     "raw.closed_components": columns_of(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}") | _CONDITIONS,
     "raw.restated": {
         "entry_no": "BIGINT",
@@ -412,13 +403,8 @@ def fill(con: duckdb.DuckDBPyConnection, name: str, rows: Iterable[Sequence[Any]
     con.from_arrow(table_of(name, rows)).insert_into(name)
 
 
-_MAY_HAVE_UNKNOWN = {"has_unknown": "BOOLEAN"}  # where it is null or absent, only the text can tell
-# A file from before load_started_at was stored has the time in the ids of its loads only. Files from before
-# [privacy] customer_key was turned off have the keys.
-_STORED = {
-    "customer_key": "if((select privacy_customer_key from raw.settings), customer_key, null)",
-    "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)",
-}
+# Files from before [privacy] customer_key was turned off have the keys.
+_STORED = {"customer_key": "if((select privacy_customer_key from raw.settings), customer_key, null)"}
 _OBSERVED = ", ".join(
     f"cast({_STORED.get(column, column)} as {kind}) as {column}" for column, kind in OBSERVATION.items()
 )
@@ -487,8 +473,8 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
                             null
                         )
                     )) as found
-                    from {_named(paths, _MAY_HAVE_UNKNOWN)}
-                    where {mine} and has_unknown is distinct from false
+                    from {_files(paths)}
+                    where {mine} and has_unknown
                 )
                 """,
             ]
@@ -603,19 +589,12 @@ def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> No
 
 
 def _observed(paths: Sequence[Path]) -> str:
-    """Return a relation of observations; what a file from before a column was added does not have is null."""
-    if not paths:
-        return f"({nothing(OBSERVATION)})"
-    return _named(paths, OBSERVATION)
+    """Return a relation of observations."""
+    return _files(paths) if paths else f"({nothing(OBSERVATION)})"
 
 
-def _named(paths: Sequence[Path], columns: Mapping[str, str]) -> str:
-    """Return a relation of files by the names of their columns; of `columns`, what a file does not have is null."""
-    return f"(({nothing(columns)}) union all by name (from {_files(paths, 'union_by_name = true')}))"
-
-
-def _files(paths: Sequence[Path], *options: str) -> str:
-    return f"read_parquet({', '.join([f'[{literals(paths)}]', *options])})"
+def _files(paths: Sequence[Path]) -> str:
+    return f"read_parquet([{literals(paths)}])"
 
 
 def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:
