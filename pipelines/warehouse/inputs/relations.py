@@ -403,8 +403,12 @@ def fill(con: duckdb.DuckDBPyConnection, name: str, rows: Iterable[Sequence[Any]
     con.from_arrow(table_of(name, rows)).insert_into(name)
 
 
-# Files from before [privacy] customer_key was turned off have the keys.
-_STORED = {"customer_key": "if((select privacy_customer_key from raw.settings), customer_key, null)"}
+# A row without load_started_at has the time in the id of its load only. Files from before [privacy] customer_key was
+# turned off have the keys.
+_STORED = {
+    "customer_key": "if((select privacy_customer_key from raw.settings), customer_key, null)",
+    "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)",
+}
 _OBSERVED = ", ".join(
     f"cast({_STORED.get(column, column)} as {kind}) as {column}" for column, kind in OBSERVATION.items()
 )
