@@ -45,6 +45,7 @@ def test_kept_folder_is_upgraded_by_run(archive: Path, tmp_path: Path) -> None:
         packed.extractall(tmp_path, filter="data")
     (tmp_path / "keys.json").chmod(0o600)
     environ = {"ORDERMART_VAULT__KEY_FILE": str(tmp_path / "keys.json"), "ORDERMART_WAREHOUSE__THREADS": "1"}
+    environ["ORDERMART_PLANNER__REQUEST_BUDGET"] = "0"  # the service of the test has none of its orders
     partner = {f"ORDERMART_PARTNER__{name}": "sandbox" for name in ("CLIENT_ID", "CLIENT_SECRET")}
     settings = load_settings(tmp_path / "ordermart.toml", environ)
     with Sandbox(orders=5, stores=2) as sandbox:
