@@ -96,7 +96,7 @@ def no_geopandas() -> None:
     sys.modules.setdefault("geopandas", None)  # type: ignore[arg-type] # so an import fails at once
 
 
-def _prepare_builds() -> None:
+def prepare_builds() -> None:
     """Have at hand what the first build of a process makes once: a fifth of its time.
 
     That each select has its contract's columns is not looked at in each command again: tests/warehouse/test_heads.py
@@ -118,7 +118,7 @@ def _serve(number: int) -> None:
     """Fork for each request until the other side is closed."""
     for name in _IMPORTED:
         importlib.import_module(name)
-    _prepare_builds()
+    prepare_builds()
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # processes that wait for a command leave no zombies

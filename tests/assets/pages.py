@@ -155,6 +155,14 @@ class Pages:
         self.ask(f"mutation($it: {declared}) {{ {root}({arguments}) {{ __typename }} }}", it=it)
         return str(self.instigation(name)["status"])
 
+    def last_of(self, name: str) -> dict[str, Any] | None:
+        """Return the last materialization of one asset: to wait for it by all assets keeps the server busy."""
+        query = """query($it: AssetKeyInput!) { assetOrError(assetKey: $it) { ... on Asset {
+            assetMaterializations(limit: 1) { timestamp metadataEntries { label ... on TextMetadataEntry { text } } }
+        } } }"""
+        found = self.ask(query, it={"path": name.split("/")})["assetOrError"].get("assetMaterializations")
+        return found[0] if found else None
+
     def assets(self) -> dict[str, Any]:
         """Return all assets with their last materialization, their checks, and whether the graph paints them red."""
         query = """{ assetNodes { assetKey { path } assetMaterializations(limit: 1) { runId timestamp

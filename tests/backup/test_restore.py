@@ -275,9 +275,13 @@ def test_backup_during_a_run_restores(tmp_path: Path) -> None:
         taken = []
         with place.start("run", "--order-ids", str(place.folder / "ids")) as process:
             try:
-                while process.poll() is None:
-                    taken.append(back_up(place.settings(), tmp_path / "backups").path)
-                    time.sleep(2.0)
+                held, later = -1, 0.0
+                while process.poll() is None:  # one with each load, and every ten seconds
+                    loads = len(list((place.data / "raw" / "observations" / "orders").iterdir()))
+                    if loads != held or time.monotonic() > later:
+                        taken.append(back_up(place.settings(), tmp_path / "backups").path)
+                        held, later = loads, time.monotonic() + 10
+                    time.sleep(0.1)
                 said = "".join(process.communicate())
             finally:
                 process.kill()

@@ -153,8 +153,9 @@ def await_status(place: Place, wanted: str) -> list[str]:
         time.sleep(0.5)
 
 
+# Kills of a night of `ordermart dev`, healed by the next, are shown in tests/assets/test_dagster_pages.py, too.
 @pytest.mark.skipif(not Path("/proc").exists(), reason="reads /proc")
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_the_tick_after_a_kill_runs(serve: Callable[..., Place]) -> None:
     """Everything is killed in mid-run; started again, it marks that run as failed, and the next tick lands all."""

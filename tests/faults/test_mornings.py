@@ -8,7 +8,7 @@ import pytest
 
 from tests.nights import FAULTS, HABITS, most_in_a_week, play, play_good, play_lasting
 
-SAMPLE = ["list has a cursor", "everything answers 503"]
+SAMPLE = ["list has a cursor"]  # the long lane has all
 LASTING = ["list has a cursor", "stores lack menus", "orders send ids as text", "everything answers 503"]
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler shifts the clock of commands")
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_mornings_say_what_was_true() -> None:
-    """Two faults, each before a good night: exit code, status, page, alarms and heartbeat agree with the truth."""
-    assert play(5, SAMPLE, seed=1) == []
+    """A fault between good nights: exit code, status, page, alarms and heartbeat agree with the truth."""
+    assert play(3, SAMPLE, seed=1) == []
 
 
 @pytest.mark.long

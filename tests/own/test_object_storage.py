@@ -344,8 +344,9 @@ def lies_whole(url: str) -> bool:
 
 
 @pytest.mark.timeout(600)
-def test_copy_to_a_server_killed_at_twenty_requests_leaves_a_whole_release(
-    changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("kills", [7, pytest.param(20, marks=pytest.mark.long)])  # seven show each kind of request
+def test_copy_to_a_server_killed_at_requests_leaves_a_whole_release(
+    kills: int, changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Before the server has a request, or after: the old release until current.json is written, then the new one."""
     use_server("moto", servers, monkeypatch)
@@ -392,9 +393,9 @@ def test_copy_to_a_server_killed_at_twenty_requests_leaves_a_whole_release(
             requests = handler.seen
             switch = next(number for number, each in enumerate(requests) if f"PUT /mart/{tmp_path.name}/curr" in each)
             assert len(requests) > switch + 1
-            points = [*range(0, switch - 1, max(1, (switch - 1) // 16))][:16]
+            points = [*range(0, switch - 1, max(1, (switch - 1) // (kills - 4)))][: kills - 4]
             points += [switch - 1, switch, switch, len(requests) - 1]
-            assert len(points) == 20
+            assert len(points) == kills
             for number, at in enumerate(points):
                 reset()
                 assert copied_until(at, after=number % 2 == 1) == -signal.SIGKILL
@@ -493,6 +494,7 @@ def test_stale_objects_go_and_those_of_readers_stay(changed: tuple[World, Path],
     assert {key.split("/")[1] for key in keys(url, "releases") - theirs} == {"0", now["id"]}
 
 
+@pytest.mark.parametrize("url", ["moto", "folder", pytest.param("s3rver", marks=pytest.mark.long)], indirect=True)
 def test_erased_person_is_in_no_object_after_the_next_copy(own: World, url: str, tmp_path: Path) -> None:
     """The receipt names the copy until then; at once, also for objects of releases that would else stay a day."""
     write(own, "people", "-- One row per order.\nselect order_id, customer_key from mart.orders")

@@ -46,6 +46,7 @@ from pipelines.settings import load_settings
 from pipelines.vault import Erasing, VaultError, open_vault
 from pipelines.vault import bodies as vault_keys
 from pipelines.warehouse.release.release import publish
+from tests.forked import prepare_builds
 from tests.privacy.conftest import ANN, BOB, World, land
 from tests.sweep.bench import MODES, ROOT, SHIM
 from tests.sweep.disk import Disk, recorded
@@ -119,6 +120,7 @@ class Sweep:
         for name in found.get("modules", ()):  # once, and not in each fork
             with suppress(ImportError):
                 import_module(name)
+        prepare_builds()
         lost = 0
         for command in COMMANDS if asked.only is None else (asked.only,):
             expected = self._outcome(command, at=0)

@@ -25,17 +25,14 @@ def main() -> None:
     import pandas  # noqa: F401, ICN001, PLC0415 -- pyarrow would look for it in the middle of a night
 
     from pipelines.warehouse import catalogue  # noqa: PLC0415
-    from pipelines.warehouse.inputs import zones  # noqa: PLC0415
     from pipelines.warehouse.release.manifest import code_version  # noqa: PLC0415
-    from pipelines.warehouse.rows import session  # noqa: PLC0415
+    from tests.forked import prepare_builds  # noqa: PLC0415
     from tests.sweep import night  # noqa: F401, PLC0415
 
-    catalogue.tables()
+    prepare_builds()
     catalogue.checks()
     catalogue.stages()
     code_version()
-    session.code_fingerprint()
-    zones.zone_offsets()
     for table in catalogue.tables():
         _ = table.columns
     _say("ready")
