@@ -10,9 +10,16 @@ roundings as (
     where rule_target = '$target' and form_no = 1
 ),
 
-amounts as (
+-- in steps, as an alias is repeated where it is named, and a macro repeats what it is given
+sums as (
     select
-        lines.order_id, lines.node, roundings.rounding_no, any_value(stated) as stated,
+        lines.order_id, lines.node, roundings.rounding_no,
+        any_value(stated) as stated,
+        any_value(factor) as factor,
+        any_value(unit) as unit,
+        any_value(per) as per,
+        any_value(mode) as mode,
+        any_value(kept) as kept,
         sum(case
             when per = 'unit'
                 then quantity * rounded(cast(per_unit as decimal(38, 8)), mode, kept)
@@ -22,16 +29,24 @@ amounts as (
                 )
             else quantity * per_unit + per_line
         end) + any_value(rest) as gross,
-        net_of(gross, any_value(factor)) as summed,
-        if(any_value(per) = 'order',
-            rounded(cast(summed as decimal(38, 8)), any_value(mode), any_value(kept)),
-            summed) = any_value(stated) as is_fitting,
-        abs(summed - any_value(stated)) <= any_value(unit) as is_near
     from lines
     inner join roundings
         on (per is distinct from 'unit' or is_by_unit)
         and (per is null or digits is null or digits = kept_decimals)
     group by lines.order_id, lines.node, roundings.rounding_no
+),
+
+nets as (
+    select *, net_of(gross, factor) as summed from sums
+),
+
+amounts as (
+    select
+        order_id, node, rounding_no,
+        if(per = 'order', rounded(cast(summed as decimal(38, 8)), mode, kept), summed) = stated
+            as is_fitting,
+        abs(summed - stated) <= unit as is_near,
+    from nets
 ),
 
 answers as (
