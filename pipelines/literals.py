@@ -47,9 +47,12 @@ def literals(texts: Iterable[str | Path]) -> str:
     return ", ".join(map(literal, texts))
 
 
-# What a spreadsheet may run as a formula, also written full-width or after spaces, for Python and for RE2. Numbers are
-# harmless: amounts that a column holds as text stay amounts.
-FORMULA = r"^[\x00\s\x{feff}]*[=+@\x{2212}\x{fe62}\x{fe63}\x{fe66}\x{fe6b}\x{ff0b}\x{ff0d}\x{ff1d}\x{ff20}-]|^[\t\r\n]"
+# What a spreadsheet may run as a formula, also full-width or after spaces and signs that nobody sees, for Python
+# and for RE2, to which \s is ASCII. Numbers are harmless: amounts that a column holds as text stay amounts.
+FORMULA = (
+    r"^[\x00-\x20\x7f-\xa0\xad\x{1680}\x{180e}\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}-\x{206f}\x{3000}\x{feff}]*"
+    r"[=+@\x{2212}\x{fe62}\x{fe63}\x{fe66}\x{fe6b}\x{ff0b}\x{ff0d}\x{ff1d}\x{ff20}-]|^[\t\r\n]"
+)
 NUMBER = r"^[+-]?[0-9]+([.][0-9]+)?$"
 _FORMULA = re.compile(re.sub(r"\\x\{(\w{4})\}", r"\\u\1", FORMULA))
 _NUMBER = re.compile(NUMBER)
@@ -57,7 +60,7 @@ _NUMBER = re.compile(NUMBER)
 
 def is_formula(text: str) -> bool:
     """Tell whether a spreadsheet may run a text of a cell: such a text is written after an apostrophe, or quoted."""
-    return _FORMULA.search(text) is not None and _NUMBER.search(text) is None
+    return _FORMULA.search(text) is not None and _NUMBER.fullmatch(text) is None
 
 
 def cell(text: str) -> str:

@@ -7,7 +7,7 @@ cut with a note.
 
 from __future__ import annotations
 
-import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -447,7 +447,7 @@ class ReportFileError(FinanceError):
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
     """Give the path of a draft that becomes `path` unless the block fails; raise ReportFileError for OSError."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         yield draft
         draft.replace(path)
