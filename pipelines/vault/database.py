@@ -22,7 +22,7 @@ import msgspec
 from pipelines.durable import make_folder
 from pipelines.inventory import LedgerHead, track
 from pipelines.resources import resource
-from pipelines.vault.contacts import normal_email, normal_phone
+from pipelines.vault.contacts import cleaned, normal_email, normal_phone
 
 ROW = "kind, id, no, customer, load_id, seq, body"  # of a version
 RULE = "rule"  # in meta: by which all orders are filed
@@ -150,6 +150,11 @@ def contact(content: bytes) -> tuple[str, str]:
     found = values(content)
     phone, email = (found.get(pointer) for pointer in ("/user_phone", "/user_email"))
     return phone if isinstance(phone, str) else "", email if isinstance(email, str) else ""
+
+
+def person_of(content: bytes) -> str:
+    """Return the name in an order's content, however it is cased, "" for none."""
+    return cleaned(str(values(content).get("/user_name") or "")).casefold()
 
 
 def _integer(text: str) -> int | str:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from pipelines.vault.contacts import Sought, cleaned, is_mentioned, normal_email, normal_phone
-from pipelines.vault.database import ROW, RULE, contact, rows_of, transaction, values
+from pipelines.vault.contacts import Sought, is_mentioned, normal_email, normal_phone
+from pipelines.vault.database import ROW, RULE, contact, person_of, rows_of, transaction, values
 
 if TYPE_CHECKING:
     from pipelines.vault.bodies import RefusedBodies
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipelines.vault.tally import VaultTally
 
 
-_VERSION = 3  # of the contacts that contacts.py reads in a text
+_VERSION = 4  # of the contacts that contacts.py reads in a text, and of whose an order without one is
 _ROWS_AT_ONCE = 1_000
 
 
@@ -117,8 +117,8 @@ class Filing:
         db = self._db
         db.execute("drop table if exists temp.filing")
         db.execute(
-            "create temp table filing (id integer, no integer, customer integer, phone blob, email blob, own blob, "
-            "target integer, primary key (id, no)) without rowid"
+            "create temp table filing (id integer, no integer, customer integer, phone blob, email blob, name blob, "
+            "own blob, target integer, primary key (id, no)) without rowid"
         )
         of_shared = "select customer from lookups where hash in (select hash from shared where not is_settled)"
         self._read("" if is_all else f"and customer in ({of_shared})")
@@ -137,6 +137,7 @@ class Filing:
         db.execute("""
             update filing set own = coalesce((
                 select own from filing as f where f.id = filing.id and f.no < filing.no and f.own is not null
+                and (x'' in (f.name, filing.name) or f.name = filing.name)
                 order by f.no desc limit 1
             ), cast('order/' || id as blob)) where own is null
         """)
@@ -155,9 +156,12 @@ class Filing:
         """Read the contacts of versions into the table of filed contacts."""
         for row in self._rows(only):
             _, id_, no, n, *_ = row
-            phone, email = contact(self._content_of(*row))
+            content = self._content_of(*row)
+            phone, email = contact(content)
             hashes = (self._lookup.phone(phone, self._rule.of_order(id_)), self._lookup.email(email))
-            self._db.execute("insert into filing values (?, ?, ?, ?, ?, null, null)", (id_, no, n, *hashes))
+            name = person_of(content)
+            told = self._lookup.hash(f"name:{name}".encode(errors="surrogatepass")) if name else b""
+            self._db.execute("insert into filing values (?, ?, ?, ?, ?, ?, null, null)", (id_, no, n, *hashes, told))
 
     def _rows(self, only: str) -> Iterator[tuple[Any, ...]]:
         last = (-(2**63), 0)
@@ -206,6 +210,7 @@ class Version(NamedTuple):
     fields: dict[str, Any]
     phone: str
     email: str
+    name: str
 
 
 class Person(NamedTuple):
@@ -223,8 +228,9 @@ class Person(NamedTuple):
     def contacts(self) -> tuple[set[str], set[str], set[str]]:
         """The different phone numbers, e-mail addresses and names in the latest versions."""
         latest = {each.id: each for each in self.versions}.values()
-        names = {cleaned(str(each.fields.get("/user_name") or "")).casefold() for each in latest}
-        return {each.phone for each in latest} - {""}, {each.email for each in latest} - {""}, names - {""}
+        own = [(each.phone, each.email, each.name) for each in latest]
+        phones, emails, names = ({each[at] for each in own} - {""} for at in range(3))
+        return phones, emails, names
 
 
 class Destroyed(NamedTuple):
@@ -286,13 +292,14 @@ class Erasing:
         return self._lookup.hash(f"request:{found_by}:{normal}".encode())
 
     def shown(self, person: Person, stated: set[str]) -> Person:
-        """Return the same without versions that are another's: they state contacts, and none that is the person's."""
+        """Return the same without versions that are another's: no contact, or else name, is the person's."""
         found = []
         for order_id in person.order_ids:
             own = [(each, {each.phone, each.email} - {""}) for each in person.versions if each.id == order_id]
             mine = stated.union(*(contacts for _, contacts in own if contacts & stated))
             mine = {c for c in mine if c in stated or not self._is_in("shared", "email" if "@" in c else "phone", c)}
-            found += [each for each, contacts in own if not contacts or contacts & mine]
+            names = {"", *(each.name for each, contacts in own if contacts & mine)}
+            found += [each for each, contacts in own if contacts & mine or not (contacts or each.name not in names)]
         return person._replace(versions=tuple(found))
 
     def bodies(self, refs: Iterable[str]) -> list[dict[str, Any]]:
@@ -318,7 +325,7 @@ class Erasing:
             content = self._content_of(*row)
             phone, email = contact(content)
             normal = normal_phone(phone, self.rule.of_order(id_)), normal_email(email)
-            yield Version(id_, no, n, load_id, values(content), *normal)
+            yield Version(id_, no, n, load_id, values(content), *normal, person_of(content))
 
     def orders(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the latest content of each order, pointer → value, with the number of its customer."""

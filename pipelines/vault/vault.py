@@ -40,6 +40,7 @@ from pipelines.vault.database import (
     erased_ids,
     opened,
     pattern,
+    person_of,
     rows_of,
     transaction,
     values,
@@ -94,6 +95,12 @@ def open_vault(settings: Settings, rule: Rule | None = None) -> Vault:
         settings.vault.quarantine_retention_days,
         rule or Rule(settings.privacy.max_people_per_contact),
     )
+
+
+def _changed(old: bytes, new: bytes) -> list[str]:
+    """Return the names of fields that differ."""
+    texts = [{pointer: bytes(value) for pointer, value in _MEMBERS.decode(each).items()} for each in (old, new)]
+    return sorted({pattern(p) for p in texts[0].keys() | texts[1].keys() if texts[0].get(p) != texts[1].get(p)})
 
 
 class Vault:
@@ -189,8 +196,11 @@ class Vault:
                 results.append(_NOTHING)
                 continue
             owner = next((h for h in own if h and h not in shared), None)
-            # without a contact that tells, the customer of the version before
-            n = known.get(owner, 0) if owner else before[1] if before and before[1] in ciphers else 0
+            digest = digest_of(item.content)
+            old = None if before is None or before[2] == digest else self._content_before(kind, item, before, rows)
+            # without a contact that tells, the customer of the version before, unless it names somebody else
+            is_another = bool(old and not owner and len({person_of(old), person_of(item.content)} - {""}) > 1)
+            n = known.get(owner, 0) if owner else before[1] if before and before[1] in ciphers and not is_another else 0
             if n == 0:
                 last = n = last + 1
                 customers.append(self._new_customer(n))
@@ -198,7 +208,6 @@ class Vault:
             lookups.update(((h, n), h == owner) for h in own if h and (h != owner or h not in known))
             if owner:
                 known.setdefault(owner, n)
-            digest = digest_of(item.content)
             if before is not None and before[2] == digest:
                 # raw files get this customer; if the row has another, it is filed again
                 moved += [(item.id,)] if before[1] != n else []
@@ -206,7 +215,7 @@ class Vault:
                 continue
             no = 1 if before is None else before[0] + 1
             body = encrypt(cipher, item.content, bound_to(customer_key, kind, item.id, no, load_id, item.seq))
-            changed = [] if before is None else self._changed(kind, item, before, rows)
+            changed = [] if old is None else _changed(old, item.content)
             rows.append((kind, item.id, no, n, digest, load_id, item.seq, body))
             previous[item.id] = (no, n, digest)
             results.append(Encrypted(customer_key, changed))
@@ -269,19 +278,16 @@ class Vault:
             state(self._db, self._master, TALLIED)
         self._is_tallied = True
 
-    def _changed(self, kind: str, item: PersonalData, before: _Previous, rows: list[Any]) -> list[str]:
-        """Return the names of fields that differ from the previous row, which may be of this batch."""
+    def _content_before(self, kind: str, item: PersonalData, before: _Previous, rows: list[Any]) -> bytes:
+        """Return the content of the previous row, which may be of this batch; of one that was erased it is unknown."""
         found = next((row[:4] + row[5:] for row in rows if row[1] == item.id and row[2] == before[0]), None)
         if found is None:
             query = f"select {ROW} from personal_data {_ONE}"
             found = self._db.execute(query, (kind, item.id, before[0])).fetchone()
         try:
-            old = _MEMBERS.decode(self.content_of(*found))
-        except VaultError:  # erased: the previous content is unknown
-            old = {}
-        new = _MEMBERS.decode(item.content)
-        texts = [{pointer: bytes(value) for pointer, value in each.items()} for each in (old, new)]
-        return sorted({pattern(p) for p in old.keys() | new.keys() if texts[0].get(p) != texts[1].get(p)})
+            return self.content_of(*found)
+        except VaultError:
+            return _EMPTY
 
     def accept_rows(self) -> None:
         """Tally the rows that there are; all orders are filed again next."""

@@ -94,6 +94,24 @@ def test_an_order_corrected_to_another_person_leaves_that_persons_orders(empty: 
     assert asked(empty, "phone", bert) == [(4, 1)]
 
 
+def test_an_id_that_comes_back_without_a_contact_is_another_persons(empty: World) -> None:
+    """Another name without a contact is nobody's who was known, also filed again; no name is the same one's."""
+    empty.land("orders", [of(4, OLD, name="Ann"), of(5, NEW, name="Cleo")])
+    empty.land("orders", [of(4, None, name="Somebody Else"), of(5, None, name="")])
+    empty.land("orders", [of(4, "+49 170 2220009", name="Third")])
+    for _ in range(2):
+        assert (asked(empty, "phone", OLD), asked(empty, "phone", NEW)) == ([(4, 1)], [(5, 1), (5, 2)])
+        with open_vault(empty.settings) as vault:
+            customers = vault._db.execute(
+                "select id, count(distinct customer) from personal_data group by 1"
+            ).fetchall()
+            assert customers == [(4, 3), (5, 1)]
+            vault.accept_rows()
+        settle_customers(empty.settings)
+    erase(empty.settings, PersonRequest("phone", OLD))
+    assert "Somebody" not in left(empty)
+
+
 def test_several_people_are_confirmed(empty: World) -> None:
     """What was found is counted before anything is shown; two names or numbers need the number of orders."""
     seen: list[Facts] = []
