@@ -344,7 +344,9 @@ def lies_whole(url: str) -> bool:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [7, pytest.param(20, marks=pytest.mark.long)])  # seven show each kind of request
+@pytest.mark.parametrize(
+    "kills", [7, pytest.param(20, marks=pytest.mark.long)]
+)  # 7: 3 early ones, those around the switch
 def test_copy_to_a_server_killed_at_requests_leaves_a_whole_release(
     kills: int, changed: tuple[World, Path], servers: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
