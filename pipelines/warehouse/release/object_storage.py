@@ -120,10 +120,8 @@ def copy_to_storage(settings: Settings, url: str, progress: Callable[[str, int, 
                 raise CopyError(f"{url} has other files below data/: choose another prefix")
         remember_copy(settings.data_dir, url, "")  # a kill after the switch must not hide the copy
         objects, pieces = _objects_of(release, manifest), _pieces_of(release)
-        tables: dict[str, list[str]] = {}
-        for each in objects:
-            if each.table:
-                tables.setdefault(each.table, []).append(each.key)
+        names = dict.fromkeys(each.table for each in objects if each.table)
+        tables = {name: [each.key for each in objects if each.table == name] for name in names}
         erasures = manifest.fingerprint.get("the erasures", "")
         stored = StoredRelease(manifest.id, manifest.as_of, utc_now(), tables, objects, pieces, erasures=erasures)
         folder, wanted = f"releases/{manifest.id}", stored.objects()
@@ -215,7 +213,6 @@ _CAUSES = {  # what a store, or the library, says → what to do; the first that
 }
 # Keys, places and a store's own text may hold any of these words.
 _ASIDE = re.compile(r"<(?s:.)*>|\S*/\S+")
-_CODE = re.compile(r"<Code>(\w+)")
 
 
 def _why(error: Exception) -> str:
@@ -223,7 +220,7 @@ def _why(error: Exception) -> str:
     text = str(error)
     if any(host in text for host in ("169.254.169.254", "metadata.google")):  # what a machine has its role from
         return "there are no credentials: set them in the environment, or give the machine a role"
-    code = "".join(_CODE.findall(text)[:1])
+    code = "".join(re.findall(r"<Code>(\w+)", text)[:1])
     said = f"{_ASIDE.sub('', text)} {code}".casefold()
     for sign, cause in _CAUSES.items():
         if re.search(sign, said):
@@ -292,12 +289,12 @@ def _upload(
     offsets = {piece.key: number * _PIECE for number, piece in enumerate(pieces)}
 
     def upload(each: StoredObject) -> None:
-        if each.key in offsets:
-            with (release / DATABASE).open("rb") as file:
-                file.seek(offsets[each.key])
-                store.put(each.key, file.read(each.bytes))
-        else:
+        if each.key not in offsets:
             store.put(each.key, paths[each.sha256], max_concurrency=2)
+            return
+        with (release / DATABASE).open("rb") as file:
+            file.seek(offsets[each.key])
+            store.put(each.key, file.read(each.bytes))
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for number, _ in enumerate(pool.map(upload, missing), 1):
@@ -352,14 +349,12 @@ def _written_releases(store: ObjectStore) -> Iterator[tuple[StoredRelease, dt.da
 def _remove_stale(store: ObjectStore, stored: StoredRelease, *, at_once: bool) -> None:
     """Remove releases that do not stay; one younger than a day may be another writer's, unless `at_once`."""
     before = utc_now() - (dt.timedelta(0) if at_once else _GRACE)
-    used, unused, gone = set(stored.objects()), set[str](), set[str]()
-    for release, at in _written_releases(store):
-        if release.id == stored.id or release.id in stored.earlier or at > before:
-            used |= release.objects().keys()
-        else:
-            gone.add(release.id)
-            unused |= release.objects().keys()
-    left = [key for key, *_ in _listed(store, "data/") if key in unused and key not in used] if gone else []
+    written = [*_written_releases(store)]
+    stays = {stored.id, *stored.earlier, *(release.id for release, at in written if at > before)}
+    gone = {release.id for release, _ in written} - stays
+    used = {*stored.objects(), *(key for release, _ in written if release.id in stays for key in release.objects())}
+    unused = {key for release, _ in written if release.id in gone for key in release.objects()} - used
+    left = [key for key, *_ in _listed(store, "data/") if key in unused] if gone else []
     told = (_STATEMENTS.fullmatch(key) for key, *_ in _listed(store, "releases/"))
     left += [found[0] for found in told if found and found[1] in gone]
     for keys in (left, [f"releases/{name}/manifest.json" for name in gone]):  # a kill leaves what names the rest
