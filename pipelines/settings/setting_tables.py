@@ -199,6 +199,8 @@ class FormulaComponent(OrderScope, frozen=True, kw_only=True):
         "subtotal",
         "subtotal_less_discount",
         "subtotal_less_all_discounts",
+        "subtotal_and_delivery",
+        "subtotal_and_delivery_less_all_discounts",
         "delivery",
         "tip",
         "discount",
@@ -207,7 +209,7 @@ class FormulaComponent(OrderScope, frozen=True, kw_only=True):
     ] = ""
     price_factor: str = ""
     step: str = ""
-    round: Literal["", "order", "line"] = ""
+    round: Literal["", "order", "line", "half_even", "down", "up"] = ""
 
 
 class Formula(SettingsTable, frozen=True):

@@ -4,6 +4,11 @@ case base
     when 'subtotal_less_discount' then amounts.subtotal_price - amounts.discount
     when 'subtotal_less_all_discounts'
         then amounts.subtotal_price - amounts.discount - amounts.loyalty_discount
+    when 'subtotal_and_delivery' then amounts.subtotal_price + amounts.delivery_price
+    when 'subtotal_and_delivery_less_all_discounts'
+        then
+            amounts.subtotal_price + amounts.delivery_price
+            - amounts.discount - amounts.loyalty_discount
     when 'delivery' then amounts.delivery_price
     when 'tip' then amounts.tip
     when 'discount' then amounts.discount

@@ -1,9 +1,10 @@
 -- rounded(amount, mode, unit): the amount in whole units; mode is down (towards zero),
--- half_up (away from zero) or half_even. Exact: no amount passes through a float.
+-- up (away from zero), half_up (a half away from zero) or half_even. Exact: no amount passes through a float.
 amount - amount % unit + if(
     mode <> 'down'
     and (
-        abs(amount % unit) + abs(amount % unit) > unit
+        (mode = 'up' and amount % unit <> 0)
+        or abs(amount % unit) + abs(amount % unit) > unit
         or (
             abs(amount % unit) + abs(amount % unit) = unit
             and (mode = 'half_up' or (amount - amount % unit) % (unit + unit) <> 0)

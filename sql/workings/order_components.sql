@@ -83,6 +83,7 @@ select
             when parts.share is null then 0
             when parts.rounded_per = 'line' then by_line.amount
             when parts.rounded_per = 'order' then rounded(parts.part, 'half_up', parts.unit)
+            when parts.rounded_per <> '' then rounded(parts.part, parts.rounded_per, parts.unit)
             else parts.part
         end as decimal(38, 8)
     ) as amount,

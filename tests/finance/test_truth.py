@@ -10,7 +10,7 @@ import datetime as dt
 import random
 import re
 import tomllib
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, ROUND_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -181,6 +181,24 @@ def a_cent_off(orders: list[Any]) -> None:
             order.total += CENT if order.order_id % 20 else -CENT
 
 
+def taxes_by_platform(orders: list[Any]) -> None:
+    """A tax of 5% to the even cent, one that is rounded up, and one of all that is paid but for the tip."""
+    for order in orders:
+        if order.platform == "ios":
+            order.total += (Decimal("0.05") * order.subtotal).quantize(CENT, ROUND_HALF_EVEN)
+        elif order.platform == "web":
+            order.total += (Decimal("0.0725") * order.subtotal).quantize(CENT, ROUND_UP)
+        else:
+            paid = order.subtotal + order.delivery - order.discount - order.loyalty
+            order.total += cents(Decimal("0.0825") * paid)
+
+
+def capped_service(orders: list[Any]) -> None:
+    """Service of 10% of the subtotal, at most 3.00: no component says it."""
+    for order in orders:
+        order.total += min(cents(order.subtotal / 10), Decimal(3))
+
+
 def made(make_orders: Any, state: Any, change: Callable[[list[Any]], None], seed: int = 3) -> World:
     """Make a world of 900 orders, or 510, of which one in fifty is wrong."""
     orders = make_orders(300 + seed, 510 if change in SMALL else 900)
@@ -265,6 +283,8 @@ WORLDS = [
     (fee_of_many_units, 0.0, 1.0, "are off by 3, all of them with unit_count >= 4"),
     (capped_discount, 0.0, 1.0, "are off by 100% of what the discount has above the subtotal"),
     (a_cent_off, 0.0, 0.88, "are off by 8% of subtotal"),
+    (taxes_by_platform, 0.0, 1.0, "are off by 8.25% of (subtotal + delivery - discount - loyalty discount)"),
+    (capped_service, 0.0, 0.0, "are off by 10% of subtotal"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, ROUND_UP, Context, Decimal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import duckdb
 
 EXACT = Context(prec=60)
-MODES = {"down": ROUND_DOWN, "half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN}
+MODES = {"down": ROUND_DOWN, "up": ROUND_UP, "half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN}
 # Halfway cases are rare among random amounts: half of them are multiples of half a unit.
 AMOUNTS = st.decimals(-(10**20), 10**20, places=4) | st.integers(-(10**6), 10**6).map(lambda n: Decimal(n) * 5 / 10_000)
 

@@ -46,6 +46,8 @@ def components(run_table: Run, *given: dict[str, Any], **order: Any) -> list[tup
         ("loyalty", "0.0875"),
         ("subtotal_less_all_discounts", "1.316875"),
         ("discount_above_subtotal", "0"),
+        ("subtotal_and_delivery", "2.016875"),
+        ("subtotal_and_delivery_less_all_discounts", "1.579375"),
     ],
 )
 def test_share_of_each_base_keeps_its_decimals(run_table: Run, base: str, amount: str) -> None:
@@ -172,14 +174,18 @@ def test_a_share_is_rounded_by_order_or_by_line(run_table: Run) -> None:
     line = {"order_id": 1, "quantity": 1, "add_once": 0, "add_own": 0, "decimals": 2}
     lines = [line | {"line_no": 1, "price": "0.5"}, line | {"line_no": 2, "price": "17", "add_own": "2.55"}]
 
-    def amount(per: str | None, *held: dict[str, Any]) -> Any:
-        given = {"raw.formula_components": [share | {"rounded_per": per}], "mart.orders": [ORDER | {"currency": "EUR"}]}
+    def amount(per: str | None, *held: dict[str, Any], **stated: str) -> Any:
+        order = ORDER | {"currency": "EUR"} | stated
+        given = {"raw.formula_components": [share | {"rounded_per": per}], "mart.orders": [order]}
         (row,) = run_table("workings.order_components", given | {"workings.order_line_sums": list(held)})
         return row["amount"]
 
     assert amount(None, *lines) == Decimal("1.4035")
     assert amount("order", *lines) == Decimal("1.40")
     assert amount("line", *lines) == Decimal("1.41")
+    tie = {"subtotal_price": "19.50"}  # 1.365 of it
+    ways = {"order": "1.37", "half_even": "1.36", "down": "1.36", "up": "1.37"}
+    assert {way: amount(way, *lines, **tie) for way in ways} == {way: Decimal(text) for way, text in ways.items()}
     assert amount("line", *lines[:1]) is None, "lines that miss the subtotal"
     halves = [line | {"line_no": 1, "quantity": 2, "price": "10.025"}]
     assert amount("line", *halves) == Decimal("1.40"), "the line, not the unit"

@@ -42,6 +42,8 @@ _COMPARED = {"subtotal": "with lines and a subtotal", "total": "that state all a
 _BASES = {
     "subtotal_less_discount": "(subtotal - discount)",
     "subtotal_less_all_discounts": "(subtotal - discount - loyalty discount)",
+    "subtotal_and_delivery": "(subtotal + delivery)",
+    "subtotal_and_delivery_less_all_discounts": "(subtotal + delivery - discount - loyalty discount)",
     "loyalty": "loyalty discount",
     "discount_above_subtotal": "what the discount has above the subtotal",
 }
@@ -263,7 +265,9 @@ def _of_total(
     if found.kind in _STATED:
         return [_rule(_STATED[found.kind])] if _is_of_all(judged, found) else [], found.fits
     if found.kind != "unit" and (_is_of_all(judged, found) or found.condition is not None):
-        right = judged.fits + found.exact
+        right, near = judged.fits + found.exact, judged.fits + found.fits
+        if right < _CLEAR * judged.orders or near < COMMON * judged.orders:
+            return [], right  # right orders would be breaks by it
         # orders that are off by a unit refute the rule, which a person may know all the same
         is_clear = right >= verdicts.fewest_fits(judged.orders, asked.noise) or not _is_rounded(found)
         return [_component(found), *([] if is_clear else [rule])], right
@@ -276,7 +280,7 @@ def _is_of_all(judged: Judgement, found: Residual) -> bool:
 
 
 def _is_rounded(found: Residual) -> bool:
-    return found.rounding in ("order", "line") and found.exact >= _CLEAR * found.fits
+    return bool(found.rounding) and found.exact >= _CLEAR * found.fits
 
 
 def _rule(name: str) -> dict[str, Any]:
@@ -450,11 +454,8 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
         leaves |= _likely_subtotals(con, nodes, asked)
     populations.create_leaves(con, target, leaves)
     found.roundings = find_roundings(con, target, asked)
-    if target == "total":  # what rounding explains, a rule makes only if it rounds so: breaks are of the rule
-        for node, judged in _leaves(nodes):
-            if (rounding := found.roundings.get(node.no)) and rounding.fits < rounding.near <= judged.fits:
-                judged.fits -= rounding.near - rounding.fits
-                verdicts.decide(forms, judged, asked)
+    if target == "total":
+        _count_as_rounded(found, asked)
     for node in nodes:
         if node.setting_no is not None:
             held = found.roundings.get(node.no, verdicts.PopulationRounding(verdicts.UNROUNDED, 0, 0, 0))
@@ -463,6 +464,16 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
             )
     found.residuals = populations.find_residuals(con, target, asked.orders)
     return found
+
+
+def _count_as_rounded(found: Gathered, asked: EvidenceThresholds) -> None:
+    """Count an order that a form fits but for rounding only where the form rounds so: its breaks are of the rule."""
+    for node, judged in _leaves(found.nodes):
+        if (rounding := found.roundings.get(node.no)) and rounding.fits < rounding.near <= judged.fits:
+            judged.fits -= rounding.near - rounding.fits
+            if node.setting_no is None and judged.fits < verdicts.fewest_fits(judged.orders, asked.noise):
+                judged.candidates = []  # it rounds in a way that nobody looks for, and no order is a break by it
+            verdicts.decide(found.forms, judged, asked)
 
 
 def _likely_subtotals(

@@ -383,10 +383,11 @@ _SHARE = 1_000_000  # and shares in millionths
 _STEPS = (10_000, 5_000, 1_000, 500)
 BASES = (  # of base_of(); of those that explain the same the first
     *("discount_above_subtotal", "subtotal", "subtotal_less_discount", "subtotal_less_all_discounts"),
+    *("subtotal_and_delivery", "subtotal_and_delivery_less_all_discounts"),
     *("delivery", "tip", "discount", "loyalty"),
 )
 _LIMITS = ("subtotal_price", "delivery_price", "unit_count", "line_count", "hour", "discount", "tip")  # of `when`
-_ROUNDINGS = ("order", "line", "half_even", "down")  # of a share
+_ROUNDINGS = ("order", "line", "half_even", "down", "up")  # of a share; of those that explain the same the first
 
 
 @dataclass(frozen=True)
@@ -437,10 +438,9 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
             f"from off_orders where node = {node} order by hash(order_id), order_id limit {SAMPLE}"
         ).fetchnumpy()
         if pattern := _pattern(sample, MOST):
-            row = con.execute(
+            ((fits, orders),) = con.execute(
                 f"select count(*) filter (where {_condition(*pattern)}), count(*) from off_orders where node = {node}"
-            ).fetchone()
-            fits, orders = row or (0, 0)
+            ).fetchall()
             if fits >= max(MOST * orders, least):
                 is_of_all = pattern[0] != "step"
                 if pattern[0] == "step" and target == "total":
@@ -547,7 +547,7 @@ def _pattern(sample: dict[str, Any], common: float = COMMON) -> tuple[str, int, 
     """Return the pattern that explains most of a sample, of equals the first; None if none explains that share."""
     if not sample["residual"].any():
         return None
-    fits = {pattern: int(explained(sample, *pattern).sum()) for pattern in _candidates(sample)}
+    fits = {each: int(explained(sample, *each).sum()) for each in _candidates(sample) if each[:2] != ("share", 0)}
     likely = [pattern for pattern, fit in fits.items() if fit >= common * len(sample["residual"])]
     return max(likely, key=lambda pattern: (_exact(sample, fits[pattern], *pattern), fits[pattern]), default=None)
 
@@ -559,21 +559,20 @@ def _candidates(sample: dict[str, Any]) -> Iterable[tuple[str, int, str]]:
     constant, _ = Counter(sample["residual"].tolist()).most_common(1)[0]
     yield "constant", int(constant), ""
     for base in BASES:
-        for reach in (0.5, 0.0):  # rounded to the nearest, and down
-            if value := _share(sample, base, reach):
-                yield "share", value, base
+        for less, more in ((0.5, 0.5), (0.0, 1.0), (1.0, 0.0)):  # rounded to the nearest, down and up
+            yield "share", _share(sample, base, less, more), base
     yield from (("step", step, "") for step in _STEPS)
 
 
-def _share(sample: dict[str, Any], base: str, reach: float) -> int:
-    """Return the roundest share of a base that most orders can have that are off by it to `reach` of a unit, or 0."""
+def _share(sample: dict[str, Any], base: str, less: float, more: float) -> int:
+    """Return the roundest share that most orders can have, rounding up by `less` units, down by `more`; 0 for none."""
     held = sample[base] != 0
     amounts, residual = sample[base][held], sample["residual"][held]
     if not len(amounts):
         return 0
-    less = reach * sample["unit"][held]
-    more = less if reach else np.sign(residual) * sample["unit"][held]
-    ends = np.sort(np.stack([(residual - less) / amounts, (residual + more) / amounts]), axis=0).ravel() * _SHARE
+    unit = np.sign(residual) * sample["unit"][held]
+    ends = np.stack([residual - less * unit, residual + more * unit]) / amounts
+    ends = np.sort(ends, axis=0).ravel() * _SHARE
     order = np.argsort(ends, kind="stable")
     counts = np.cumsum(np.where(order < len(amounts), 1, -1))
     place = int(counts.argmax())
@@ -593,8 +592,9 @@ def _exact(sample: dict[str, Any], fits: int, kind: str, value: int, base: str) 
     if kind != "share":
         return fits
     units = sample[base] * float(value) / (_SHARE * sample["unit"])
-    ways = (np.sign(units) * np.floor(abs(units) + 0.5), np.rint(units), np.trunc(units))
-    return max(int((sample["residual"] == way * sample["unit"]).sum()) for way in ways)
+    size, nearly = abs(units), 1e-9
+    ways = (np.floor(size + 0.5), np.rint(size), np.floor(size + nearly), np.ceil(size - nearly))
+    return max(int((sample["residual"] == np.sign(units) * way * sample["unit"]).sum()) for way in ways)
 
 
 def explained(sample: dict[str, Any], kind: str, value: int, base: str) -> Any:
