@@ -74,7 +74,7 @@ _INSTANT = pa.timestamp("us", tz="UTC")
 _SHOWN = 5  # orders in a message
 _SOURCES = ("raw.day_closes", "raw.closed_orders", "raw.restated")
 _DAY = ("time_field", "timezone", "day_start")  # of [business_day], which decide an order's day; dayparts do not
-_LOOSE = ("is_assumable", "open_parts", "conditions")  # null in a hash of rules; older closes recorded conditions
+_LOOSE = ("is_assumable", "open_parts")  # null in a hash of rules
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _hashes(body: dict[str, Any]) -> dict[str, str]:
         "business_day_hash": _hash([body["settings"]["business_day"][key] for key in _DAY]),
         "sales_hash": _hash(body["settings"]["sales"]),
         # without what can change while a rule stays the same
-        "rules_hash": _hash([rule | dict.fromkeys(_LOOSE) for rule in body["rules"]]),
+        "rules_hash": _hash([{**rule, "conditions": None} | dict.fromkeys(_LOOSE) for rule in body["rules"]]),
     }
 
 

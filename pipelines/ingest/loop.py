@@ -1,7 +1,7 @@
-"""Fetch the due ids of the work list and land them, load by load.
+"""Fetch the due ids of the work list and land them, load by load; a kill loses only the requests in flight.
 
-A body goes from the client to validation. A kill loses the load under way, whose ids stay due: the next run requests
-them again.
+A body goes from the client to validation; until its load is committed an encrypted copy is in the vault's spool, from
+which the next run recovers it.
 
 Put ids on the work list: those that a run was asked for, and known orders that are due again.
 
@@ -37,24 +37,26 @@ from pipelines.ingest.outcome import (
     Outcome,
     StoreRecords,
     SuspectBaseUrlError,
+    answer_of,
     listed_id,
     menu_ids_of,
+    refusals_of,
 )
 from pipelines.landing.data_folder import guard_source, keep_behaviour, note_source, source_of
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.load import Load
-from pipelines.landing.raw_folder import read_rows
+from pipelines.landing.raw_folder import raw_files, read_rows
 from pipelines.landing.raw_rows import FetchCost, LoadSummary, Refusal
 from pipelines.landing.validate import Validator
 from pipelines.ledger.entries import User
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import encoding_of
 from pipelines.partner.client import PartnerClient, fetch_all
-from pipelines.partner.exchange import Fetched, ListingBroken, RunStopped
+from pipelines.partner.exchange import ListingBroken, RunStopped
 from pipelines.partner.pointer import raw_at
 from pipelines.settings import Settings, SettingsError
 from pipelines.settings.kinds import KINDS, Kind
-from pipelines.vault import Vault, open_vault
+from pipelines.vault import FetchedBody, Spool, Vault, open_spool, open_vault
 from pipelines.warehouse.building.build import (
     known_among,
     known_ids,
@@ -229,7 +231,7 @@ def _has(settings: Settings, kind: Kind, id_: int, body: bytes, held: Held) -> b
 
 __all__ = ["Ingested", "SuspectBaseUrlError", "ingest"]
 
-_LOAD = 500  # bodies per load: a kill loses at most so many
+_LOAD = 2_000  # bodies per load
 BEFORE_ORDERS = 1_000  # requests for stores, and for menus; for the others after the orders
 _MOST_MISSING = 100  # menus of a store more than it has, before its others wait
 _OTHERS = 3  # ids that came well, beside ids that failed alone
@@ -251,18 +253,19 @@ def ingest(
 ) -> Ingested:
     """Fetch and land everything of one kind that is due, or `most` of it; `progress` gets (kind, done, total).
 
-    `request` adds further ids to the work list. With `lists`, the service's list of stores is added too, or the known
-    stores if there is no usable list. Menus that store records name are put on the work list. `session` is shared by
-    the kinds of a run. What was fetched `since` then, by a killed run that this one resumes, is not requested again;
-    nor, with `is_rest`, what `session` has requested. The result says which miss, and whether the service, or the doubt
-    about its address, stopped it.
+    `request` adds further ids to the work list, after the responses of a killed run were recovered. With `lists`, the
+    service's list of stores is added too, or the known stores if there is no usable list. Menus that store records name
+    are put on the work list. `session` is shared by the kinds of a run. What was fetched `since` then, by a killed run
+    that this one resumes, is not requested again; nor, with `is_rest`, what `session` has requested. The result says
+    which miss, and whether the service, or the doubt about its address, stopped it.
     """
     guard_source(settings)
     with ExitStack() as stack:
         work = stack.enter_context(WorkList(inbox_path(settings.data_dir)))
         vault = stack.enter_context(open_vault(settings))
+        spool = stack.enter_context(open_spool(settings, kind))
         session = session or stack.enter_context(PartnerSession(settings))
-        ingestion = _Ingestion(settings, vault, work, kind, progress or (lambda *_: None), since)
+        ingestion = _Ingestion(settings, vault, spool, work, kind, progress or (lambda *_: None), since)
         if kind == "menus" and any(
             before.kind == "stores" and (before.stopped or before.counts["failed"]) for before in session.ingested
         ):
@@ -274,6 +277,7 @@ def ingest(
                 ingestion.result.asked |= before.asked
                 ingestion.result.missing += before.missing
         session.ingested.append(ingestion.result)
+        ingestion.recover()
         if request is not None:
             request(work)
         session.run(lambda client: ingestion.run(client, lists=lists, most=most))
@@ -287,6 +291,7 @@ def ingest(
 class _Ingestion:
     settings: Settings
     vault: Vault
+    spool: Spool
     work: WorkList
     kind: Kind
     progress: Progress
@@ -351,25 +356,54 @@ class _Ingestion:
         outcome = Outcome()
         self.work.started(self.kind, ids)
         with Load(self.settings, self.vault, self.kind) as load:
+            self.spool.begin(load.load_id)
             try:
                 missing = self.result.missing
                 asked = (id_ for id_ in ids if missing[self.store_of.get(id_, -1)] < _MOST_MISSING)
                 async with aclosing(fetch_all(client, self.kind, asked)) as answers:
-                    async for answer in answers:
+                    async for fetched in answers:
+                        answer = answer_of(fetched)
                         self.result.asked.add(answer.id)
                         if (store := self.store_of.get(answer.id)) is not None and missing[store] < _MOST_MISSING:
                             missing[store] = max(0, missing[store] + (1 if answer.status == 404 else -1))
                         self.result.answered += 1
                         self.check.count(answer)
+                        self.spool.add(answer)
                         self._validate(load, answer, outcome)
                         self.progress(self.kind, self.result.requested + outcome.answered, due)
             except (RunStopped, asyncio.CancelledError) as error:
                 stopped = error
+            except SuspectBaseUrlError:
+                self.spool.end()
+                raise
             summary = load.commit()
         self._count(summary)
         self._report(outcome, summary.quarantined)
+        self.spool.end()
         if stopped is not None:
             raise stopped
+
+    def recover(self) -> None:
+        """Land the responses that a killed run left in the spool; if it had landed them, update only the work list."""
+        left = self.spool.left()
+        if left is None:
+            return
+        outcome = Outcome()
+        if left.load_id in raw_files(self.settings.data_dir, self.kind).load_ids:
+            self.vault.finish(left.load_id)
+            for answer in left.answers:
+                self._note(answer, outcome)
+            refusals = refusals_of(self.settings.data_dir, self.kind, left.load_id)
+        else:
+            with Load(self.settings, self.vault, self.kind) as load:
+                self.spool.begin(load.load_id, left.answers)
+                for answer in left.answers:
+                    self._validate(load, answer, outcome)
+                summary = load.commit()
+            self._count(summary)
+            refusals = summary.quarantined
+        self._report(outcome, refusals)
+        self.spool.end()
 
     def _count(self, summary: LoadSummary) -> None:
         self.result.counts.update(summary.counts)
@@ -421,18 +455,21 @@ class _Ingestion:
                         load.validate(record)
                     self._count(load.commit())
 
-    def _validate(self, load: Load, answer: Fetched, outcome: Outcome) -> None:
-        outcome.add(answer)
+    def _validate(self, load: Load, answer: FetchedBody, outcome: Outcome) -> None:
+        self._note(answer, outcome)
         at, status = load.in_order(answer.fetched_at), answer.status
         if answer.age:  # it says what was so before a cache kept it, and replaces nothing that is newer
             at = answer.fetched_at - dt.timedelta(seconds=answer.age)
             self.result.aged += 1
-        cost = FetchCost(round(answer.ms), answer.bytes, answer.attempts, answer.earlier)
+        cost = FetchCost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
         if answer.code or status == 404:
             load.no_document(answer.id, answer.code or None, at, status, cost)
         else:
             load.validate(answer.body, answer.id, at, status, cost=cost)
-        if status != 200:
+
+    def _note(self, answer: FetchedBody, outcome: Outcome) -> None:
+        outcome.add(answer)
+        if answer.status != 200:
             return
         if self.kind == "orders" and answer.id not in self.known:
             self._count_store(answer.body)

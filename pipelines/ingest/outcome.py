@@ -8,16 +8,19 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from pipelines.inbox.store import IDS
+from pipelines.landing.raw_folder import read_rows
 from pipelines.landing.raw_rows import Refusal
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.record import Verdict
 from pipelines.settings import Settings
 from pipelines.settings.contradictions import is_zone
+from pipelines.vault import FetchedBody
 
 if TYPE_CHECKING:
     from pipelines.partner.exchange import Fetched, RunStopped
@@ -80,9 +83,9 @@ class Outcome:
 
     fetched: list[int] = field(default_factory=list)
     not_found: list[int] = field(default_factory=list)
-    failed: list[Fetched] = field(default_factory=list)
+    failed: list[FetchedBody] = field(default_factory=list)
 
-    def add(self, answer: Fetched) -> None:
+    def add(self, answer: FetchedBody) -> None:
         """Record the result for an id."""
         if answer.code:
             self.failed.append(answer)
@@ -110,6 +113,12 @@ class Outcome:
             if id_ in reasons:
                 rejected[reasons[id_]].append(id_)
         return [id_ for id_ in self.fetched if id_ not in reasons], rejected
+
+
+def refusals_of(data_dir: Path, kind: str, load_id: str) -> list[Refusal]:
+    """Return what a landed load rejected."""
+    rows = read_rows(data_dir, kind, "observations", ("verdict", "id", "reason", "pointer"), {load_id})
+    return [Refusal(*why) for verdict, *why in rows if verdict == "quarantined"]
 
 
 _MIN_BAD = 5  # fewer can be chance, however short the run
@@ -178,7 +187,7 @@ class AnswerCheck:
             "are not found": Counter(),
         }
 
-    def count(self, answer: Fetched) -> None:
+    def count(self, answer: FetchedBody) -> None:
         """Count a response; raise SuspectBaseUrlError before answers of a wrong address or account are believed."""
         if answer.id in self.judged:
             self._answered += 1
@@ -229,6 +238,12 @@ class AnswerCheck:
             rate = f"{bad:,} of {answered:,} requested {self._kind} {how}"
             said.append(f"{rate}, {count:,} of them because {why}; more than [planner] max_failed_rate")
         return said
+
+
+def answer_of(end: Fetched) -> FetchedBody:
+    """Return the end of requests for an id as the spool keeps it."""
+    cost = (round(end.ms), end.bytes, end.attempts, end.earlier)
+    return FetchedBody(end.id, end.fetched_at, end.status, end.body, end.code, end.reason, *cost, end.age)
 
 
 def listed_id(record: bytes, settings: Settings) -> int | None:

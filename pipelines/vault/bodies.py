@@ -1,4 +1,8 @@
-"""Keep quarantined bodies for a while, encrypted with a key each, so that they can be reprocessed.
+"""Keep bodies for a while, encrypted: those of an uncommitted load, and those in quarantine.
+
+The spool has one file per kind, written response by response and removed when the load ends: a killed run need not
+request them again. It survives the process, not the machine: it is not synced, and the next run requests whatever a
+power cut loses. Quarantined bodies have a key each, so that they can be reprocessed.
 
 Read, check and generate the two secrets of the vault, encrypt bytes with a key, and change the secrets.
 
@@ -23,7 +27,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -173,7 +177,8 @@ class Rotated(NamedTuple):
 def rotate(path: Path, old: Keys, new: Keys, progress: Callable[[str, int, int], None] | None = None) -> Rotated:
     """Give a vault its new secrets; if it has them already, change nothing.
 
-    The caller holds the run lock. Raise VaultError if the vault has neither pair of secrets.
+    The caller holds the run lock. Responses of a killed run are removed: they are requested again. Raise VaultError if
+    the vault has neither pair of secrets.
     """
     with closing(opened(path)) as db:
         if is_keyed(db, new):
@@ -183,6 +188,8 @@ def rotate(path: Path, old: Keys, new: Keys, progress: Callable[[str, int, int],
             return Rotated(customers, versions, bytes(row[0]).decode() if row else "", is_new=False)
         if not is_keyed(db, old):
             raise VaultError("the vault has neither the keys of the settings nor those of the new key file")
+        for spool in path.parent.glob("spool-*"):
+            spool.unlink()
         now = utc_now().isoformat(timespec="microseconds")
         with transaction(db):
             rotated = _Rotation(db, old, new, progress or (lambda *_: None)).run()
@@ -462,3 +469,131 @@ class RefusedBodies:
             gone += [ref for ref in refs if days == self._days or not is_readable(self.readable(ref) or b"")]
         self.forget(set(gone))
         return len(set(gone))
+
+
+_LENGTH_BYTES = 4
+
+
+class FetchedBody(msgspec.Struct, frozen=True, array_like=True):
+    """The outcome of requesting an id: status and body, or an error code and reason; and its cost."""
+
+    id: int
+    fetched_at: dt.datetime
+    status: int | None
+    body: bytes = b""
+    code: str = ""
+    reason: str = ""
+    ms: int = 0
+    size: int = 0
+    tries: int = 0  # 0: written before this was recorded
+    earlier: tuple[tuple[int | None, str, int, int], ...] = ()  # attempts but the last: status, code, ms, bytes
+    age: float = 0.0  # seconds that a cache kept it
+
+
+class Left(NamedTuple):
+    """What a killed process left: its load and the responses in order."""
+
+    load_id: str
+    answers: list[FetchedBody]
+
+
+class _Head(msgspec.Struct, frozen=True, array_like=True):
+    load_id: str
+    key: bytes  # wrapped by the master key
+
+
+def open_spool(settings: Settings, kind: str) -> Spool:
+    """Open the spool of a kind; raise VaultError for missing or wrong keys."""
+    return Spool(settings.data_dir / "vault" / f"spool-{kind}", AESGCM(read_keys(settings).master))
+
+
+class Spool:
+    """The spool of one kind: `left` first, then `begin`, `add` …, `end` for each load."""
+
+    def __init__(self, path: Path, master: AESGCM) -> None:
+        self._path = path
+        self._master = master
+        self._descriptor = -1
+        self._cipher = master
+        self._no = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def left(self) -> Left | None:
+        """Return what a killed process left, up to the last complete record; None if there is nothing."""
+        try:
+            written = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        records = _records(written)
+        try:
+            head = msgspec.msgpack.decode(next(records), type=_Head)
+        except (StopIteration, msgspec.DecodeError):
+            return None
+        cipher = AESGCM(decrypt(self._master, head.key, f"spool/{head.load_id}".encode()))
+        answers = []
+        for no, record in enumerate(records):
+            try:
+                plain = decrypt(cipher, record, str(no).encode())
+            except VaultError:
+                break
+            answers.append(msgspec.msgpack.decode(plain, type=FetchedBody))
+        return Left(head.load_id, answers)
+
+    def begin(self, load_id: str, answers: Iterable[FetchedBody] = ()) -> None:
+        """Start a load's spool with these responses, replacing an earlier one."""
+        self._close()
+        make_folder(self._path.parent, 0o700)
+        draft = self._path.with_name(self._path.name + ".tmp")
+        draft.unlink(missing_ok=True)
+        self._descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_APPEND, 0o600)
+        key = os.urandom(KEY_BYTES)
+        wrapped = encrypt(self._master, key, f"spool/{load_id}".encode())
+        self._cipher, self._no = AESGCM(key), 0
+        self._write(msgspec.msgpack.encode(_Head(load_id, wrapped)))
+        for answer in answers:
+            self.add(answer)
+        draft.replace(self._path)
+
+    def add(self, answer: FetchedBody) -> None:
+        """Append a response."""
+        # The key is used for this file only, so a counter is a safe nonce.
+        nonce = self._no.to_bytes(NONCE_BYTES, "big")
+        record = self._cipher.encrypt(nonce, msgspec.msgpack.encode(answer), str(self._no).encode())
+        self._write(nonce + record)
+        self._no += 1
+
+    def end(self) -> None:
+        """Remove the spool: its responses are landed."""
+        self._close()
+        self._path.unlink(missing_ok=True)
+
+    def _write(self, record: bytes) -> None:
+        # One write per record: a kill leaves at most one incomplete record, at the end.
+        whole = len(record).to_bytes(_LENGTH_BYTES, "big") + record
+        try:
+            written = os.write(self._descriptor, whole)
+        except OSError as error:
+            raise VaultError(f"{self._path} cannot be written: {error.strerror}") from None
+        if written != len(whole):
+            raise VaultError(f"{self._path} cannot be written completely: is the disk full?")
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _records(written: bytes) -> Iterator[bytes]:
+    place = 0
+    while place + _LENGTH_BYTES <= len(written):
+        length = int.from_bytes(written[place : place + _LENGTH_BYTES], "big")
+        place += _LENGTH_BYTES
+        if place + length > len(written):
+            return
+        yield written[place : place + length]
+        place += length

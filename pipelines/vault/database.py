@@ -43,8 +43,6 @@ def opened(path: Path) -> VaultConnection:
     db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False, factory=VaultConnection)
     try:
         path.chmod(0o600)
-        for answers in path.parent.glob("spool-*"):  # older versions kept those of an uncommitted load
-            answers.unlink(missing_ok=True)
         db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = normal")
         db.execute("pragma secure_delete = on")

@@ -17,6 +17,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -250,6 +251,7 @@ class Erasing:
     _lookup: Lookup
     _content_of: Callable[..., bytes]  # of a row of ROW
     _refused: RefusedBodies
+    _folder: Path
     rule: Rule
     _tally: VaultTally
 
@@ -340,7 +342,8 @@ class Erasing:
         """Destroy all versions of these orders, and never encrypt them again; customers of whom nothing is left, too.
 
         Also everything of the customers with these hashes of their keys, these quarantined bodies, and those that are
-        of such an order or name a contact that no other order states. Doing it again changes nothing.
+        of such an order or name a contact that no other order states. Doing it again changes nothing. Responses of a
+        killed run are removed with it: they are requested again.
         """
         wanted, ids = set(key_hashes), set(order_ids)
         with transaction(self._db):
@@ -358,6 +361,8 @@ class Erasing:
             naming, unread = self._naming(Sought(ids, self._unstated("phone", phones), self._unstated("email", emails)))
             doomed = {*naming, *(ref for ref in refs if self._refused.readable(ref))}
             self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in doomed])
+        for spool in self._folder.glob("spool-*"):
+            spool.unlink()
         self._db.execute("pragma wal_checkpoint(truncate)")
         return Destroyed(len(customers | (others - kept)), count, len(doomed), unread)
 

@@ -74,30 +74,16 @@ judged as (
         and orders.total_population_no = totals.population_no
 ),
 
--- an order of a closed day keeps what it was closed with, no rule included; one that came
--- later has the day's rule where orders like it have any today
+-- an order of a closed day keeps what it was closed with, no rule included
 decided as (
     select
         judged.*,
         closed.order_id is not null as is_closed,
         if(is_closed, closed.line_rule, found_line_rule) as line_rule,
-        case
-            when closed.is_new
-                then list_sort(list_distinct(closed.line_open_parts || found_open_parts))
-            when is_closed then closed.line_open_parts
-            else found_open_parts
-        end as line_open_parts,
-        case
-            when closed.is_new and found_subtotal_basis is null then null
-            when is_closed then closed.subtotal_basis
-            else found_subtotal_basis
-        end as subtotal_basis,
+        if(is_closed, closed.line_open_parts, found_open_parts) as line_open_parts,
+        if(is_closed, closed.subtotal_basis, found_subtotal_basis) as subtotal_basis,
         if(is_closed, closed.total_rule, found_total_rule) as total_rule,
-        case
-            when closed.is_new and found_total_basis is null then null
-            when is_closed then closed.total_basis
-            else found_total_basis
-        end as total_basis,
+        if(is_closed, closed.total_basis, found_total_basis) as total_basis,
     from judged
     left join workings.closed_order_rules as closed using (order_id)
 )

@@ -42,6 +42,7 @@ CHAIN = (
     "workings.formula_evidence",
     "workings.order_populations",
     "workings.orders_off_alike",
+    "workings.closed_population_rules",
     "workings.closed_order_rules",
     "audit.order_rules",
 )
@@ -263,6 +264,8 @@ def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
         for name in (
             "raw.day_closes",
             "raw.closed_orders",
+            "raw.closed_rules",
+            "raw.closed_scopes",
             "raw.closed_components",
         ):
             _create_raw(con, name)

@@ -6,10 +6,12 @@ import stat
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.durable import UNFINISHED, write_whole
 from pipelines.inventory import write_noted
 from pipelines.vault import new_key_file
+from pipelines.vault.bodies import Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +22,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "keys": new_key_file,
     "a small file": lambda path: write_whole(path, b"ours"),
     "a noted file": lambda path: write_noted(path.parent, path, b"ours"),
+    "a spool": lambda path: Spool(path, AESGCM(b"1" * 32)).begin("20261101T000000000000"),
 }
 
 

@@ -69,10 +69,14 @@ def test_the_subtotals_rule_and_the_totals_are_found_apart(run_table: Run) -> No
     assert [(row["line_rule"], row["total_rule"]) for row in rows] == [(None, "a")]
 
 
-def test_a_later_order_takes_the_rule_of_its_platform(run_table: Run) -> None:
-    """Where a store's day has two rules, by platform; one of a platform that had no order has none."""
-    day = [closed(1, 7, "a") | {"platform": "web"}, closed(2, 7, "b") | {"platform": "kiosk"}]
-    later = [order(3), order(4, platform="kiosk"), order(5, platform="phone")]
-    rows = run_table("workings.closed_order_rules", {"workings.order_closes": later, "raw.closed_orders": day})
-    found = [(row["order_id"], row["is_new"], row["total_rule"]) for row in rows]
-    assert found == [(3, True, "a"), (4, True, "b"), (5, True, None)]
+def test_the_rule_of_its_population_comes_before_that_of_its_day(run_table: Run) -> None:
+    """Subtotal and total each: the population's, even that there was none, else the day's."""
+    population = {"order_id": 3, "rule_target": "total", "open_parts": []}
+    given = {
+        "workings.order_closes": [order(1), order(3)],
+        "raw.closed_orders": [closed(1, 7, "a") | {"line_rule": "lines", "subtotal_basis": "agreed"}],
+    }
+    for rule, basis in (("b", "supported"), ("b", None), (None, None)):
+        told = [population | {"rule": rule, "basis": basis}]
+        rows = run_table("workings.closed_order_rules", given | {"workings.closed_population_rules": told})
+        assert [(row["line_rule"], row["total_rule"]) for row in rows] == [("lines", "a"), ("lines", basis and rule)]

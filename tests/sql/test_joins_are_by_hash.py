@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Joins of every row with every row, where one side stays short whatever is landed.
 SHORT = {
+    "workings.closed_population_rules": "subtotal and total",
     "audit.inactive_periods": "one row of days watched",
     "workings.order_populations": "subtotal and total",
     "workings.order_rule_settings": "the rules of the settings",

@@ -99,21 +99,3 @@ def test_a_closed_day_keeps_its_rules(run_table: Run) -> None:
     )
     assert (row["total_rule"], row["current_total_rule"]) == ("observed/unrounded", WITHOUT_TIP)
     assert (row["subtotal_rule"], row["line_rule"], row["current_subtotal_rule"]) == (None, None, USUAL)
-
-
-def test_a_later_order_of_a_closed_day_has_no_rule_where_today_has_none(run_table: Run) -> None:
-    """It has the day's rule, unless what it holds is undecided today: none then, since its day may not have held it."""
-    closed = {"order_id": 1, "is_new": True, "line_rule": USUAL, "line_open_parts": [], "subtotal_basis": "supported"}
-    closed |= {"total_rule": "observed/unrounded", "total_basis": "supported"}
-    for parts, basis in (([], "supported"), ([1], None)):
-        row = rules(
-            run_table,
-            population("subtotal", USUAL, verdict="agreed", open_parts=parts),
-            population("total", WITHOUT_TIP),
-            workings__closed_order_rules=[closed],
-        )
-        assert (row["subtotal_basis"], row["line_open_parts"], row["total_rule"]) == (
-            basis,
-            parts,
-            "observed/unrounded",
-        )

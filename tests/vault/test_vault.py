@@ -195,15 +195,19 @@ def test_other_keys_are_refused_at_once(vault: Vault, path: Path, keys: Keys) ->
     assert "Keys(…)" in repr(keys)
 
 
-def test_an_erasure_leaves_no_lookup_hash_or_body(vault: Vault, path: Path, sql: Callable[..., list[Any]]) -> None:
+def test_an_erasure_leaves_no_lookup_hash_body_or_spool(
+    vault: Vault, path: Path, sql: Callable[..., list[Any]]
+) -> None:
     """Of the customer; a quarantined body that was requested as their order goes though it holds no contact data."""
     vault.encrypt("orders", "load", [_data(1, "+49 301 111111", "ann@x.example"), _data(2, "+49 302 222222")])
     own, other = vault.refused.encrypt("orders", "load", [(1, b"no contact"), (2, b"of another")], NOW)
+    (path.parent / "spool-orders").write_bytes(b"answers of a killed run")
     others = {each for (each,) in sql("select hash from lookups where customer = 2")}
     done = vault.erasing.erase([], vault.erasing.of_order(1).order_ids)
     assert (done.customers, done.versions, done.quarantined) == (1, 1, 1)
     assert {each for (each,) in sql("select hash from lookups")} == others
     assert vault.refused.open(own) is None
     assert vault.refused.open(other) is not None
+    assert not (path.parent / "spool-orders").exists()
     vault.erasing.erase([], [2])
     assert vault.refused.open(other) is None, "an order without a customer, too"

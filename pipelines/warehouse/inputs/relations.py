@@ -28,6 +28,7 @@
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 | raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
 | raw.break_decisions | what people decided of breaks, one row per key of a break: a source |
+| raw.closed_rules, closed_scopes | the rules that closes recorded, and which orders each is about: sources |
 | raw.closed_components | the components of the settings that each close was made with: a source |
 
 Checks are separate because a document that did not change is not read again: a table that shows last_checked_at
@@ -349,6 +350,14 @@ RAW: dict[str, dict[str, str]] = {
         "period VARCHAR"
     ),
     "raw.closed_orders": {"close_entry_no": "BIGINT", **_of_arrow(CLOSED_ORDERS)},
+    "raw.closed_rules": columns_of(
+        "close_entry_no BIGINT, rule_no BIGINT, rule_target VARCHAR, rule VARCHAR, "
+        "basis VARCHAR, open_parts BIGINT[], is_assumable BOOLEAN"
+    ),
+    "raw.closed_scopes": columns_of(
+        "close_entry_no BIGINT, rule_no BIGINT, condition_no BIGINT, dimension VARCHAR, part VARCHAR, "
+        "is_other BOOLEAN, value VARCHAR, first_day DATE, last_day DATE"
+    ),
     "raw.closed_components": columns_of(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}") | _CONDITIONS,
     "raw.restated": {
         "entry_no": "BIGINT",

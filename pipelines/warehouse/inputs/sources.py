@@ -19,7 +19,7 @@ import datetime as dt
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -78,6 +78,7 @@ _COMPONENT = (
     "name", "constant", "share", "base", "price_factor", "step", "round",
     "platform", "dispatch_method", "store", "status", "from", "to",
 )  # fmt: skip
+_OBSERVED = "observed/unrounded"  # assumed where orders are too few to judge a rule
 
 
 def state_of(*acts: str) -> Callable[[Path], str]:
@@ -125,6 +126,21 @@ def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pa
         )
 
 
+def closed_rules(data_dir: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of raw.closed_rules: the rule of each population."""
+    return [(entry_no, rule_no, *_rule_of_population(rule)) for entry_no, rule_no, rule in _closed_rules(data_dir)]
+
+
+def closed_scopes(data_dir: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of raw.closed_scopes: the conditions of each rule by population, by value or span of days."""
+    return [
+        (entry_no, rule_no, number, of.get("dimension"), of.get("part"), of["is_other"], *each)
+        for entry_no, rule_no, rule in _closed_rules(data_dir)
+        for number, of in enumerate(rule["conditions"])
+        for each in _values(of)
+    ]
+
+
 def create_closed_components(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.closed_components: the components of the settings that each close was made with."""
     rows = [
@@ -139,6 +155,50 @@ def create_closed_components(con: duckdb.DuckDBPyConnection, name: str, data_dir
     ]
     if rows:
         con.executemany(f"insert into {name} values ({', '.join('?' * (len(_COMPONENT) + 3))})", rows)
+
+
+def _closed_rules(data_dir: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yield entry number, rule number and rule; without populations that no order can be known to belong to.
+
+    An order that settings named a rule for belonged to no other population.
+    """
+    for entry in ledger_of(data_dir).entries(CLOSED):
+        named: dict[str, list[str]] = {}
+        for rule in entry.body["rules"]:
+            if rule.get("is_configured") and rule["conditions"]:
+                named.setdefault(rule["rule_target"], []).extend(rule["conditions"][0]["values"])
+        for rule_no, rule in enumerate(entry.body["rules"]):
+            if "open_parts" in rule and _is_known(rule["conditions"]):
+                others = named.get(rule["rule_target"])
+                apart = [{"dimension": "rule_setting", "is_other": True, "values": others}] if others else []
+                kept = rule["conditions"] + ([] if rule["is_configured"] else apart)
+                yield entry.no, rule_no, {**rule, "conditions": kept}
+
+
+def _is_known(conditions: list[dict[str, Any]]) -> bool:
+    return all(each["is_other"] or any(_values(each)) for each in conditions)
+
+
+def _values(condition: dict[str, Any]) -> list[tuple[str | None, dt.date | None, dt.date | None]]:
+    """Return value, first and last day for each value or span of days of a condition."""
+    if "spans" in condition:
+        spans = [[day and dt.date.fromisoformat(day) for day in span] for span in condition["spans"]]
+        return [(None, first, last) for first, last in spans]
+    return [(value, None, None) for value in condition["values"]]
+
+
+def _rule_of_population(rule: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what orders of a population that hold none of its open parts were valued by: as in audit.order_rules."""
+    name, open_parts = rule["rule"], rule["open_parts"]
+    if rule["is_configured"]:
+        basis, open_parts = "configured", []
+    elif name is not None:
+        basis = "supported" if rule["verdict"] == "supported" else "agreed"
+    elif rule["is_assumable"]:
+        name, basis, open_parts = _OBSERVED, "assumed", []
+    else:
+        basis = None
+    return rule["rule_target"], name, basis, open_parts, rule["is_assumable"]
 
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
@@ -508,6 +568,8 @@ SOURCES: dict[str, Source] = {
     "raw.control_totals": Source(state_of(ACT), _filled(_control_totals)),
     "raw.day_closes": Source(DAY_CLOSES_STATE, _filled(_day_closes)),
     "raw.closed_orders": Source(CLOSED_ORDERS_STATE, create_closed_orders),
+    "raw.closed_rules": Source(CLOSED_ORDERS_STATE, _filled(closed_rules)),
+    "raw.closed_scopes": Source(CLOSED_ORDERS_STATE, _filled(closed_scopes)),
     "raw.closed_components": Source(CLOSED_ORDERS_STATE, create_closed_components),
     "raw.restated": Source(RESTATED_STATE, create_restated),
     "raw.settlement_statements": Source(state_of(STATEMENT, UNDONE), _filled(settlement_statements)),
