@@ -121,6 +121,7 @@
 -- occurrence_count BIGINT >= 1: How often it was observed.
 -- offered_from TIMESTAMPTZ null: When it was first observed so; null for an archive of unknown time.
 -- offered_until TIMESTAMPTZ null: When something else was first observed; null while it is current.
+-- open_parts BIGINT[]
 -- order_count BIGINT >= 1: Number of orders.
 -- order_id BIGINT: The order, as the service numbers it.
 -- order_ref VARCHAR null: The order, as the statement names it.

@@ -21,7 +21,7 @@
 -- rounding_no: Its rounding: audit.formula_rules.
 -- rule_setting_no BIGINT null: The rule of the settings: its place among [[formula.rule]], from 1; the two plain ones come first. Null where the orders decide.
 -- is_assumable BOOLEAN: Whether so few orders can be judged that the observed total is assumed.
--- open_parts BIGINT[]: part_no of what the candidates that remain treat differently: workings.formula_parts.
+-- open_parts: part_no of what the candidates that remain treat differently: workings.formula_parts.
 -- candidate_forms BIGINT[]: form_no of the candidates that remain.
 -- order_count >= 0: How many orders can be judged.
 -- fit_count: How many of them the form fits; of totals with its rounding.
