@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.inbox.receiver import inbox_path
@@ -16,6 +18,8 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.inventory import COPY, INVENTORY
 from pipelines.landing.archives import LandingRequest, land_files
 from pipelines.landing.data_folder import FORMATS, migrate
+from pipelines.landing.merge import merge_days
+from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ledger_of, verify
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
@@ -83,3 +87,37 @@ def test_new_folder_is_not_called_older(tmp_path: Path) -> None:
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
     with duckdb.connect(str(file), read_only=True) as con:
         yield from con.execute("select order_id, cast(total_price as varchar) from core.orders order by all").fetchall()
+
+
+ADDED = ["ms", "bytes", "tries", "earlier_tries", "is_backfill", "load_started_at"]
+
+
+@pytest.mark.long
+def test_a_file_without_the_newer_columns_counts(world: Any, make_order: Any) -> None:
+    """Alone, beside newer files and merged with them, such a file gives its verdicts; what it lacks is null."""
+    world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
+    (old,) = raw_files(world.data, "orders").observations
+    pq.write_table(pq.read_table(old.path).drop_columns(ADDED), old.path)
+    assert world.build().rows["audit.loads"] == 1
+    world.land("orders", [{"id": 2, "document": make_order(2), "customer": "c2"}])
+    assert world.build().rows["audit.loads"] == 2
+    assert merge_days(world.data, "orders", dt.date(2026, 11, 2)) == 2
+    result = world.build(full=True)
+    assert (result.rows["audit.loads"], result.rows["core.orders"], result.rows["audit.fetches"]) == (2, 2, 0)
+
+
+@pytest.mark.slow
+def test_a_file_that_does_not_tell_of_unknown_fields_is_searched(world: Any, make_order: Any) -> None:
+    """Beside a newer file and merged with it, the older one's documents are noted like the newer one's."""
+    strange = {"_unknown": {"/a": "string", "/b": "number"}}
+    world.land("orders", [{"id": id_, "document": make_order(id_) | strange} for id_ in (1, 2)])
+    (old,) = raw_files(world.data, "orders").documents
+    pq.write_table(pq.read_table(old.path).drop_columns(["has_unknown"]), old.path)
+    world.land("orders", [{"id": 3, "document": make_order(3)}, {"id": 4, "document": make_order(4) | strange}])
+    notes = "select note, document_count, example_ids from workings.load_notes where note like '/%:%' order by all"
+    world.build()
+    noted = world.rows(notes)
+    assert noted == [(note, n, ids) for note in ("/a:string", "/b:number") for n, ids in ((1, [4]), (2, [1, 2]))]
+    assert merge_days(world.data, "orders", dt.date(2026, 11, 2)) == 2
+    world.build(full=True)
+    assert world.rows(notes) == noted

@@ -412,8 +412,9 @@ def fill(con: duckdb.DuckDBPyConnection, name: str, rows: Iterable[Sequence[Any]
     con.from_arrow(table_of(name, rows)).insert_into(name)
 
 
-# A row without load_started_at has the time in the id of its load only. Files from before [privacy] customer_key was
-# turned off have the keys.
+_MAY_HAVE_UNKNOWN = {"has_unknown": "BOOLEAN"}  # where it is null or absent, only the text can tell
+# A file from before load_started_at was stored has the time in the ids of its loads only. Files from before
+# [privacy] customer_key was turned off have the keys.
 _STORED = {
     "customer_key": "if((select privacy_customer_key from raw.settings), customer_key, null)",
     "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)",
@@ -486,8 +487,8 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
                             null
                         )
                     )) as found
-                    from {_files(paths)}
-                    where {mine} and has_unknown
+                    from {_named(paths, _MAY_HAVE_UNKNOWN)}
+                    where {mine} and has_unknown is distinct from false
                 )
                 """,
             ]
@@ -602,12 +603,19 @@ def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> No
 
 
 def _observed(paths: Sequence[Path]) -> str:
-    """Return a relation of observations."""
-    return _files(paths) if paths else f"({nothing(OBSERVATION)})"
+    """Return a relation of observations; what a file from before a column was added does not have is null."""
+    if not paths:
+        return f"({nothing(OBSERVATION)})"
+    return _named(paths, OBSERVATION)
 
 
-def _files(paths: Sequence[Path]) -> str:
-    return f"read_parquet([{literals(paths)}])"
+def _named(paths: Sequence[Path], columns: Mapping[str, str]) -> str:
+    """Return a relation of files by the names of their columns; of `columns`, what a file does not have is null."""
+    return f"(({nothing(columns)}) union all by name (from {_files(paths, 'union_by_name = true')}))"
+
+
+def _files(paths: Sequence[Path], *options: str) -> str:
+    return f"read_parquet({', '.join([f'[{literals(paths)}]', *options])})"
 
 
 def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:
