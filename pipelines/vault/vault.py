@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec.structs import replace
 
 from pipelines.settings import Settings
 from pipelines.vault.bodies import (
@@ -37,6 +38,7 @@ from pipelines.vault.database import (
     ROW,
     RULE,
     Lookup,
+    contact,
     erased_ids,
     opened,
     pattern,
@@ -198,8 +200,8 @@ class Vault:
             owner = next((h for h in own if h and h not in shared), None)
             digest = digest_of(item.content)
             old = None if before is None or before[2] == digest else self._content_before(kind, item, before, rows)
-            # without a contact that tells, the customer of the version before, unless it names somebody else
-            is_another = bool(old and not owner and len({person_of(old), person_of(item.content)} - {""}) > 1)
+            # without a contact that tells, the customer of the version before
+            is_another = bool(old and not owner and self._is_anothers(item, old))
             n = known.get(owner, 0) if owner else before[1] if before and before[1] in ciphers and not is_another else 0
             if n == 0:
                 last = n = last + 1
@@ -325,6 +327,12 @@ class Vault:
             raise VaultError(f"the personal data of {kind} {id_} were erased")
         customer_key, cipher = self._ciphers[n]
         return decrypt_version(cipher, customer_key, row, is_tallied=self._is_tallied)
+
+    def _is_anothers(self, item: PersonalData, old: bytes) -> bool:
+        """Tell whether an order without a contact has another name than its last version, which has a contact."""
+        names = {person_of(old), person_of(item.content)} - {""}
+        phone, email = contact(old)
+        return len(names) > 1 and any(self._hashes(replace(item, phone=phone, email=email)))
 
     def _hashes(self, item: PersonalData) -> tuple[bytes, bytes]:
         """Return the keyed hashes of the phone number and the e-mail address, b"" for one that is nobody's."""

@@ -34,6 +34,7 @@ def _is_gone(world: World) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_erased_person_stays_erased(landed: World, tmp_path: Path) -> None:
     """In files and names of the data folder, in any form, there is no mark of her; another customer's key stays."""
     world = copied(landed, tmp_path / "place")
