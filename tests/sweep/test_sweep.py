@@ -160,6 +160,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_faults_at_some_points_lose_nothing(small: Bench) -> None:
     """A point of each of two stages, killed, full or broken: the next night gives the same tables."""
     points = {point.stage: point for point in sample(all_points(small.seen), 1)}
@@ -169,6 +170,7 @@ def test_faults_at_some_points_lose_nothing(small: Bench) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_losses_of_power_at_some_states_lose_nothing(small: Bench) -> None:
     """A state of a night after a loss of power: the next night gives the same tables."""
     found = lose_power(small, most=1)
@@ -177,6 +179,7 @@ def test_losses_of_power_at_some_states_lose_nothing(small: Bench) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_missing_sync_is_found(small: Bench) -> None:
     """With files put in place without a sync, some loss of power is a loss: the sweep would say so."""
     small.fresh(small.base)
@@ -205,6 +208,7 @@ def sweep_vault(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_kills_lose_nothing() -> None:
     """Killed at an operation each, the commands come to the state that they come to without a kill."""
     done = sweep_vault("--most", "1")
