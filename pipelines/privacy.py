@@ -29,6 +29,7 @@ import msgspec
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.closing import build_and_record
 from pipelines.finance.released import FinanceError
+from pipelines.inventory import VAULT, read_inventory, why_not_continued
 from pipelines.landing.customers import filing_rule, settle_customers
 from pipelines.landing.data_folder import applied_erasures, erasure_log_place, guard_source, migrate, note_erasure
 from pipelines.landing.merge import erase_in_raw
@@ -440,12 +441,18 @@ def _lacking(settings: Settings, entries: list[LedgerEntry]) -> set[str]:
 
 
 def _require_erased(settings: Settings) -> None:
-    """Raise PrivacyError if the vault's file is from before an erasure of the ledger: it would show the erased."""
+    """Raise PrivacyError if the vault's file is from before an erasure of the ledger, or lacks what was recorded of it.
+
+    It would show the erased, or say of orders that it lost that there were none.
+    """
     if _lacking(settings, list(ledger_of(settings.data_dir).unchained(ERASED))):
         raise PrivacyError(
             "vault/vault.sqlite is from before an erasure that the ledger has, so it was put back from a copy: "
             "`ordermart run` erases again what it brought back; nothing was shown"
         )
+    store = read_inventory(settings.data_dir).stores.get(VAULT)
+    if store and (why := why_not_continued(settings.data_dir / VAULT, store)):
+        raise PrivacyError(f"{VAULT}: {why}. `ordermart inventory` says what to do; nothing was shown")
 
 
 def remove_old_releases(settings: Settings, done: Erasure | None = None) -> Erasure:

@@ -112,6 +112,27 @@ def test_an_id_that_comes_back_without_a_contact_is_another_persons(empty: World
     assert "Somebody" not in left(empty)
 
 
+def test_an_older_vault_says_of_nobody_that_there_is_no_such_person(empty: World) -> None:
+    """A vault.sqlite from before an order that was landed: it is an older version, and shows nothing."""
+    empty.land("orders", [of(4, OLD, name="Ann")])
+    vault = empty.data / "vault" / "vault.sqlite"
+    with closing(sqlite3.connect(vault)) as db:
+        db.execute("pragma wal_checkpoint(truncate)")
+    older = vault.read_bytes()
+    empty.land("orders", [of(6, NEW, name="Eve")])
+    record_stores(empty.data)
+    for file in vault.parent.glob("vault.sqlite*"):
+        file.unlink()
+    vault.write_bytes(older)
+    for show in (
+        lambda: reveal(empty.settings, 6, "a test"),
+        lambda: export(empty.settings, PersonRequest("phone", NEW)),
+        lambda: export(empty.settings, PersonRequest("phone", OLD)),
+    ):
+        with pytest.raises(PrivacyError, match=r"an older version.*`ordermart inventory` says what to do"):
+            show()
+
+
 def test_several_people_are_confirmed(empty: World) -> None:
     """What was found is counted before anything is shown; two names or numbers need the number of orders."""
     seen: list[Facts] = []
