@@ -6,6 +6,7 @@ was killed while it told.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -52,6 +53,7 @@ from pipelines.warehouse.rows.fresh_rows import BuildResult, CheckResult
 Progress = Callable[[str, int, int], None]
 
 _EVERY_SECONDS = 900.0
+log = logging.getLogger(__name__)
 
 
 class Told(NamedTuple):
@@ -100,15 +102,20 @@ def look_for_dead_runs(settings: Settings) -> None:
         tell_of_dead_runs(settings)
 
 
-def keep_looking(settings: Settings) -> None:
+def keep_looking(settings: Settings, every: float = _EVERY_SECONDS) -> threading.Thread:
     """Look for dead runs and missing nights every quarter of an hour, in a thread that ends with the process."""
 
     def look() -> None:
         while True:
-            time.sleep(_EVERY_SECONDS)
-            look_for_dead_runs(settings)
+            time.sleep(every)
+            try:
+                look_for_dead_runs(settings)
+            except Exception as error:  # noqa: BLE001 -- the next look may find more
+                log.warning("looking for dead runs: %s", sentence_of(error) or type(error).__name__)
 
-    threading.Thread(target=look, name="looking for dead runs", daemon=True).start()
+    thread = threading.Thread(target=look, name="looking for dead runs", daemon=True)
+    thread.start()
+    return thread
 
 
 COMMAND = "ordermart run"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.record import NIGHT, WEBHOOKS
-from pipelines.run.under_way import NotBegunError, RunRequest, begun
+from pipelines.run.under_way import NotBegunError, RunRequest, begun, keep_looking
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
 
@@ -58,3 +59,16 @@ def test_a_run_that_finds_another_under_way_forgets_no_id(settings: Settings, tm
         ):
             pass
     assert due(settings) == [5, 7]
+
+
+def test_looking_for_dead_runs_goes_on_after_an_error(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    """What cannot be looked at is said, each time; the next look may find more."""
+    (settings.data_dir).mkdir()
+    (settings.data_dir / "runs").symlink_to("runs")
+    looking = keep_looking(settings, 0.01)
+    for _ in range(500):
+        if len(caplog.messages) > 1:
+            break
+        time.sleep(0.02)
+    assert looking.is_alive()
+    assert "looking for dead runs: " in caplog.messages[1]
