@@ -1,7 +1,9 @@
 """How the whole suite runs: that each worker takes one thread, little disk and no needless time.
 
 `--share-of-day` leaves a seventh of the tests chosen, by names and the day: in seven days each runs once.
-`--begin-within` bounds how long. A test that needs luck is marked `luck`. At the end stands the time of it all.
+`--begin-within` bounds how long tests marked `slow` or `long` may begin, on a machine that is slower than usual: each
+day begins with other files, so that they are not always the same that are left out, and those are named at the end.
+A test that needs luck is marked `luck`. At the end stands the time of it all.
 
 Each test begins with the usual umask and clock, which commands may change.
 
@@ -19,7 +21,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -96,7 +98,8 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-STARTED = time.monotonic()
+STARTED, STARTED_ON = time.monotonic(), dt.datetime.now(tz=dt.UTC).date()
+STEP = 37  # files by which a day begins later than the day before
 BEGIN_LATE = "its turn was today, and the time was up"
 
 
@@ -105,15 +108,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--share-of-day", metavar="DAY", help="of the tests chosen a seventh: those of this day, or `today`"
     )
-    parser.addoption("--begin-within", metavar="SECONDS", type=float, help="begin no test later; print those left out")
+    parser.addoption(
+        "--begin-within", metavar="SECONDS", type=float, help="begin no slow test later; print those left out"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let all workers have the same day, at midnight too."""
-    if config.option.share_of_day == "today":
-        config.option.share_of_day = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    """Count what the run took."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Figures(), "figures")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Let all workers have the same day, at midnight too: each reads the command line by itself."""
+    node.workerinput["day"] = _day(node.config).isoformat()
+
+
+def _day(config: pytest.Config) -> dt.date:
+    share, worker = config.option.share_of_day, getattr(config, "workerinput", None)
+    if worker is not None:
+        return dt.date.fromisoformat(worker["day"])
+    return STARTED_ON if share in {None, "today"} else dt.date.fromisoformat(share)
 
 
 def turn_of(name: str, day: dt.date) -> bool:
@@ -122,22 +138,30 @@ def turn_of(name: str, day: dt.date) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave those of the day, in an order of the day's own: what was not begun is not always the same."""
-    if config.option.share_of_day is None:
+    """Leave those of the day, and begin with another file each day: what was not begun is not always the same."""
+    option = config.option
+    if option.share_of_day is None and option.begin_within is None:
         return
-    day = dt.date.fromisoformat(config.option.share_of_day)
-    others = [item for item in items if not turn_of(item.nodeid, day)]
-    items[:] = [item for item in items if turn_of(item.nodeid, day)]
-    files = {item.nodeid.partition("::")[0] for item in items}
-    order = sorted(files, key=lambda file: hashlib.sha256(f"{day} {file}".encode()).digest())
-    items.sort(key=lambda item: order.index(item.nodeid.partition("::")[0]))
-    config.hook.pytest_deselected(items=others)
+    day = _day(config)
+    if option.share_of_day is not None:
+        others = [item for item in items if not turn_of(item.nodeid, day)]
+        items[:] = [item for item in items if turn_of(item.nodeid, day)]
+        config.hook.pytest_deselected(items=others)
+    files = list(dict.fromkeys(item.nodeid.partition("::")[0] for item in items))
+    first = day.toordinal() * STEP % max(1, len(files))
+    places = {file: number for number, file in enumerate([*files[first:], *files[:first]])}
+    items.sort(key=lambda item: places[item.nodeid.partition("::")[0]])
+
+
+def _may_be_left_out(item: pytest.Item) -> bool:
+    marks = {mark.name for mark in item.iter_markers()}
+    return "long" in marks or ("slow" in marks and "sample" not in marks)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that would begin too late."""
+    """Skip a slow test that would begin too late."""
     limit = item.config.option.begin_within
-    if limit is not None and time.monotonic() - STARTED > limit:
+    if limit is not None and time.monotonic() - STARTED > limit and _may_be_left_out(item):
         pytest.skip(BEGIN_LATE)
 
 
@@ -190,7 +214,7 @@ class Figures:
             if not isinstance(report, pytest.TestReport):
                 continue
             is_late = report.skipped and BEGIN_LATE in str(report.longrepr)
-            if config.option.share_of_day and (report.when == "call" or report.outcome != "passed"):
+            if (is_late or config.option.share_of_day) and (report.when == "call" or report.outcome != "passed"):
                 names["not reached" if is_late else "of the day"].append(report.nodeid)
             unlucky = [reason for name, reason in report.user_properties if name == "unlucky"]
             if unlucky and report.when == "call":

@@ -26,6 +26,10 @@ from tests import forked
 def test_long(number):
     pathlib.Path(os.environ["RAN"]).open("a").write(f"{number} ")
 
+@pytest.mark.slow
+def test_slow():
+    pathlib.Path(os.environ["RAN"]).open("a").write("slow ")
+
 @pytest.mark.luck("the second time it passes")
 def test_needs_luck(tmp_path):
     tries = pathlib.Path(os.environ["RAN"])
@@ -98,13 +102,23 @@ def test_a_share_of_the_long_tests_runs_and_is_printed(suite: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_slow_machine_leaves_slow_tests_out_and_names_them(suite: Path) -> None:
+    """Once the time is up, slow tests are named and left out, and the others run."""
+    said, ran = run(suite, "-m", "not long", "-n", "2", "--begin-within", "0")
+    assert re.findall(r"(?m)^not reached: (.+)$", said) == ["tests/test_made_up.py::test_slow"]
+    assert (ran, "1 failed, 2 passed, 1 skipped" in said) == (["tried", "tried"], True)
+    said, ran = run(suite, "-m", "slow", "-n", "2", "--begin-within", "200")
+    assert (ran, "not reached" in said) == (["slow"], False)
+
+
+@pytest.mark.slow
 def test_luck_is_tried_again_and_the_time_is_printed(suite: Path) -> None:
     """A test that needs luck passes by its second try, with a new folder; its reason is printed, and the time."""
     said, ran = run(suite, "-n", "1", "-m", "not long")
-    assert ran == ["tried", "tried"]
+    assert sorted(ran) == ["slow", "tried", "tried"]
     assert "unlucky: tests/test_made_up.py::test_needs_luck (failed 1 times: the second time it passes)" in said
     assert "FAILED tests/test_made_up.py::test_has_no_luck" in said
-    assert "1 failed, 2 passed" in said
+    assert "1 failed, 3 passed" in said
     took = re.search(r"(?m)^took (\d+) s of CPU, (\d+) s elapsed$", said)
     assert took
     assert int(took[1]) >= 2  # two processes of pytest, and the one that forks commands, import what they need
