@@ -66,9 +66,10 @@ def fail_dead_runs(instance: dg.DagsterInstance, *, own_run_id: str = "", now: d
     return [run.run_id for run in dead]
 
 
-_PATIENCE_SECONDS = 7.0  # after SIGTERM, before SIGKILL
+# Docker kills ten seconds after SIGTERM: all of this takes eight.
+_PATIENCE_SECONDS = 6.0  # after SIGTERM, before SIGKILL
+_LAST_LINES_SECONDS = 2.0  # for what is still in the pipes once all processes have ended
 _LOOK_SECONDS = 0.2
-_LAST_LINE_SECONDS = 2.0  # for a line that is still in a pipe once all processes have ended
 _LONGEST = 1 << 16  # bytes of a line that are waited for
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -106,8 +107,9 @@ def run_together(commands: Mapping[str, list[str]], environ: Mapping[str, str]) 
             ended = [name for name, process in running.items() if process.poll() is not None]
     finally:
         _end(running.values())
+        deadline = time.monotonic() + _LAST_LINES_SECONDS
         for reader in readers:
-            reader.join(_LAST_LINE_SECONDS)
+            reader.join(max(0.0, deadline - time.monotonic()))
         for number, handler in before.items():
             signal.signal(number, handler)
     for name in ended[:1]:

@@ -69,6 +69,7 @@ def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.luck("ten seconds are few where other tests take both cores")
 def test_sigterm_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
     """Pages, daemon, receiver and their code servers are gone; foreign requests were refused while they ran."""
     with serving(tmp_path) as (process, url):
