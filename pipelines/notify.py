@@ -182,7 +182,7 @@ def _last_backup_file(data_dir: Path) -> Path:
 
 
 _MOST, _WEEK = 3, dt.timedelta(days=7)  # messages for a cause
-_LAST = " It came and went before: for a week, further changes are shown by `ordermart status` alone."
+_LAST = " It has come and gone before: for a week only `ordermart status` shows further changes."
 # Causes, the most urgent first: the end of an alarm, {what} being the part after the colon; the command to run.
 CAUSES = {
     "run_failed": ("the failed run", "ordermart doctor"),

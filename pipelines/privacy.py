@@ -116,7 +116,7 @@ def find(vault: Vault, asked: PersonRequest) -> Person:
         found = erasing.of_order(int(asked.value))
     elif erasing.is_shared(asked.found_by, asked.value):
         raise PrivacyError(
-            f"this {what} tells nobody: it is masked, a relay's, none, or stated with more than "
+            f"this {what} identifies nobody: it is masked, a relay address, no contact, or stated with more than "
             f"{erasing.rule.most_people} others ([privacy] max_people_per_contact). Ask by another, or by --order-id"
         )
     else:

@@ -28,7 +28,7 @@
 -- created_at TIMESTAMPTZ null: When it was created.
 -- currency VARCHAR null: The currency of the amounts: from the store record, else [finance] currency; null if neither states it. Do not add across currencies.
 -- current_amount DECIMAL(38,4)
--- customer_key VARCHAR null: Pseudonymous key of the customer: that of the phone number, or of the e-mail address if no phone is stated; a contact that many people state tells nobody. What it is changes if more is known. No personal data.
+-- customer_key VARCHAR null: Pseudonymous key of the customer: that of the phone number, or of the e-mail address if no phone is stated; a contact that many people state identifies nobody. The key may change as more becomes known. No personal data.
 -- customer_order_no BIGINT null >= 1
 -- deleted_count BIGINT >= 0: Orders among them that were deleted at source.
 -- delivery_id BIGINT null: The delivery, as the service numbers it.
@@ -117,7 +117,7 @@
 -- note VARCHAR: The field and the issue, as in workings.order_field_issues.
 -- observation_no BIGINT >= 1
 -- observed_from TIMESTAMPTZ null: When it was first observed so, not when it took effect: it may have been so before. Null for an archive of unknown time.
--- observed_to TIMESTAMPTZ null: When it was last observed so, not when it ended: it may have been so longer. Null while it is current, which unchanged observations leave as it is; null too for an archive of unknown time.
+-- observed_to TIMESTAMPTZ null: When it was last observed so, not when it ended: it may have been so longer. Null while it is current, as unchanged observations do not set it; also null for an archive of unknown time.
 -- occurrence_count BIGINT >= 1: How often it was observed.
 -- offered_from TIMESTAMPTZ null: When it was first observed so; null for an archive of unknown time.
 -- offered_until TIMESTAMPTZ null: When something else was first observed; null while it is current.

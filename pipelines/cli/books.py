@@ -320,7 +320,7 @@ def breaks_accept(
 
     With --account-class also of breaks that were accepted without one. An order's price and its settlement are apart.
 
-    Exit codes: 0 accepted; 1 one is no open break, and nothing is accepted; 2 invalid usage.
+    Exit codes: 0 accepted; 1 a key is not an open break, and nothing was accepted; 2 invalid usage.
     """
     from pipelines.finance.reconciliation import accept_breaks
     from pipelines.report.finance_views import accepted_breaks
@@ -342,7 +342,7 @@ def breaks_assign(
 ) -> None:
     """Assign breaks to a person.
 
-    Exit codes: 0 recorded; 1 one is no break, and nothing is recorded; 2 invalid usage.
+    Exit codes: 0 recorded; 1 a key is not a break, and nothing was recorded; 2 invalid usage.
     """
     from pipelines.finance.reconciliation import assign_breaks
 
@@ -360,7 +360,7 @@ def breaks_comment(
 ) -> None:
     """Record a comment on breaks; write no personal data: entries are never erased.
 
-    Exit codes: 0 recorded; 1 one is no break, and nothing is recorded; 2 invalid usage.
+    Exit codes: 0 recorded; 1 a key is not a break, and nothing was recorded; 2 invalid usage.
     """
     from pipelines.finance.reconciliation import comment_on_breaks
 

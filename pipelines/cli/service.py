@@ -377,7 +377,7 @@ def new(
 
     If docs/models ships a model of this name, such as customers, that is copied, with its checks.
 
-    Exit codes: 0 written; 2 there is one of this name, or it is no name of a table.
+    Exit codes: 0 written; 2 there is one of this name, or it cannot be the name of a table.
     """
     from pipelines.warehouse.own import new_model
 

@@ -85,8 +85,8 @@ def settlements_undo(
 ) -> None:
     """Undo an import by an entry of the ledger: what it superseded is in force again, and its file can be imported.
 
-    Exit codes: 0 undone; 1 the entry is no import, or was undone before; 2 invalid usage; 4 another process holds the
-    run lock.
+    Exit codes: 0 undone; 1 the entry is not an import, or was undone before; 2 invalid usage; 4 another process holds
+    the run lock.
     """
     from pipelines.ledger.signed_head import signing_ledger
     from pipelines.settlements.importing import undo_import

@@ -70,7 +70,7 @@ _REPLACED = """
 StoreDay = tuple[dt.date, int]
 _MOST_FOR_A_WORD = 3
 # kind → how its sentences begin; what no kind names is missing
-_KINDS = {
+KINDS_OF_BLOCKERS = {
     "time": ("day not ended", "orders last checked"),
     "stores": ("stores without orders",),
     "periods": ("gap between",),
@@ -87,7 +87,7 @@ def reason_by_kind(blockers: Sequence[str], given: Mapping[str, str]) -> tuple[s
 
     One that names no kind is of all others; a word is none for more than three kinds.
     """
-    kinds = [kind for kind in _KINDS if any(kind == _kind_of(each) for each in blockers)]
+    kinds = [kind for kind in KINDS_OF_BLOCKERS if any(kind == _kind_of(each) for each in blockers)]
     rest = given.get("", "")
     if len(kinds) > _MOST_FOR_A_WORD and len(rest.split()) == 1:
         rest = ""
@@ -100,12 +100,15 @@ def reason_by_kind(blockers: Sequence[str], given: Mapping[str, str]) -> tuple[s
 def reasons_given(texts: Sequence[str]) -> dict[str, str]:
     """Return the reasons of texts such as "breaks=known": kind → reason; of one that names no kind, of ""."""
     parts = [text.partition("=") for text in texts]
-    named = [(kind.strip(), why) if kind.strip() in _KINDS else ("", f"{kind}{sep}{why}") for kind, sep, why in parts]
+    named = [
+        (kind.strip(), why) if kind.strip() in KINDS_OF_BLOCKERS else ("", f"{kind}{sep}{why}")
+        for kind, sep, why in parts
+    ]
     return {kind: why.strip() for kind, why in named}
 
 
 def _kind_of(blocker: str) -> str:
-    return next(kind for kind, beginnings in _KINDS.items() if blocker.startswith(beginnings))
+    return next(kind for kind, beginnings in KINDS_OF_BLOCKERS.items() if blocker.startswith(beginnings))
 
 
 def find_blockers(
@@ -159,8 +162,8 @@ def find_blockers(
         ),
         *_named(
             released,
-            "ids that came back for another order: {}; see core.order_changes: the order of before is held, and the "
-            "other counts in its place once [closing] replaced_orders names it and `ordermart build` ran",
+            "ids reused for another order: {}; see core.order_changes. The earlier order is kept; to count the other "
+            "one instead, add the id to [closing] replaced_orders and run `ordermart build`",
             _REPLACED,
             period.first_day,
             period.last_day,
@@ -402,6 +405,6 @@ def accept_no_orders(
     with released(settings) as release:
         empty = days_without_orders(release, period, store_id)
         if not empty:
-            raise FinanceError("no store-day of these is without orders that it usually has: nothing to accept")
+            raise FinanceError("nothing to accept: none of these store-days lacks its usual orders")
         days = [{"day": day.isoformat(), "store_id": store} for day, store in empty]
         return release.ledger.append(NO_ORDERS, {"days": days, "reason": reason, **user.body})

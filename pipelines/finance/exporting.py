@@ -8,8 +8,8 @@ An export has, by entry, the amount to be posted less the amount exported before
 first export everything, a later one the entries that are new, changed or gone. An entry of sales is that of a day,
 store and currency; of statements or a bank's files that of a platform, day, store and currency, whichever ledger
 entry has it: of a file that grows only its new days are new. Sales and restatements change in their own period.
-Statements that were superseded or are matched otherwise since change on the first day from their own on that is open
-now. The files of earlier exports are made again, from the ledger, and are the same bytes.
+Statements that have since been superseded, or are matched differently, change on the first day from their own on that
+is open now. The files of earlier exports are made again from the ledger, byte for byte.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ def places(texts: Iterable[str]) -> list[Place]:
     for text in texts:
         day, _, store_id = text.partition(":")
         if not store_id.isdecimal() and store_id != NO_STORE:
-            raise SettingsError(f"--without: {text!r} is no store's day such as 2026-10-31:12")
+            raise SettingsError(f"--without: {text!r} is not a store-day; write DAY:STORE, such as 2026-10-31:12")
         found.append((one_day(day).first_day, None if store_id == NO_STORE else int(store_id)))
     return found
 

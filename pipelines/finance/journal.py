@@ -236,7 +236,7 @@ def _beancount(export: Export) -> str:
         lines.append(f'{each.day} {flag} "Store {each.store}" "{export.memo(each)}" ^{each.number}')
         for line in each.lines:
             if not _ACCOUNT.fullmatch(line.account):
-                raise FinanceError(f"beancount: {line.account!r} is no account such as Income:Sales:Web: see --map")
+                raise FinanceError(f"beancount: {line.account!r} is not an account such as Income:Sales:Web: see --map")
             lines.append(f"  {line.account}  {_amount(each, line.amount)} {each.currency}")
             lines += [f'    tax_code: "{line.tax_code}"'] if line.tax_code else []
         lines.append("")

@@ -312,7 +312,7 @@ class _Ingestion:
                 await self._list_stores(client)
             due = self.work.due(self.kind)
             if due and set(due) <= set(self.work.failing(self.kind)):
-                # Others first, that came well: they tell failing ids from a service that fails.
+                # First ids that were answered last time: they distinguish failing ids from a failing service.
                 self.work.add(self.kind, self.work.latest(self.kind, _OTHERS), why="comparison", due_at=EPOCH)
                 due = self.work.due(self.kind)
             due = [id_ for id_ in due if id_ not in self.result.asked]

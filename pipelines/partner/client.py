@@ -173,7 +173,9 @@ class PartnerClient:
                     if expiry and expiry not in self.expiries:
                         self.expiries.add(expiry)
                         self.behaviour.record(self._clock.now(), "authenticate", "token_lifetime", expiry)
-                        log.warning("the service answers %s where a token has expired; it is renewed then", expiry)
+                        log.warning(
+                            "the service answers %s when a token has expired; the token is then renewed", expiry
+                        )
                     return outcome, earlier
                 if (alone := await self._refused(outcome, token, rejected_at, url, limit)) is not None:
                     return alone, earlier

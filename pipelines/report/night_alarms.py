@@ -128,7 +128,7 @@ def _did(settings: Settings, run: Run) -> str:
 
 
 def _said(data_dir: Path, run: Run, alarms: Sequence[notify.Alarm]) -> list[str]:
-    """Return what a run says of its alarms: ids that failed in earlier runs alone have one that stands, and no word."""
+    """Return a run's sentences about its alarms; ids that failed only in earlier runs have an active one already."""
     is_earlier = not run.newly_refused and any(alarm.cause == _NEW for alarm in notify.standing(data_dir))
     said = [alarm.text for alarm in alarms if alarm.cause != _NEW or not is_earlier]
     return said or ["No new alarms." if alarms else "No alarms."]

@@ -109,7 +109,9 @@ def undo_import(ledger: Ledger, entry_no: int, reason: str, user: User) -> Ledge
     """Record that an import is as if it had never been; raise SettlementError if it is none, or undone already."""
     found = [entry for act in ACTS for entry in _imports(ledger.entries(), act)]
     if entry_no not in {entry.no for entry in found}:
-        raise SettlementError(f"ledger entry {entry_no} is no import, or was undone: see `ordermart settlements list`")
+        raise SettlementError(
+            f"ledger entry {entry_no} is not an import, or was undone: see `ordermart settlements list`"
+        )
     return ledger.append(UNDONE, {"entry_no": entry_no, "reason": reason, **user.body})
 
 

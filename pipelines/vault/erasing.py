@@ -5,9 +5,9 @@ quarantined bodies that name it. An erased document is never encrypted again, al
 
 File orders again under the customers that the rule of today gives them, and find their lookup hashes again.
 
-A contact that proves to be many people's tells nobody, also backwards: what was filed by it comes apart. All orders are
-filed again when the rule changes, the countries of stores are known better, or the keys were rotated. Raw files, which
-have the keys of customers, follow by `moved`.
+A contact that proves to be many people's identifies nobody, also backwards: what it linked is separated again. All
+orders are filed again when the rule changes, the countries of stores are known better, or the keys were rotated. Raw
+files, which have the keys of customers, follow by `moved`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Encrypt and decrypt personal data: one key per customer, wrapped by the master key.
 
 Deleting a customer's wrapped key erases everything encrypted for that customer. A customer is a phone number, or an
-e-mail address where no phone is stated; a contact that more than so many others are stated with tells nobody: an order
+e-mail address where no phone is stated; a contact stated with more than so many others identifies nobody: an order
 with no contact that tells is its last customer's, or one of its own.
 """
 

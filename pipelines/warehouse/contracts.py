@@ -224,7 +224,7 @@ def contract_of(head: TableHead, names: Sequence[str]) -> Contract:
     if list(said) != [name for name in names if name in said]:
         raise CatalogueError("the head names columns in another order than the select")
     if strange := [name for name in (*head.key, *head.names("span")) if name not in names]:
-        raise CatalogueError(f"{strange[0]} of the key, or the span, is no column")
+        raise CatalogueError(f"the key or the span names {strange[0]}, which is not a column")
     if head.scope not in SCOPES:
         raise CatalogueError(f"scope {head.scope} is none of {', '.join(SCOPES)}")
     return Contract(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.blockers import reason_by_kind, reasons_given
+from pipelines.finance.blockers import KINDS_OF_BLOCKERS, reason_by_kind, reasons_given
 from pipelines.finance.released import FinanceError, fiscal_periods, one_day, period_of, period_or_day
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
@@ -20,7 +22,6 @@ from tests.forked import ordermart
 
 if TYPE_CHECKING:
     import subprocess
-    from pathlib import Path
 
 OCTOBER, DAY = "2026-10-31T10:00:00Z", "2026-10-31"
 # The day ends at midnight in Berlin, 23:00 UTC; a day later it can be closed.
@@ -62,7 +63,7 @@ def test_an_id_that_comes_back_blocks_both_days(clean: Any, balanced: dict[str, 
     books = clean.copied(tmp_path / "books")
     books.land(2, CHECKED + 480, created_at="2026-11-20T15:00:00Z", store_id=2, **balanced)
     books.publish()
-    at, name = CAN_BE_CLOSED + dt.timedelta(days=60), "ids that came back for another order"
+    at, name = CAN_BE_CLOSED + dt.timedelta(days=60), "ids reused for another order"
     for day, is_blocked in ((DAY, True), ("2026-11-20", True), ("2026-11-10", False)):
         found = closing.check(books.settings, one_day(day), None, at).against
         assert (name in heads(found)) == is_blocked
@@ -254,3 +255,12 @@ def test_each_kind_of_blocker_has_its_reason() -> None:
     assert reasons_given(["breaks=a = b", "odd = c", "time= d "]) == {"breaks": "a = b", "": "odd = c", "time": "d"}
     refused = [*closed(one_day(DAY), closing.Closed(None, blockers, lacking=("time", "breaks")))]
     assert refused[-1].endswith('--with-exceptions "time=REASON" --with-exceptions "breaks=REASON".')
+
+
+def test_the_document_names_each_kind_that_takes_a_reason() -> None:
+    """`--with-exceptions KIND=REASON` takes the kinds that docs/FINANCE.md lists, and no other."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "FINANCE.md").read_text("utf-8")
+    listed = text.partition("\nBlockers, each")[2].partition("\n\n")[2].partition("\n\n")[0]
+    kinds = re.findall(r"\*\*(\w+)\*\*", listed)
+    assert sorted(kinds) == sorted(KINDS_OF_BLOCKERS)
+    assert reasons_given([f"{kind}=why" for kind in kinds]) == dict.fromkeys(kinds, "why")

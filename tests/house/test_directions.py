@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 # Upstream first. A package may import itself and those before it.
 ROOMS = (
-    "clock verdict durable tracked inventory listening resources literals record settings vault partner notify inbox "
+    "clock durable inventory listening resources literals record settings vault partner notify inbox "
     "landing ledger settlements warehouse read ingest finance privacy backup examining report run assets definitions"
 ).split()
 # The same within a package, for its modules and sub-packages.
 WITHIN = {
     "warehouse": (
-        "contracts storage limited catalogue inputs history evidence rows affected increment building own release "
-        "verify"
+        "contracts storage limited catalogue inputs history evidence rows increment building own release verify"
     ).split()
 }
 # Outside the order: what each of them may import, anywhere.

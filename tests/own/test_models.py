@@ -84,8 +84,8 @@ def test_only_what_changed_is_made_again(own: World) -> None:
 _HEAD = "-- One row.\n"
 _KEYLESS = f"{_HEAD}--\n-- key: none\n--\n-- a BIGINT: It.\n"
 WRONG = {
-    "audit": (f"{_HEAD}select * from audit.loads", "reads audit.loads, which is no table"),
-    "capitals": (f"{_HEAD}select order_id from Mart.Orders", "reads Mart.Orders, which is no table"),
+    "audit": (f"{_HEAD}select * from audit.loads", "reads audit.loads, which is not a table"),
+    "capitals": (f"{_HEAD}select order_id from Mart.Orders", "reads Mart.Orders, which is not a table"),
     "file": (f"{_HEAD}select * from read_text('/etc/hostname')", "calls read_text"),
     "path": (f"{_HEAD}select * from '/etc/hostname'", "reads /etc/hostname: write its schema"),
     "engine": (f"{_HEAD}select current_setting('memory_limit') as a", "is about the engine or files"),
@@ -119,7 +119,7 @@ WRONG = {
     "twice": (f"{_HEAD}--\n-- key: store_id\nselect store_id from mart.orders", "its key .* is not unique"),
     "null": (f"{_KEYLESS}select null::bigint as a", "a is null or out of its"),
     "type": (f"{_KEYLESS}select 1 as a", "a is INTEGER, and the head says BIGINT"),
-    "fact": (f"{_HEAD}--\n-- released: no\nselect 1 as a", "is no fact of a model|head names released"),
+    "fact": (f"{_HEAD}--\n-- released: no\nselect 1 as a", "is not a fact of a model|head names released"),
 }  # fmt: skip
 
 READ = ("audit", "column", "zero")  # of other models

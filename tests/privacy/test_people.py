@@ -153,7 +153,7 @@ def test_contact_of_many_people_finds_nobody(empty: World) -> None:
     """It says so, and what to ask by; each of them is found by their own contact alone."""
     empty.land("orders", [of(n, f"+49 151 700000{n}", "orders@shop.example", f"P{n}") for n in range(1, 7)])
     for contact in ("orders@shop.example", "noreply@shop.example"):
-        with pytest.raises(PrivacyError, match="tells nobody"):
+        with pytest.raises(PrivacyError, match="identifies nobody"):
             erase(empty.settings, PersonRequest("email", contact))
     erase(empty.settings, PersonRequest("phone", "+49 151 7000003"))
     assert [f"P{n}" in left(empty) for n in range(1, 7)] == [True, True, False, True, True, True]
@@ -271,7 +271,7 @@ def test_export_files_orders_of_an_older_version_first(empty: World) -> None:
     with open_vault(empty.settings) as vault:
         for table in ("shared", "pairs", "lookups", "meta where name = 'rule'"):
             vault._db.execute(f"delete from {table}")
-    with pytest.raises(PrivacyError, match="tells nobody"):
+    with pytest.raises(PrivacyError, match="identifies nobody"):
         export(empty.settings, PersonRequest("email", "orders@shop.example"))
     assert asked(empty, "phone", "0049 151 7000003") == [(3, 1)]
 

@@ -172,7 +172,7 @@ def test_a_corrected_mapping_is_taken_and_an_import_undone(small: tuple[Books, d
     undo_import(books.ledger, 2, "by mistake", User(1, "Anne"))
     assert parts() == {1: {"refund", "marketing"}}
     for number in (2, 3, 7):
-        with pytest.raises(SettlementError, match="is no import, or was undone"):
+        with pytest.raises(SettlementError, match="is not an import, or was undone"):
             undo_import(books.ledger, number, "again", User(1, "Anne"))
     undo_import(books.ledger, 1, "that too", User(1, "Anne"))
     assert parts() == {}

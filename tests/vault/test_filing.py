@@ -31,7 +31,7 @@ def test_email_of_somebody_else_joins_nobody(vault: Vault) -> None:
 
 
 def test_placeholders_join_nobody_also_backwards(vault: Vault) -> None:
-    """One number or address of many people tells nobody: what it joined before that was known comes apart."""
+    """One number or address of many people identifies nobody: what it joined before that was known comes apart."""
     by_phone = [_data(n, "+18005550199", f"p{n}@x.example") for n in range(1, 41)]
     by_email = [_data(n, None if n == 50 else f"+49 151 70000{n}", PLACEHOLDER) for n in range(50, 90)]
     for each in (*by_phone, *by_email):  # a batch each: the first are joined

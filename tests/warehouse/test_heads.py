@@ -112,7 +112,7 @@ def test_head_is_read_as_it_is_written() -> None:
             "-- mood DATE: A.\n-- day DATE: The day.\n",
             "in another order than the select",
         ),
-        ("-- key: store_id, day", "-- key: store_id, days", "days of the key, or the span, is no column"),
+        ("-- key: store_id, day", "-- key: store_id, days", "the key or the span names days, which is not a column"),
         ("-- scope: day", "-- scope: hour", "scope hour is none of order, "),
         ("-- scope: day", "-- scope of a day", "no fact of a table: 'scope of a day'"),
         ("-- day DATE: The day.", "-- day: DATE, The day: it", "column day has no type"),

@@ -258,7 +258,7 @@ def _columns(model: Model, types: dict[str, str]) -> Iterator[Column]:
     if missing := [name for name in said if name not in types]:
         raise CatalogueError(f"the head names {missing[0]}, which the select does not give")
     if missing := [name for name in model.head.key if name not in types]:
-        raise CatalogueError(f"{missing[0]} of the key is no column")
+        raise CatalogueError(f"the key names {missing[0]}, which is not a column")
     for name, kind in types.items():
         if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
             raise CatalogueError(f"column {name!r}: give it a name of small letters, digits and underscores")

@@ -123,7 +123,7 @@ def read_model(table: str, text: str) -> Model:
     head, sql = head_of(text), text.rstrip().rstrip(";")
     read = _allowed(sql)
     if wrong := set(head.facts) - {"key", "scope"}:
-        raise CatalogueError(f"{min(wrong)} is no fact of a model: there is key alone")
+        raise CatalogueError(f"{min(wrong)} is not a fact of a model: there is only key")
     return Model(table, sql, head, read)
 
 
@@ -167,7 +167,7 @@ def _allowed(sql: str) -> Reads:
         if node.get("type") == "BASE_TABLE":
             name = f"{node['schema_name']}.{node['table_name']}"  # as it is written: inputs are noted by it
             if node.get("catalog_name") or not (name in readable() or name.startswith((f"{OWN}.", "."))):
-                raise CatalogueError(f"reads {name.strip('.')}, which is no table of core, mart, meta, ref or own")
+                raise CatalogueError(f"reads {name.strip('.')}, which is not a table of core, mart, meta, ref or own")
             if name.startswith(".") and name[1:].lower() not in ctes:
                 raise CatalogueError(f"reads {name[1:]}: write its schema, such as mart.{name[1:]}")
         elif node.get("type") == "SHOW_REF":
@@ -209,7 +209,7 @@ def new_model(settings: Settings, name: str) -> Path:
     folder = models_folder(settings)
     path = folder / f"{name}.sql"
     if not _NAME.fullmatch(name):
-        raise SettingsError(f"{name!r} is no name of a table: small letters, digits and underscores")
+        raise SettingsError(f"{name!r} cannot be the name of a table: small letters, digits and underscores")
     if path.exists():
         raise SettingsError(f"{path} exists: name another table, or edit it")
     shipped = resource("docs") / "models"
