@@ -27,6 +27,7 @@ from tests.mutations.runner import MOST_SECONDS, ROOT, ROWS, SELECTS, SLOW, TEXT
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 COPIED = ("pipelines", "sql", "tests", "benchmarks", "docs", "pyproject.toml", "ordermart.toml", "README.md")
 SLOWER = 4  # how many times as much CPU tests may take on a mutant before it counts as killed
+LEAST_SECONDS = 2.0  # a fork takes some of it
 KEEP = "from pathlib import Path; from tests.mutations.rows import keep_world; keep_world(Path('.'))"
 
 
@@ -67,7 +68,7 @@ def killer(mutant: Mutant, root: Path, runners: Runners, most: int = 4) -> str:
             continue
         path.write_text(mutant.text, encoding="utf-8")
         try:
-            passed = runner.run(name, SLOWER * runner.seconds.get(name, MOST_SECONDS))[0]
+            passed = runner.run(name, max(LEAST_SECONDS, SLOWER * runner.seconds.get(name, MOST_SECONDS)))[0]
         finally:
             path.write_text(before, encoding="utf-8")
         if not passed and (name in (ROWS, SELECTS) or runner.passes(name)):
