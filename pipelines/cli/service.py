@@ -237,10 +237,10 @@ def init(
 
     def ask(key: str, question: str) -> str:
         if key in answers:
-            return str(answers[key])
+            return ", ".join(answers[key]) if key in _LISTS else str(answers[key])
         if not sys.stdin.isatty():
             flag = _FLAGS.get(key, f"--set {key}=…")
-            variable = "" if key.startswith("--") else f"ORDERMART_{key.upper().replace('.', '__')}"
+            variable = "" if key.startswith("--") or key in _LISTS else f"ORDERMART_{key.upper().replace('.', '__')}"
             given = " or ".join(each for each in ("" if key == "partner.client_secret" else flag, variable) if each)
             raise OpenAnswerError(f"{question}: there is no terminal to ask on; give {given}")
         is_secret = key == "partner.client_secret"

@@ -259,6 +259,7 @@ def _known(settings: Settings, query: str) -> list[Any]:
 _SECRET, _ID = "ORDERMART_PARTNER__CLIENT_SECRET", "ORDERMART_PARTNER__CLIENT_ID"
 _EXCLUDED = re.compile("cancel|reject|declin|fail|refund|void|expir|abandon|denied|missed", re.IGNORECASE)
 _COUNTED = re.compile("complet|deliver|pick|clos|fulfil|done|paid|finish|collect|served", re.IGNORECASE)
+_STATUSES, _WORDS = "sales.counted_statuses", {"yes", "y", "no", "n"}
 _FEW_PAGES, _OTHERS = 5, 12  # requests of the proof besides list and orders
 _START = """\
 # Settings of ordermart; keys that are left out keep the defaults of its own ordermart.toml.
@@ -306,12 +307,15 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     text = file.read_text(encoding="utf-8-sig") if file.exists() else _START.format(stem=file.stem)
     written, named = given_keys(file, {}), given_keys(None, environ)
     answers = {key: value for key, value in given.answers.items() if not key.startswith("partner.authenticate.body.")}
+    counted = answers.pop(_STATUSES, [])  # answers the question for them, by `yes` and `no` too
     _ask_first(answers, {*written, *named}, environ, secret_file, ask)
     # Before anything is sent: can this file take an answer at all?
     with_answers(text, {f"partner.{table}.x": ("", "") for table in ("authenticate", "list_stores", "store")})
     start = {key: (value, "given") for key, value in answers.items()}
     settings = _drafted(file, with_answers(text, start), environ)
     made = asyncio.run(find(settings, ask, given, frozenset({*start, *named}), frozenset(written - {*start})))
+    if not {*counted} <= _WORDS:
+        made.found.setdefault(_STATUSES, (counted, "given"))
     for key, (value, _) in list(made.found.items()):
         if key in named or (file.exists() and value == functools.reduce(getattr, key.split("."), settings)):
             del made.found[key]  # it is there already
@@ -437,7 +441,7 @@ def _sales(draft: Draft, examined: Examined) -> Found:
     counted = sorted(status for status in counts if _COUNTED.search(status) and status not in excluded)
     seen = ", ".join(f"{status} ({count})" for status, count in counts.most_common())
     answer = draft.ask_by_the_way(
-        "sales.counted_statuses",
+        _STATUSES,
         f"Statuses seen: {seen}. Count as sales {', '.join(counted) or 'none'}; not {', '.join(excluded) or 'none'}? "
         "(yes, no, or the counted ones with commas)",
     )
@@ -448,7 +452,7 @@ def _sales(draft: Draft, examined: Examined) -> Found:
         excluded = [status for status in excluded if status not in counted]
     evidence = f"confirmed, of {sum(counts.values())} orders"
     return {
-        "sales.counted_statuses": (tuple(counted), evidence),
+        _STATUSES: (tuple(counted), evidence),
         "sales.excluded_statuses": (tuple(excluded), evidence),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -313,3 +314,26 @@ def test_file_of_dotted_keys_is_refused_before_anything_is_sent(tmp_path: Path) 
     file.write_text('partner.base_url = "http://127.0.0.1:9"\npartner.store.id_pointer = "/id"\n')
     with pytest.raises(SettingsError, match=r"write them as \[partner.store\]"):
         make_settings(file, Given(), lambda *_: "x", {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "counted"), [("yes", ["delivered", "picked_up"]), ("delivered", ["delivered"]), ("no", [])]
+)
+def test_statuses_are_answered_by_an_option_as_at_a_terminal(tmp_path: Path, answer: str, counted: list[str]) -> None:
+    """Without a terminal `yes` confirms what was proposed, a list leaves the excluded ones, `no` writes nothing."""
+
+    class Cancelling(Toast):
+        def resource(self, request: Request, *, known: bool) -> Reply:
+            reply = super().resource(request, known=known)
+            if "/orders/" in request.path and request.path.endswith("0") and isinstance(reply.body, bytes):
+                return Reply(reply.status, json.loads(reply.body) | {"status": "cancelled"})
+            return reply
+
+    with Cancelling() as service:
+        words = ("authenticate.body.userAccessType=TOAST_MACHINE_CLIENT", f"sales.counted_statuses={answer}")
+        done = init(tmp_path, service, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    sales = tomllib.loads((tmp_path / "shop.toml").read_text(encoding="utf-8")).get("sales", {})
+    excluded = ["cancelled"] if counted else []
+    assert (sales.get("counted_statuses", []), sales.get("excluded_statuses", [])) == (counted, excluded)
