@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.clock import utc_now
 from pipelines.finance.reconciliation import create_break_views, describe_total, untied_totals
 from pipelines.finance.released import (
     BookPeriod,
@@ -151,7 +152,9 @@ def find_blockers(
         *_day_not_ended(ends, now, f"{settings.closing.close_after_hours:g}"),
         *_not_built(settings, released),
         *_named(
-            released, "orders last checked before their day could be closed: {}; fetch them again", _CHECKED_TOO_EARLY
+            released,
+            "orders last checked before their day could be closed: {}; fetch them: `ordermart run --order-ids FILE`",
+            _CHECKED_TOO_EARLY,
         ),
         *(_unfinished_work(path, released, days[0], now) if path.exists() else ()),
         *_named(
@@ -171,7 +174,7 @@ def find_blockers(
         *_unmapped(released),
         *_indeterminate(settings, released),
         *_refuted_settings(released),
-        *find_book_blockers(settings, released, closes, period, store_id),
+        *find_book_blockers(settings, released, closes, period, store_id, now),
     ]
     return Verdict(looked_at, blockers, [lost] if is_lost else [])
 
@@ -305,7 +308,12 @@ def _listed(found: Sequence[object], count: int | None = None, between: str = ",
 
 
 def find_book_blockers(
-    settings: Settings, released: Released, closes: Closes, period: BookPeriod, store_id: int | None
+    settings: Settings,
+    released: Released,
+    closes: Closes,
+    period: BookPeriod,
+    store_id: int | None,
+    now: dt.datetime,
 ) -> Iterator[str]:
     """Yield one sentence for each blocker on open days."""
     selection = Selection(period.first_day, period.last_day, store_id)
@@ -313,9 +321,8 @@ def find_book_blockers(
     yield from _control_totals(released, closes, selection)
     if settings.closing.require_control_totals:
         yield from _absent_totals(released)
-    empty = [
-        (day, store) for day, store in days_without_orders(released, period, store_id) if not closes.of(day, store)
-    ]
+    found = days_without_orders(settings, released, period, store_id, now)
+    empty = [(day, store) for day, store in found if not closes.of(day, store)]
     if empty:
         yield (
             f"stores without orders on days that usually have some: {_store_days(empty)}; fetch them, or accept them: "
@@ -328,12 +335,16 @@ def find_book_blockers(
             yield f"gap between fiscal periods: {days} neither in {before.name} nor in {after.name}; correct the file"
 
 
-def days_without_orders(released: Released, period: BookPeriod, store_id: int | None) -> list[StoreDay]:
-    """Return the store-days without orders that usually have some, less those that were accepted."""
+def days_without_orders(
+    settings: Settings, released: Released, period: BookPeriod, store_id: int | None, now: dt.datetime
+) -> list[StoreDay]:
+    """Return the store-days without orders that usually have some, unless accepted, or too early to be closed."""
+    ends = _ends(settings, released, period.days, store_id).to_pylist()
+    open_days = {end["business_date"] for end in ends if end["close_at"] > now}
     values = {"first_day": period.first_day, "last_day": period.last_day, "store_id": store_id}
     found = released.con.execute(query("days_without_orders"), values).fetchall()
     accepted = accepted_without_orders(released.ledger.entries())
-    return [(day, store) for day, store in found if (day, store) not in accepted]
+    return [(day, store) for day, store in found if (day, store) not in accepted and day not in open_days]
 
 
 def _breaks(settings: Settings, released: Released, closes: Closes, selection: Selection) -> Iterator[str]:
@@ -403,7 +414,7 @@ def accept_no_orders(
     Raise FinanceError if there is none to accept.
     """
     with released(settings) as release:
-        empty = days_without_orders(release, period, store_id)
+        empty = days_without_orders(settings, release, period, store_id, utc_now())
         if not empty:
             raise FinanceError("nothing to accept: none of these store-days lacks its usual orders")
         days = [{"day": day.isoformat(), "store_id": store} for day, store in empty]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines import clock
 from pipelines.finance import closing
 from pipelines.finance.blockers import accept_no_orders
 from pipelines.finance.reconciliation import reconciliation
@@ -55,7 +56,9 @@ def found(books: Any, what: str = DAY, store_id: int | None = None) -> list[str]
 
 
 @pytest.mark.slow
-def test_a_store_day_without_its_usual_orders_blocks_until_it_is_accepted(fresh: Any) -> None:
+def test_a_store_day_without_its_usual_orders_blocks_until_it_is_accepted(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Four Saturdays with orders, then none: a blocker; accepted once, with a reason, it is none any more."""
     (sentence,) = found(fresh)
     assert sentence.startswith("stores without orders on days that usually have some: 1 (2026-10-31 store 2);")
@@ -63,6 +66,13 @@ def test_a_store_day_without_its_usual_orders_blocks_until_it_is_accepted(fresh:
     assert found(fresh, "2026-10-30") == [], "never any on a Friday"
     with pytest.raises(FinanceError, match="nothing to accept"):
         accept_no_orders(fresh.settings, one_day(DAY), 1, "closed", ANNE)
+    noon = dt.datetime(2026, 10, 31, 12, tzinfo=dt.UTC)  # its orders may be placed yet
+    not_over = closing.check(fresh.settings, one_day(DAY), None, noon).against
+    assert [each.partition(":")[0] for each in not_over] == ["day not ended"]
+    with monkeypatch.context() as at_noon:
+        at_noon.setattr(clock, "_shift", noon - dt.datetime.now(dt.UTC))
+        with pytest.raises(FinanceError, match="nothing to accept"):
+            accept_no_orders(fresh.settings, one_day(DAY), None, "closed for repairs", ANNE)
     entry = accept_no_orders(fresh.settings, one_day(DAY), None, "closed for repairs", ANNE)
     assert entry.body == {
         "days": [{"day": DAY, "store_id": 2}],
