@@ -22,7 +22,7 @@ from __future__ import annotations
 import datetime as dt
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -116,11 +116,20 @@ def undo_import(ledger: Ledger, entry_no: int, reason: str, user: User) -> Ledge
 
 
 def effective_statements(entries: Iterable[LedgerEntry]) -> list[Statement]:
-    """Return the effective statements, oldest entry first."""
+    """Return the effective statements, oldest entry first.
+
+    What an import replaces is found again, not only read from its entry: without one that was undone since, it replaces
+    what that one had replaced.
+    """
     found: dict[tuple[str, str], Statement] = {}
     for entry in _imports(entries, STATEMENT):
-        for number in entry.body["replaces"]:
-            found = {key: each for key, each in found.items() if key != (each.platform, f"entry {number}")}
+        platform, new = entry.body["platform"], entry.body["statements"]
+        found = {
+            key: each
+            for key, each in found.items()
+            if (each.ref or each.entry.no not in entry.body["replaces"])
+            and not any(each.is_replaced_by(platform, one) for one in new)
+        }
         for each in (Statement(entry, entry.body["platform"], **each) for each in entry.body["statements"]):
             found.pop(each.key, None)
             found[each.key] = each
@@ -128,10 +137,20 @@ def effective_statements(entries: Iterable[LedgerEntry]) -> list[Statement]:
 
 
 def effective_banks(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """Return the entries of the effective files of banks, oldest first."""
-    banks = _imports(entries, BANK)
-    replaced = {number for entry in banks for number in entry.body["replaces"]}
-    return [entry for entry in banks if entry.no not in replaced]
+    """Return the entries of the effective files of banks, oldest first; what each replaces as of statements."""
+    found: list[LedgerEntry] = []
+    for new in _imports(entries, BANK):
+        found = [
+            each for each in found if each.no not in new.body["replaces"] and not _shares_days(each.body, new.body)
+        ]
+        found.append(new)
+    return found
+
+
+def _shares_days(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two files of banks have days of one platform in common."""
+    is_overlapping = one["first_day"] <= other["last_day"] and other["first_day"] <= one["last_day"]
+    return bool(one["platform"] == other["platform"] and is_overlapping)
 
 
 def _heads(ledger: Ledger) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -219,13 +238,7 @@ def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = Fal
     days = {"first_day": payouts.first_day.isoformat(), "last_day": payouts.last_day.isoformat()}
     body: dict[str, Any] = {**_origin(file.name, content, read, ledger), **days, "row_count": payouts.row_count}
     entries = [entry for entry in ledger.entries() if entry.no not in body["undoes"]]
-    same = [
-        entry.no
-        for entry in effective_banks(entries)
-        if entry.body["platform"] == body["platform"]
-        and entry.body["first_day"] <= days["last_day"]
-        and days["first_day"] <= entry.body["last_day"]
-    ]
+    same = [entry.no for entry in effective_banks(entries) if _shares_days(entry.body, body)]
     if same and not supersede:
         raise SettlementError(f"{file.name}: ledger entry {same[0]} has some of its days; --supersede replaces it")
     entry = ledger.append(BANK, body | {"replaces": same}, table)

@@ -184,3 +184,30 @@ def test_a_corrected_mapping_is_taken_and_an_import_undone(small: tuple[Books, d
     corrected = books.bank("b.csv", "other", supersede=True)
     assert corrected.changes == ("EUR: 2 of 7.00, now 1 of 3.00",)
     assert [each.no for each in effective_banks(books.ledger.entries())] == [corrected.entry_no]
+
+
+def test_an_import_undone_between_two_others_brings_the_first_not_back(
+    small: tuple[Books, duckdb.DuckDBPyConnection],
+) -> None:
+    """Three files of the same days, each in place of the one before: without the second the third still is."""
+    books, _ = small
+    first = (books.folder / "b.csv").read_text("utf-8")
+    for number in range(3):
+        (books.folder / "b.csv").write_text(first + f"2026-11-06,{number}.00,another\n", encoding="utf-8")
+        books.bank("b.csv", "constant", supersede=number > 0)
+        (books.folder / "e.csv").write_text(FOREIGN.replace("2.00", f"2.0{number}"), encoding="utf-8")
+        text = (books.folder / "constant.toml").read_text("utf-8")
+        (books.folder / "no_ref.toml").write_text(text.replace('statement = "stm"\n', ""), encoding="utf-8")
+        books.statement("e.csv", "no_ref", supersede=number > 0)
+
+    def in_force() -> tuple[list[int], list[int]]:
+        entries = [*books.ledger.entries()]
+        return [each.no for each in effective_banks(entries)], [each.entry.no for each in effective_statements(entries)]
+
+    assert in_force() == ([5], [6])
+    undo_import(books.ledger, 3, "by mistake", User(1, "Anne"))
+    undo_import(books.ledger, 4, "by mistake", User(1, "Anne"))
+    assert in_force() == ([5], [6])
+    undo_import(books.ledger, 5, "by mistake", User(1, "Anne"))
+    undo_import(books.ledger, 6, "by mistake", User(1, "Anne"))
+    assert in_force() == ([1], [2])
