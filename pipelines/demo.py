@@ -213,7 +213,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
     with service(settings, state) as sandbox:
         for now in nights:
             run, state = _play(settings, sandbox, world, state, now)
-            if not run.is_published:
+            if not run.did_all_steps:
                 break
             if now != nights[-1]:
                 accepted = run.landed.get("orders", {}).get("accepted", 0)
@@ -230,7 +230,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
     )
     typer.echo(f"Morning page: {settings.data_dir / 'published' / PAGE}")
     typer.echo(f"Other commands: `ordermart --config {settings.file} reconcile`, and so on.")
-    return Exit.DONE if run.is_published else Exit.FAILED
+    return Exit.DONE if run.did_all_steps else Exit.FAILED
 
 
 def service_of(settings: Settings) -> AbstractContextManager[object]:
@@ -284,7 +284,7 @@ def _play(settings: Settings, sandbox: Sandbox, world: World, state: State, now:
     with terminal_progress() as progress:
         run, _ = perform(chosen, NIGHT, asked, progress)
     played = replace(state, now=now.isoformat(), night=number, ahead_seconds=ahead)
-    if run.is_published:
+    if run.did_all_steps:
         write_state(settings, played)
     return run, played
 

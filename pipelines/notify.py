@@ -324,7 +324,7 @@ def no_good_night(settings: Settings, now: dt.datetime, *ended: Run) -> Iterator
     hours = settings.notify.max_age_hours
     every = [*runs(settings.data_dir), *ended]
     nights = [run for run in every if run.kind == NIGHT and not is_ahead(run, now)]
-    good = [run.ended_at for run in nights if run.verdict == "good" and run.ended_at]
+    good = [run.ended_at for run in nights if run.run_state == "good" and run.ended_at]
     since = max(good) if good else min((run.started_at for run in nights), default=now)
     if hours and now - since > dt.timedelta(hours=hours):
         last = f"since {since:%Y-%m-%d %H:%M} UTC" if good else "yet"

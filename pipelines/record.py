@@ -140,15 +140,15 @@ class Run(msgspec.Struct):
         return [*([self.error] if self.error else []), *of_steps]
 
     @property
-    def verdict(self) -> str:
+    def run_state(self) -> str:
         """How it ended, in a word: good, incomplete, failed, stopped or killed; running, as long as it has no end."""
-        if self.judged().is_good:
+        if self.assess().is_good:
             return "good"
         if self.stopped_by:
             return "killed" if self.stopped_by == KILLED else "stopped"
         return "failed" if self.errors else "incomplete" if self.ended_at else "running"
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """Whether it was good: how much it did, all that went wrong, and whether it came to its end."""
         wrong = [*self.errors, *(each for said in self.incomplete.values() for each in said), *self.damaged]
         wrong += [self.unwritten] if self.unwritten else []
@@ -164,12 +164,12 @@ class Run(msgspec.Struct):
         if self.stopped_by:
             return SHELL + getattr(signal, self.stopped_by, signal.SIGINT)
         is_refused = self.refused if is_strict else self.newly_refused
-        return code_of(is_open=is_refused or self.verdict == "incomplete", has_failed=not self.is_published)
+        return code_of(is_open=is_refused or self.run_state == "incomplete", has_failed=not self.did_all_steps)
 
     @property
-    def is_published(self) -> bool:
+    def did_all_steps(self) -> bool:
         """Whether it did all its steps: it published a release, or had nothing to publish."""
-        return self.verdict in {"good", "incomplete"}
+        return self.run_state in {"good", "incomplete"}
 
     @property
     def is_new(self) -> bool:
@@ -294,7 +294,7 @@ def is_ahead(run: Run, now: dt.datetime) -> bool:
 def ended_runs(data_dir: Path, *, is_any_alive: bool) -> list[Run]:
     """Return the runs that ended, oldest first; one without an end was killed, unless it is the last and is alive."""
     found = runs(data_dir)
-    if is_any_alive and found and found[-1].verdict == "running":
+    if is_any_alive and found and found[-1].run_state == "running":
         found.pop()
     for run in found:
         mark_if_killed(run)

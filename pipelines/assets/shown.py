@@ -114,7 +114,7 @@ def events_of(runs: Iterable[Run]) -> list[dg.AssetMaterialization]:
     """Return what Dagster shows of runs that it did not execute: of each asset, the rows that the last one made."""
     made: dict[dg.AssetKey, dg.AssetMaterialization] = {}
     for run in runs:
-        if run.is_published:
+        if run.did_all_steps:
             landed = {
                 f"raw.{kind}": {"dagster/row_count": sum(had.values()), **had} for kind, had in run.landed.items()
             }

@@ -78,7 +78,7 @@ class BackedUp:
     removed: int
     is_signed: bool
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """All that `compare` knows of was there and undamaged, or there would be no backup."""
         return Verdict({"files": self.files, "copied": self.copied})
 

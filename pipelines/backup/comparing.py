@@ -285,7 +285,7 @@ class Compared:
     overdue: str = ""
     untallied: str = ""  # why the vault's rows could not be compared with their tally
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """Whether none is damaged; parts that are read another night count as unread, unless they are overdue."""
         wrong = [damage.sentence() for damage in self.damages]
         unchecked = [self.overdue] if self.overdue else []

@@ -189,7 +189,7 @@ class Restored:
     notes: tuple[str, ...]
     unopened: tuple[str, ...] = ()
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """Whether it is as it was: every file is, or nothing is restored; rows are compared, and the vault opened."""
         checked = {"files": len(self.manifest.files), "tables": self.comparison.tables}
         unchecked = [self.comparison.why_not] if self.comparison.why_not else []

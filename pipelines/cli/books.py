@@ -284,7 +284,7 @@ def reconcile(
         if html is not None:
             write_page(reconciled, html)
             say([f"Page: {html}"])
-        leave(is_open=not reconciled.judged().is_good)
+        leave(is_open=not reconciled.assess().is_good)
 
 
 @breaks.command("list", short_help="List the open breaks, the largest first.")

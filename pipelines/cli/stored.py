@@ -101,7 +101,7 @@ def restore(
     with run_lock(settings.data_dir, RESTORE), terminal_progress() as progress:
         done = restore_backup(settings, folder, progress, word=word, unsigned=trusted)
     say(restore_lines(done))
-    leave(is_open=not done.judged().is_good)
+    leave(is_open=not done.assess().is_good)
 
 
 @app.command(short_help="Compare what cannot be rebuilt with its record.")
@@ -129,7 +129,7 @@ def inventory(
         return
     found = compare(settings)
     say([*(damage.sentence() for damage in found.damages), f"{found.sentence()}."])
-    leave(is_open=not found.judged().is_good)
+    leave(is_open=not found.assess().is_good)
 
 
 @app.command(short_help="Rebuild a sample and compare it with the warehouse.")
@@ -161,7 +161,7 @@ def verify(
         checked = check_copy(copied)
         count = f"{checked.checked:,} objects of release {checked.release_id} in {copied}"
         say([*checked.faults, f"{count}: {len(checked.faults) or 'none'} missing or changed."])
-        leave(is_open=not checked.judged().is_good)
+        leave(is_open=not checked.assess().is_good)
         return
     share = _fraction(fraction)
     with locked("ordermart verify") as progress:
@@ -174,7 +174,7 @@ def verify(
     if not found.tables:
         raise VerifyError("nothing could be verified: no document of these days has landed; run `ordermart run`")
     say(verification_lines(found))
-    leave(is_open=not found.judged().is_good)
+    leave(is_open=not found.assess().is_good)
 
 
 def _fraction(text: str) -> Fraction:

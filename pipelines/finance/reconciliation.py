@@ -146,7 +146,7 @@ class Reconciliation:
         """Return the number of breaks that were accepted as they are."""
         return self._count("breaks", "true") - self._count("open_breaks", "true")
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """Whether it is balanced; orders whose totals cannot be tested are not, and without an order nothing is."""
         lines = self.lines()
         wrong = [f"{number:,} {kind}{'s' * (number != 1)}" for kind, number in self.variances().items() if number]

@@ -260,10 +260,10 @@ class WorkList:
         number: int = self._read(query, (known_kind(kind), micros(now or self._clock())))[0][0]
         return number
 
-    def judged(self, kind: Kind, now: datetime | None = None) -> set[int]:
-        """Return the due ids whose answers say how the service does: see sql/inbox/judged.sql."""
+    def representative_due_ids(self, kind: Kind, now: datetime | None = None) -> set[int]:
+        """Return the due ids whose answers say how the service does: see sql/inbox/representative_due_ids.sql."""
         rows = self._read(
-            (resource("sql") / "inbox" / "judged.sql").read_text(encoding="utf-8"),
+            (resource("sql") / "inbox" / "representative_due_ids.sql").read_text(encoding="utf-8"),
             {
                 "together": f"{BAD_TOGETHER}%",
                 "kind": known_kind(kind),

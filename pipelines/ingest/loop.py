@@ -324,8 +324,8 @@ class _Ingestion:
                 due.sort(key=lambda id_: next(turns[self.store_of[id_]]) if id_ in self.store_of else 0)
                 due = due[:most]
             self.known = known_among(self.settings.data_dir, self.kind, due)
-            judged, before = self.work.judged(self.kind), self.work.bad_before(self.kind)
-            self.check = AnswerCheck(self.settings, self.kind, self.known, judged, before)
+            representative, before = self.work.representative_due_ids(self.kind), self.work.bad_before(self.kind)
+            self.check = AnswerCheck(self.settings, self.kind, self.known, representative, before)
             for first in range(0, len(due), _LOAD):
                 try:
                     await self._land(client, due[first : first + _LOAD], len(due))
@@ -498,8 +498,8 @@ class _Ingestion:
         if self.check.is_exceeded(outcome, refusals):  # the service is at fault, or an address: it may pass
             for reason, ids in rejected.items():
                 failed[reason] += ids
-            failed["the service answers 404"] += [id_ for id_ in not_found if id_ in self.check.judged]
-            not_found = [id_ for id_ in not_found if id_ not in self.check.judged]
+            failed["the service answers 404"] += [id_ for id_ in not_found if id_ in self.check.representative]
+            not_found = [id_ for id_ in not_found if id_ not in self.check.representative]
             failed, rejected = {BAD_TOGETHER + reason: ids for reason, ids in failed.items()}, {}
         self.work.add("menus", sorted(self.menu_ids), why="store record", unless_done_since=self.since)
         self.work.done(self.kind, accepted)

@@ -70,7 +70,7 @@ class Ingested:
         """How many ids were requested."""
         return sum(self.counts.values())
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """Whether the kind is up to date: due ids and documents, doubts about answers, and ids without one."""
         missed = self.due - self.answered - self.waiting
         unasked = [f"{missed:,} of {self.due:,} due {self.kind} were not requested, or not answered"] if missed else []
@@ -164,8 +164,8 @@ class NotFoundGuard:
 class AnswerCheck:
     """Judges the answers of one kind: whether it is up to date, and whether to go on asking.
 
-    `known` are due ids of documents that the warehouse has, `judged` those whose answers say how the service does.
-    `before` counts ids that were bad together with most others in earlier runs, and still are.
+    `known` are due ids of documents that the warehouse has, `representative` those whose answers say how the service
+    does. `before` counts ids that were bad together with most others in earlier runs, and still are.
     """
 
     def __init__(
@@ -173,13 +173,13 @@ class AnswerCheck:
         settings: Settings,
         kind: str,
         known: AbstractSet[int] = frozenset(),
-        judged: AbstractSet[int] = frozenset(),
+        representative: AbstractSet[int] = frozenset(),
         before: int = 0,
     ) -> None:
-        self._kind, self._known, self.judged, self._before = kind, known, judged, before
+        self._kind, self._known, self.representative, self._before = kind, known, representative, before
         self._max_bad_rate = settings.planner.max_failed_rate
         self._not_found = NotFoundGuard(settings.planner.max_not_found_rate, len(known))
-        self._not_found_new = NotFoundGuard(settings.planner.max_not_found_rate, len(judged - known))
+        self._not_found_new = NotFoundGuard(settings.planner.max_not_found_rate, len(representative - known))
         self._refused = self._answered = self._landed = 0
         self._bad: dict[str, Counter[str]] = {
             "failed": Counter(),
@@ -189,10 +189,10 @@ class AnswerCheck:
 
     def count(self, answer: FetchedBody) -> None:
         """Count a response; raise SuspectBaseUrlError before answers of a wrong address or account are believed."""
-        if answer.id in self.judged:
+        if answer.id in self.representative:
             self._answered += 1
             self._refused += answer.code in _REFUSALS
-            if self._refused == self._answered >= max(_FEWEST_REFUSED, min(_REFUSED, len(self.judged))):
+            if self._refused == self._answered >= max(_FEWEST_REFUSED, min(_REFUSED, len(self.representative))):
                 raise SuspectBaseUrlError(
                     f"all of {self._refused:,} requested {self._kind} are refused, because {answer.reason}; check "
                     "[partner] base_url and what the credentials may read"
@@ -202,7 +202,7 @@ class AnswerCheck:
         if answer.id in self._known:
             if self._not_found.trips(not_found=answer.status == _NOT_FOUND):
                 raise SuspectBaseUrlError(self._not_found.sentence(f"known {self._kind}", "[partner] base_url"))
-        elif answer.id in self.judged:
+        elif answer.id in self.representative:
             self._not_found_new.trips(not_found=answer.status == _NOT_FOUND)
 
     def is_exceeded(self, outcome: Outcome, refusals: Iterable[Refusal]) -> bool:
@@ -211,10 +211,10 @@ class AnswerCheck:
         bad = [(answer.id, "failed", answer.reason) for answer in outcome.failed]
         bad += [(id_, "were rejected", f"of {rejected[id_]}") for id_ in outcome.fetched if id_ in rejected]
         bad += [(id_, "are not found", "the service answers 404") for id_ in outcome.not_found]
-        bad = [each for each in bad if each[0] in self.judged]
+        bad = [each for each in bad if each[0] in self.representative]
         for _, how, why in bad:
             self._bad[how][why] += 1
-        answered = sum(id_ in self.judged for id_ in outcome.ids())
+        answered = sum(id_ in self.representative for id_ in outcome.ids())
         self._landed += answered
         return is_above(self._max_bad_rate, len(bad), answered)
 

@@ -198,8 +198,8 @@ def _last_run(settings: Settings, now: dt.datetime) -> Finding:
     last, hours = last_runs(settings.data_dir, is_any_alive=is_any_alive, now=now), settings.notify.max_age_hours
     if last.run is None:
         return Finding("last run", "warning", "there was none.", "`ordermart run`")
-    said = f"ended at {last.run.ended_at:%Y-%m-%d %H:%M:%S}Z, {last.verdict}."
-    if last.verdict != "good":
+    said = f"ended at {last.run.ended_at:%Y-%m-%d %H:%M:%S}Z, {last.run_state}."
+    if last.run_state != "good":
         return Finding("last run", "failure", said, "`ordermart status`, which says why")
     if last.is_stale(now, hours):
         return Finding(

@@ -402,7 +402,7 @@ def verdict(reconciled: Reconciliation) -> str:
 
     Without an order nothing is balanced.
     """
-    judged = reconciled.judged()
+    judged = reconciled.assess()
     if not judged.checked["orders"] and not judged.wrong:
         return f"Nothing to reconcile: {judged.unchecked[0]}"
     outcome = "Balanced: no variances" if judged.is_good else f"Not balanced: {', '.join(judged.against)}"
@@ -430,7 +430,7 @@ def page_text(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> str:
     return render(
         "reconciliation.html",
         selected=reconciled.selection.description,
-        is_balanced=reconciled.judged().is_good,
+        is_balanced=reconciled.assess().is_good,
         verdict=verdict(reconciled),
         undated=undated(reconciled),
         manifest=reconciled.manifest,

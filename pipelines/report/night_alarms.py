@@ -76,15 +76,15 @@ def after_run(
     is_night = run.kind == NIGHT
     looked_at = {
         *_ALWAYS,
-        *(_AFTER_ANSWERS if run.is_published and any(map(sum, map(dict.values, run.landed.values()))) else ()),
-        *(_AFTER_SUCCESS if run.is_published else ()),
-        *(_AFTER_NIGHT if run.is_published and is_night else ()),
+        *(_AFTER_ANSWERS if run.did_all_steps and any(map(sum, map(dict.values, run.landed.values()))) else ()),
+        *(_AFTER_SUCCESS if run.did_all_steps else ()),
+        *(_AFTER_NIGHT if run.did_all_steps and is_night else ()),
     }
     failures += notify.update_alarms(
         settings.data_dir, alarms, notify.channels_of(settings), looked_at=looked_at, now=now
     )
     run.unwritten = write_page()
-    if run.verdict == "good" and is_night:
+    if run.run_state == "good" and is_night:
         try:
             notify.beat(settings)
         except notify.NotifyError as error:
@@ -96,7 +96,7 @@ def _of_run(data_dir: Path, run: Run) -> Iterator[notify.Alarm]:
     """Yield the alarms that follow from the record of a run alone: one for each cause, not for each of its effects."""
     stands = {alarm.cause for alarm in notify.standing(data_dir)}
     suffix = "" if run.kind == NIGHT else f":{run.kind}"
-    if run.is_outage or not run.is_published:
+    if run.is_outage or not run.did_all_steps:
         if suffix and stands & {"outage", "run_failed"}:
             return  # the night's alarm stands
         kinds = " and ".join(step.name for step in run.steps if step.is_outage)
@@ -105,7 +105,7 @@ def _of_run(data_dir: Path, run: Run) -> Iterator[notify.Alarm]:
         yield outage if run.is_outage else _failure(run)
     if run.doubts:
         yield notify.Alarm("settings", f"Settings look wrong: {'; '.join(run.doubts)}.")
-    if not run.is_published:
+    if not run.did_all_steps:
         return
     of_outage = {step.name for step in run.steps if step.is_outage}
     for kind, sentences in run.incomplete.items():
@@ -120,7 +120,7 @@ def _of_run(data_dir: Path, run: Run) -> Iterator[notify.Alarm]:
 def _did(settings: Settings, run: Run) -> str:
     if run.is_new:
         return "It published a release."
-    if not run.is_published:
+    if not run.did_all_steps:
         return "It published nothing."
     if deferred_until(settings.data_dir / "published"):
         return "Its changes wait for the next release."
@@ -153,7 +153,7 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.A
         )
     current = current_release(settings.data_dir / "published")
     before = release_before(current) if current else None
-    if current is None or not run.is_published:
+    if current is None or not run.did_all_steps:
         return
     refused, rules, received, wrong = _rows(current / "ordermart.duckdb", _REFUSED, _RULES, _RECEIVED, _MODELS)
     refused_before, rules_before = (

@@ -58,7 +58,7 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
     """Yield the summary of a run: fifteen lines at most when all is well, unless verbose; else also its notes."""
     release = current_release(settings.data_dir / "published")
     yield ""
-    if run.is_published:
+    if run.did_all_steps:
         yield f"Published {release}" if run.is_new else f"Published nothing: the current release is still {release}"
     else:
         yield "FAILED. Nothing was published; " + (
@@ -74,12 +74,12 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
     yield from waiting(settings.data_dir)
     for table, check, violations in run.failing:
         yield f"  check {table} {check}: {counted(violations, 'row', 'rows')}"
-    is_well = run.is_published and not (run.newly_refused or run.incomplete or run.damaged or run.undone)
+    is_well = run.did_all_steps and not (run.newly_refused or run.incomplete or run.damaged or run.undone)
     for sentence in run.said if is_verbose or not is_well else run.mended:
         yield f"  {sentence}"
     for task in run.undone:
         yield f"  maintenance task failed: {task}"
-    if run.is_published and release is not None:
+    if run.did_all_steps and release is not None:
         yield from _contents(settings, release, run, is_verbose=is_verbose)
 
 
@@ -302,7 +302,7 @@ def diff_lines(found: Diff) -> Iterator[str]:
 
 def verification_lines(found: Verification) -> Iterator[str]:
     """Yield the lines that tell it: the first difference of each table and place, then what was compared."""
-    judged = found.judged()
+    judged = found.assess()
     for difference in judged.wrong:
         yield f"DIFFERENT  {difference}"
     places = "the warehouse and the current release" if found.has_release else "the warehouse"

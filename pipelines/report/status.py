@@ -65,8 +65,8 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
         else {
             "kind": last.run.kind,
             "ended_at": _text(last.run.ended_at),
-            "is_good": last.verdict == "good",
-            "outcome": last.verdict,
+            "is_good": last.run_state == "good",
+            "outcome": last.run_state,
             "exit_code": last.run.exit_code(),
             "sentence": last.sentence,
         },
@@ -92,10 +92,10 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
 
 
 class LastRuns(NamedTuple):
-    """The last run that ended, with its verdict, and when the last good night ended."""
+    """The last run that ended, with its state, and when the last good night ended."""
 
     run: Run | None = None
-    verdict: str = ""
+    run_state: str = ""
     sentence: str = ""
     good_at: dt.datetime | None = None
 
@@ -115,10 +115,10 @@ def last_runs(data_dir: Path, *, is_any_alive: bool, now: dt.datetime | None = N
         return LastRuns()
     run = ended[-1]
     stands = run.kind == WEBHOOKS and any(alarm.cause.startswith("incomplete:") for alarm in standing(data_dir))
-    good = [each for each in ended if each.kind == NIGHT and each.verdict == "good" and not is_ahead(each, now)]
+    good = [each for each in ended if each.kind == NIGHT and each.run_state == "good" and not is_ahead(each, now)]
     return LastRuns(
         run,
-        "incomplete" if run.verdict == "good" and stands else run.verdict,
+        "incomplete" if run.run_state == "good" and stands else run.run_state,
         run.sentence or (f"It {run.how}." if run.stopped_by else " ".join(run.errors)),
         good[-1].ended_at if good else None,
     )
@@ -311,7 +311,7 @@ _MOST_KEYS = 8
 
 def lost_keys(settings: Settings, earlier: Iterable[Run]) -> Iterator[str]:
     """Yield a sentence if the settings file lost keys since the last good run that is remembered."""
-    good = [run.keys for run in earlier if run.verdict == "good"]
+    good = [run.keys for run in earlier if run.run_state == "good"]
     lost = sorted(set(good[-1]) - given_keys(settings.file)) if good else []
     if lost := [_shown(key) for key in lost if _is_known(settings, key)]:
         keys = ", ".join(lost[:_MOST_KEYS]) + (", …" if len(lost) > _MOST_KEYS else "")

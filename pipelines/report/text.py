@@ -170,8 +170,8 @@ def run_lines(run: Run, exit_code: int) -> Iterator[str]:
         exit_code=exit_code,
         run_id=run.id,
         kind=run.kind,
-        is_good=run.verdict == "good",
-        is_new_release=run.is_published and run.is_new,
+        is_good=run.run_state == "good",
+        is_new_release=run.did_all_steps and run.is_new,
         release=run.release or None,
         checks=run.checks,
     )

@@ -129,7 +129,7 @@ def _verify(settings: Settings, _now: datetime) -> int:
     if not settings.verify.seconds or not warehouse_file(settings.data_dir).exists():
         return 0
     verified = verify_next(settings, FRACTION, timedelta(seconds=settings.verify.seconds))
-    if against := verified.judged().against:
+    if against := verified.assess().against:
         more = f"; {len(against) - 1} more differences" if verified.differences else ""
         raise VerifyError(f"{against[0]}{more}. Run `ordermart build --full` and report it")
     return verified.orders
@@ -356,7 +356,7 @@ def _fetch(way: UnderWay, step: Step) -> None:
     )
     step.asked = ingested.due
     step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
-    step.shortfalls = ingested.judged().against
+    step.shortfalls = ingested.assess().against
     if ingested.aged:
         step.said.append(
             f"{ingested.aged:,} {kind} were answered from a cache, with what was so before, which replaces nothing "
@@ -383,7 +383,7 @@ def _fetch_after_orders(way: UnderWay) -> None:
             one = ingest(
                 way.settings, kind, way.progress, lists=False, session=way.partner, since=way.run.resumes, is_rest=True
             )
-            _count_with(way, one, one.judged().against)
+            _count_with(way, one, one.assess().against)
 
     rest("stores")
     if unlisted := ingest_unlisted_stores(way.settings, way.partner, way.progress):

@@ -213,7 +213,7 @@ class UnderWay:
             self._stopped()
         run.release = _release_name(self.settings)
         run.ended_at = utc_now()
-        if run.is_published:
+        if run.did_all_steps:
             run.doubts += unused_statuses(self.settings)
             try:
                 now = refused(self.settings)

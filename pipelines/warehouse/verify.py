@@ -217,7 +217,7 @@ class Verification:
         self.left_out |= part.left_out
         self.has_release = part.has_release
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """Whether every row is the same; tables that read what changed since the build wait for the next one."""
         compared = {"orders": self.orders, "tables": len(self.tables), "places": 3 if self.has_release else 1}
         apart = "the current release is of another build, so it was not compared: run `ordermart build` to publish"

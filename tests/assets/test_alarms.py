@@ -108,6 +108,6 @@ def test_a_good_night_says_what_it_mended(settings: Settings) -> None:
     run = recorded(NOW)
     run.steps.append(Step("heal", NOW, NOW, said=["raw/service/2.json is damaged, and was made again."]))
     run.steps.append(Step("orders", NOW, NOW, said=["No known orders needed re-fetching."]))
-    assert run.verdict == "good"
+    assert run.run_state == "good"
     assert "  raw/service/2.json is damaged, and was made again." in list(summary(settings, run))
     assert "re-fetching" not in "\n".join(summary(settings, run))

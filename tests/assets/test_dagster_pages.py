@@ -149,7 +149,7 @@ def test_a_night_launched_in_the_pages_is_that_of_the_command(pages: Pages, plac
         assert place.all(query) == by_command.all(query), query
     (record,), (other,) = runs(place.data), runs(by_command.data)
     assert [step.name for step in record.steps] == [step.name for step in other.steps]
-    assert (record.verdict, record.dagster_run_id, record.rows) == (other.verdict, first, other.rows)
+    assert (record.run_state, record.dagster_run_id, record.rows) == (other.run_state, first, other.rows)
     assert shown_checks(pages) == wanted_checks(place)
     assert shown_validations(pages) == {name.replace(".", "/"): rows for name, rows in record.validated.items()}
     checks = [check for asset in pages.assets().values() for check in asset["assetChecksOrError"]["checks"]]
@@ -316,7 +316,7 @@ def test_dagsters_own_tools_work_in_a_checkout(by_command: Place, tmp_path: Path
     tool("dg", "launch", "--assets", "raw/stores", **home, **by_command.environ)
     before = len(runs(by_command.data))
     tool("dagster", "job", "execute", "-m", "pipelines.definitions", "-j", "night", **home, **by_command.environ)
-    assert [run.verdict for run in runs(by_command.data)[before:]] == ["good"]
+    assert [run.run_state for run in runs(by_command.data)[before:]] == ["good"]
 
 
 # `dg dev` starts the other one; that it finds the definitions `dg list defs` shows above.

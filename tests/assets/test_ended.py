@@ -33,7 +33,7 @@ def test_a_night_that_cannot_begin_is_told(place: Place) -> None:
     assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 2
     assert "raw has format 99" in done.stderr
     (run,) = runs(place.data)
-    assert (run.verdict, run.steps) == ("failed", [])
+    assert (run.run_state, run.steps) == ("failed", [])
     (alarm,) = (each for each in standing(place.data) if each.cause == "run_failed")
     assert "raw has format 99" in alarm.text
     page = (place.data / "published" / "morning.html").read_text(encoding="utf-8")

@@ -92,7 +92,7 @@ def test_a_failed_run_is_told_once(settings: Settings) -> None:
     (failure,) = (event.step_failure_data for event in done.all_events if event.is_step_failure)
     assert failure.user_failure_data is not None
     (run,) = runs(settings.data_dir)
-    assert (run.verdict, run.dagster_run_id, run.is_told) == ("failed", done.run_id, True)
+    assert (run.run_state, run.dagster_run_id, run.is_told) == ("failed", done.run_id, True)
     assert run.errors == [f"build: {failure.user_failure_data.description}"]
     assert "outage" in [alarm.cause for alarm in standing(settings.data_dir)]
     assert run.errors[0] in (settings.data_dir / "published" / PAGE).read_text(encoding="utf-8")

@@ -35,6 +35,6 @@ def test_a_run_without_news_is_good_and_publishes_nothing(place: Any) -> None:
     state = json.loads(place.command("status", "--json", **ENVIRON).stdout)
     assert (state["is_stale"], state["last_run"]["is_good"]) == (False, True)
     assert "nothing to publish" in state["last_run"]["sentence"]
-    assert [run.verdict for run in runs(place.data)] == ["good"] * 3
+    assert [run.run_state for run in runs(place.data)] == ["good"] * 3
     assert max(file.stat().st_size for file in (place.data / "runs").iterdir()) < MOST_BYTES
     assert not (place.data / "dagster").exists()

@@ -76,5 +76,5 @@ def test_a_run_of_dagster_shows_what_changed(place: Place) -> None:
     again = execute(place, WEBHOOKS)
     assert 0 < again["ASSET_CHECK_EVALUATION"] < first["ASSET_CHECK_EVALUATION"]
     assert again["ASSET_MATERIALIZATION"] < first["ASSET_MATERIALIZATION"]
-    ended = [(run.kind, run.verdict) for run in runs(place.data)]
+    ended = [(run.kind, run.run_state) for run in runs(place.data)]
     assert ended == [(NIGHT, "good"), (WEBHOOKS, "good"), (WEBHOOKS, "good")]

@@ -183,7 +183,7 @@ def test_restore_with_other_keys_says_so(empty: Folder) -> None:
     assert not list(empty.data.iterdir())
     done = restore(settings, empty.backups, unsigned=NoErasures("the keys burnt"))
     (note,) = done.unopened
-    assert (done.judged().is_good, done.judged().unchecked) == (False, [note])
+    assert (done.assess().is_good, done.assess().unchecked) == (False, [note])
     assert "cannot be opened: [vault] master_key is not the key" in note
     assert len(empty.rows(ORDERS)) == 6
 

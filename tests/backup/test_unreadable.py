@@ -63,14 +63,14 @@ def test_a_file_that_may_not_be_read_is_not_damaged(settings: Settings, name: st
         assert f"chmod -R u+rwX {settings.data_dir}" in sentence
         assert "Lost" not in sentence
         assert "damaged" not in found.sentence()
-        assert not found.judged().is_good
+        assert not found.assess().is_good
         if name != INVENTORY:
             assert all(damage.stops for damage in mend(settings, seconds=1).damages)
         with pytest.raises(DamageError, match="nothing was accepted"):
             accept_losses(settings, "gone", User(1))
     finally:
         path.chmod(mode)
-    assert compare(settings).judged().is_good
+    assert compare(settings).assess().is_good
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -195,7 +195,7 @@ def test_an_accepted_break_fails_again_once_its_amounts_change(undecided: Any, b
     assert reconciled(books, verdict) == "Not balanced: 4 breaks"
     accept_breaks(books.settings, [1, 2, 4, 5], "agreed", ANNE)
     assert reconciled(books, verdict) == "Balanced: no variances; 4 accepted breaks"
-    assert reconciled(books, Reconciliation.judged).is_good
+    assert reconciled(books, Reconciliation.assess).is_good
     land(books, 1, CHECKED + 1, balanced, "0.02")
     land(books, 2, CHECKED + 1, balanced, "4")
     books.publish()
@@ -204,7 +204,7 @@ def test_an_accepted_break_fails_again_once_its_amounts_change(undecided: Any, b
     assert reconciled(books, verdict) == "Not balanced: 1 break; 3 accepted breaks"
     assert [each.partition(",")[0] for each in blockers(books)] == ["breaks above the tolerance: 1 (2)"]
     accept_breaks(books.settings, [2], "agreed again", ANNE)
-    assert reconciled(books, Reconciliation.judged).is_good
+    assert reconciled(books, Reconciliation.assess).is_good
     books.publish()
     assert released_states(books) == dict.fromkeys(states(books), "accepted"), "a decision alone is published"
     decided = "select order_id, residual, currency_digits, reason, accepted_as, accepted_by <> '' from audit.breaks"

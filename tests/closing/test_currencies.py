@@ -49,7 +49,7 @@ def test_another_currency_is_restated_out_of_the_old_and_into_the_new(closed: An
     assert closed.off() == []
     with released(closed.settings) as release:
         found = reconciliation(release, Selection())
-        assert not found.judged().is_good
+        assert not found.assess().is_good
         assert "unposted restatements" in verdict(found)
         assert {row["currency"] for row in found.unposted_restatements()} == {"EUR", "USD"}
     before = closed.world.contents()

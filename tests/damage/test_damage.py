@@ -235,4 +235,4 @@ def test_a_run_whose_release_cannot_be_read_is_not_good(made: World, monkeypatch
         for name in steps_of(WEBHOOKS):
             way.do(name)
         unreadable(release_file(made))
-    assert (way.run.verdict, "cannot be read" in way.run.errors[0]) == ("failed", True)
+    assert (way.run.run_state, "cannot be read" in way.run.errors[0]) == ("failed", True)

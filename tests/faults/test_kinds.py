@@ -261,7 +261,7 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
     assert len(place.all("select order_id from core.orders")) == 30
     assert alarms(place) == {"incomplete:stores"}
     last = last_runs(place.data, is_any_alive=False)
-    assert (last.verdict, last.good_at) == ("incomplete", None)
+    assert (last.run_state, last.good_at) == ("incomplete", None)
     text = (place.data / "published" / "morning.html").read_text(encoding="utf-8")
     assert ">Act:</span> The stores are not up to date: " in text
     assert '<tr><td>orders</td><td class="n">30</td>' in text
@@ -283,7 +283,7 @@ def test_nights_at_a_service_that_refuses_every_order_are_not_good(serve: Callab
         assert code == 3, said
         assert "the service answers 403" in said
         last = last_runs(place.data, is_any_alive=False)
-        assert (last.verdict, last.good_at) == ("incomplete", None)
+        assert (last.run_state, last.good_at) == ("incomplete", None)
         assert alarms(place) == {"incomplete:orders"}
     assert len(place.tries()) <= 20 + place.settings().partner.max_concurrency  # of which some were on their way
 

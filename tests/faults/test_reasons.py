@@ -35,7 +35,7 @@ def a_day_passes(place: Place) -> None:
 def night(place: Place) -> tuple[bool, set[int]]:
     """Ask for the due ids; return whether orders are up to date then, and which ids were asked for. A day passes."""
     place.sandbox.clear_record()
-    good = place.pull().judged().is_good or not place.tries()
+    good = place.pull().assess().is_good or not place.tries()
     asked = set(place.tries())
     a_day_passes(place)
     return good, asked
@@ -84,7 +84,7 @@ def test_ids_that_stay_bad(serve: Callable[..., Place], mishap: str, *, is_told:
     if not night(place)[1] >= failing:
         night(place)
     assert has_all(place)
-    assert place.pull().judged().against == []
+    assert place.pull().assess().against == []
 
 
 @pytest.mark.parametrize("mishap", ["500", "no_id", "404"])

@@ -33,7 +33,7 @@ def await_requests(place: Place, process: subprocess.Popen[str], requests: int) 
 
 def verdicts(place: Place) -> list[str]:
     """Return how the runs ended, the latest first."""
-    return [run.verdict for run in reversed(runs(place.data))]
+    return [run.run_state for run in reversed(runs(place.data))]
 
 
 def stop(place: Place, number: signal.Signals, requests: int) -> tuple[int, str, float]:

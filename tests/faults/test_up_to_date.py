@@ -62,7 +62,7 @@ def night(place: Place) -> dict[str, list[str]]:
     with PartnerSession(settings) as session:
         fetched = {kind: ingest(settings, kind, session=session) for kind in ("stores", "menus", "orders")}
         unlisted = ingest_unlisted_stores(settings, session)
-    said = {kind: each.judged().against for kind, each in fetched.items()}
+    said = {kind: each.assess().against for kind, each in fetched.items()}
     said["stores"] += unlisted.shortfalls if unlisted else []
     return said
 

@@ -443,11 +443,11 @@ def test_a_404_is_unexpected_once(work: WorkList) -> None:
     work.add("orders", [1], "range")
     work.add("orders", [2], "webhook")
     work.add("orders", [3], "gap probe")
-    assert work.judged("orders") == {1}
+    assert work.representative_due_ids("orders") == {1}
     work.not_found("orders", [1, 2])
     later = work.entry("orders", 2)
     assert later is not None
-    assert work.judged("orders", later.due_at) == {2}
+    assert work.representative_due_ids("orders", later.due_at) == {2}
 
 
 def test_negative_ids_of_older_folders_are_recorded(tmp_path: Path) -> None:

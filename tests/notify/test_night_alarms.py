@@ -191,10 +191,10 @@ def test_an_incomplete_kind_stands_until_a_nightly_run_was_complete(settings: Se
     (alarm,) = standing(settings.data_dir)
     assert alarm.text == "The stores are not up to date: the list names no store."
     last = last_runs(settings.data_dir, is_any_alive=False)
-    assert (last.verdict, last.good_at) == ("incomplete", None)
+    assert (last.run_state, last.good_at) == ("incomplete", None)
     ended(settings, NOW, kind=WEBHOOKS)
     last = last_runs(settings.data_dir, is_any_alive=False)
-    assert (causes(settings), last.verdict) == (["incomplete:stores"], "incomplete")
+    assert (causes(settings), last.run_state) == (["incomplete:stores"], "incomplete")
     ended(settings, NOW, incomplete={"orders": ("no token",)})
     assert causes(settings) == ["incomplete:orders"]
     ended(settings, NOW)
@@ -211,7 +211,7 @@ def test_only_a_night_is_a_good_night(settings: Settings) -> None:
     assert ended(settings, later, errors=["no"]) == []
     assert ended(settings, later, kind=WEBHOOKS) == []
     last = last_runs(settings.data_dir, is_any_alive=False)
-    assert (last.run and last.run.ended_at, last.verdict, last.good_at) == (later, "good", NOW)
+    assert (last.run and last.run.ended_at, last.run_state, last.good_at) == (later, "good", NOW)
 
 
 def test_a_failed_night_is_named_until_a_night_succeeds(settings: Settings) -> None:
@@ -299,13 +299,13 @@ def test_changes_that_wait_are_not_nothing(settings: Settings) -> None:
 
 
 def test_a_night_without_a_page_is_not_good(settings: Settings, tmp_path: Path) -> None:
-    """Its verdict is incomplete, it has no heartbeat, and its record says why."""
+    """Its state is incomplete, it has no heartbeat, and its record says why."""
     (tmp_path / "published" / "morning.html").mkdir(parents=True)
     run = recorded(NOW)
-    assert run.verdict == "good"
+    assert run.run_state == "good"
     tell(settings, run)
-    assert run.verdict == "incomplete"
+    assert run.run_state == "incomplete"
     (kept,) = runs(settings.data_dir)
-    assert kept.verdict == "incomplete"
-    assert kept.judged().wrong == ["The morning page could not be written: IsADirectoryError"]
+    assert kept.run_state == "incomplete"
+    assert kept.assess().wrong == ["The morning page could not be written: IsADirectoryError"]
     assert kept.exit_code() == 3

@@ -300,19 +300,19 @@ def test_swapped_and_deleted_rows_show_nobody_else(empty: World) -> None:
     vault = empty.data / "vault" / "vault.sqlite"
     _outside(vault, "update lookups set customer = 3 - customer")
     assert asked(empty, "phone", NEW) == [(2, 1)]
-    named = compare(empty.settings).judged().against
+    named = compare(empty.settings).assess().against
     assert any("rows were changed without its keys: lookups" in each for each in named)
     _outside(vault, "update lookups set customer = 3 - customer")
-    assert compare(empty.settings).judged().against == []
+    assert compare(empty.settings).assess().against == []
     _outside(vault, "delete from personal_data where no = 2")
     for act in (export, erase):
         with pytest.raises(PrivacyError, match="personal data: 2 rows instead of 3"):
             act(empty.settings, PersonRequest("phone", OLD))
     with pytest.raises(PrivacyError, match="changed without its keys"):
         reveal(empty.settings, 1, "a test")
-    assert any("personal data: 2 rows instead of 3" in each for each in compare(empty.settings).judged().against)
+    assert any("personal data: 2 rows instead of 3" in each for each in compare(empty.settings).assess().against)
     accept_losses(empty.settings, "a test", current_user())
-    assert compare(empty.settings).judged().against == []
+    assert compare(empty.settings).assess().against == []
     assert asked(empty, "phone", OLD) == [(1, 1)]
 
 

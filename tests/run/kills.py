@@ -87,7 +87,7 @@ class Place:
         with self.start("command") as process:
             process.wait(_SECONDS)
         run = runs(self.data)[-1]
-        assert run.verdict == "good", run
+        assert run.run_state == "good", run
         self.took = {step.name: ((step.ended_at or step.started_at) - step.started_at).total_seconds()
                      for step in run.steps}  # fmt: skip
 

@@ -170,7 +170,7 @@ def headline(
     causes = {alarm["cause"].partition(":")[0]: alarm["text"] for alarm in state["alarms"]}
     new = [each for each in matters or () if each.new]
     standing = [each for each in matters or () if not each.new]
-    if run.verdict != "good":
+    if run.run_state != "good":
         cause = next((name for name in _COMMANDS if name in causes), "run_failed")
         reason = "to see what to fix" if cause in _FAILED else ""
         return Headline("bad", _what_failed(run, causes), _COMMANDS[cause], reason, new, standing)
@@ -196,7 +196,7 @@ def headline(
 
 
 def _what_failed(run: Run, causes: Mapping[str, str]) -> str:
-    if run.is_outage and run.is_published:
+    if run.is_outage and run.did_all_steps:
         orders = next((step for step in run.steps if step.name == "orders"), None)
         came = sum(orders.counts.values()) if orders else 0
         of_tonight = f"{came:,} of {orders.asked:,} orders are" if orders and orders.asked else "no order is"

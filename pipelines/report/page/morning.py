@@ -394,7 +394,7 @@ def _run(run: Run) -> dict[str, Any]:
         "kind": "night" if run.kind == NIGHT else "run for webhooks",
         "ended_at": run.ended_at or run.started_at,
         "took": f"{run.seconds:,.1f} s",
-        "outcome": run.verdict,
+        "outcome": run.run_state,
         "errors": [*run.errors, *([f"The run {run.how}."] if run.stopped_by else [])],
         "landed": run.landed,
         "verdicts": verdicts,
@@ -420,12 +420,12 @@ def _night(run: Run) -> dict[str, Any]:
     accepted = {kind: verdicts.get("accepted", 0) for kind, verdicts in run.landed.items()}
     return {
         "ended_at": run.ended_at or run.started_at,
-        "outcome": run.verdict,
+        "outcome": run.run_state,
         "value": run.seconds,
         "before": None,
         "took": f"{run.seconds:.1f} s" if run.seconds < 60 else f"{run.seconds // 60:.0f} min {run.seconds % 60:.0f} s",
         "is_new": run.is_new,
         "accepted": ", ".join(f"{number:,} {kind}" for kind, number in accepted.items() if number) or "nothing new",
-        "colour": _COLOURS[run.verdict],
-        "mark": "×" if _COLOURS[run.verdict] == "red" else "",  # so that colour is not needed
+        "colour": _COLOURS[run.run_state],
+        "mark": "×" if _COLOURS[run.run_state] == "red" else "",  # so that colour is not needed
     }

@@ -160,7 +160,7 @@ def word_evidence(
 
 
 def _verdict(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> str:
-    fits, judged = f"{found.fits:,} of {found.orders:,} fit", found.judged()
+    fits, judged = f"{found.fits:,} of {found.orders:,} fit", found.assess()
     if judged.is_good:
         return f"{verdicts.SUPPORTED}, {fits}"
     if judged.wrong:

@@ -411,7 +411,7 @@ class Judgement:
     borrowed: list[int] = field(default_factory=list)
     """Parts too rare here, answered as by all other populations."""
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """Whether the orders support the leader: "supported" is said if it is good."""
         against = [] if self.verdict == SUPPORTED else [self.verdict]
         is_refuted = self.verdict == NONE

@@ -146,7 +146,7 @@ def defer(published: Path, until: dt.datetime) -> None:
     _deferred(published).write_text(until.isoformat(), encoding="utf-8")
 
 
-def is_published(published: Path) -> None:
+def clear_publication_due(published: Path) -> None:
     """Record that nothing waits for publication."""
     _deferred(published).unlink(missing_ok=True)
 

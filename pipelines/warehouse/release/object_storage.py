@@ -91,7 +91,7 @@ class CheckedCopy(NamedTuple):
     checked: int
     faults: list[str]
 
-    def judged(self) -> Verdict:
+    def assess(self) -> Verdict:
         """Tell whether every object is as the release says; a copy without objects proves nothing."""
         return Verdict({"objects": self.checked}, self.faults, [] if self.checked else ["the copy has no objects"])
 

@@ -35,11 +35,11 @@ from pipelines.warehouse.release.manifest import (
     UNFINISHED,
     ReleaseFile,
     ReleaseManifest,
+    clear_publication_due,
     code_version,
     damaged_files,
     defer,
     described,
-    is_published,
     prune,
     read_manifest,
     remove_release,
@@ -163,7 +163,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     if last and damaged:
         remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
-    is_published(published)
+    clear_publication_due(published)
     prune(published, settings)
     before = {(each.name, each.version) for each in known.own} if known else set()
     own_rows = {each.name: each.rows for each in made.tables.values() if (each.name, each.version) not in before}
@@ -191,7 +191,7 @@ def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: st
     """
     published = settings.data_dir / "published"
     if known.shown_in == shown_in:
-        is_published(published)
+        clear_publication_due(published)
         return "no row of core or mart and no open decision changed since"
     made, now = dt.datetime.fromisoformat(known.as_of or known.published_at), utc_now()
     until = made + dt.timedelta(minutes=settings.release.publish_every_minutes)
