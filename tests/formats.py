@@ -39,7 +39,7 @@ def write(folder: Path) -> None:
         }.items():
             with Load(settings, vault, kind) as load:
                 for document in documents:
-                    load.validate(json.dumps(document).encode(), asked=int(str(document["id"])))
+                    load.validate(json.dumps(document).encode(), requested_id=int(str(document["id"])))
                 load.commit()
     totals = folder / "totals.csv"
     totals.write_text(f"{','.join(HEADER)}\n2026-11-02,1,1,13.5001,total_price,unmapped\n", encoding="utf-8")

@@ -331,9 +331,9 @@ def rule_of(target: str, parameters: list[int | None]) -> Rule:
     )
 
 
-def judged(world: World, con: Any, target: str, asked: EvidenceThresholds) -> list[tuple[str, bool, str]]:
+def judged(world: World, con: Any, target: str, thresholds: EvidenceThresholds) -> list[tuple[str, bool, str]]:
     """Return verdict, whether it is wrong and a description for each population of a rule target."""
-    found: Gathered = gather_target(con, target, asked)
+    found: Gathered = gather_target(con, target, thresholds)
     parameters = dict(
         con.execute(
             "select form_no - 1, rule_parameters from workings.formula_forms where rule_target = ?", [target]
@@ -359,7 +359,7 @@ def judged(world: World, con: Any, target: str, asked: EvidenceThresholds) -> li
             or any(
                 is_off[holds[:, part]].sum() > holds[valued, part].sum() / 2
                 for part in range(len(found.forms.parts))
-                if found.forms.is_tested[part] and holds[valued, part].sum() >= asked.orders
+                if found.forms.is_tested[part] and holds[valued, part].sum() >= thresholds.orders
             )
         )
         about = (

@@ -198,7 +198,7 @@ async def _documents(
     for id_ in ids[: _ORDERS if kind == "orders" else _EACH]:
         try:
             fetched = await client.fetch(kind, id_)
-            why = f"{kind} {id_}: {fetched.reason} ({fetched.code})" if fetched.code else ""
+            why = f"{kind} {id_}: {fetched.message} ({fetched.code})" if fetched.code else ""
         except RunStopped as error:
             why = str(error)
         if why:

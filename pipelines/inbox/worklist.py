@@ -348,7 +348,7 @@ def known_kind(kind: Kind) -> Kind:
     return kind
 
 
-def due_by_reason(path: Path) -> dict[str, dict[str, int]]:
+def due_by_request_reason(path: Path) -> dict[str, dict[str, int]]:
     """Return how many ids of each kind are due for each reason; an id with two reasons counts for both."""
     query = """
         select entries.kind, reasons.name, count(*) from entries

@@ -494,7 +494,7 @@ class _Ingestion:
         failed: dict[str, list[int]] = defaultdict(list)
         not_found = outcome.not_found
         for answer in outcome.failed:
-            failed[answer.reason].append(answer.id)
+            failed[answer.message].append(answer.id)
         if self.check.is_exceeded(outcome, refusals):  # the service is at fault, or an address: it may pass
             for reason, ids in rejected.items():
                 failed[reason] += ids

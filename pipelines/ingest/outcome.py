@@ -194,7 +194,7 @@ class AnswerCheck:
             self._refused += answer.code in _REFUSALS
             if self._refused == self._answered >= max(_FEWEST_REFUSED, min(_REFUSED, len(self.representative))):
                 raise SuspectBaseUrlError(
-                    f"all of {self._refused:,} requested {self._kind} are refused, because {answer.reason}; check "
+                    f"all of {self._refused:,} requested {self._kind} are refused, because {answer.message}; check "
                     "[partner] base_url and what the credentials may read"
                 )
         if answer.code:
@@ -208,7 +208,7 @@ class AnswerCheck:
     def is_exceeded(self, outcome: Outcome, refusals: Iterable[Refusal]) -> bool:
         """Count the results of a load; tell whether too many of them are bad."""
         rejected = {refusal.id: refusal.reason for refusal in refusals}
-        bad = [(answer.id, "failed", answer.reason) for answer in outcome.failed]
+        bad = [(answer.id, "failed", answer.message) for answer in outcome.failed]
         bad += [(id_, "were rejected", f"of {rejected[id_]}") for id_ in outcome.fetched if id_ in rejected]
         bad += [(id_, "are not found", "the service answers 404") for id_ in outcome.not_found]
         bad = [each for each in bad if each[0] in self.representative]
@@ -243,7 +243,7 @@ class AnswerCheck:
 def answer_of(end: Fetched) -> FetchedBody:
     """Return the end of requests for an id as the spool keeps it."""
     cost = (round(end.ms), end.bytes, end.attempts, end.earlier)
-    return FetchedBody(end.id, end.fetched_at, end.status, end.body, end.code, end.reason, *cost, end.age)
+    return FetchedBody(end.id, end.fetched_at, end.status, end.body, end.code, end.message, *cost, end.age)
 
 
 def listed_id(record: bytes, settings: Settings) -> int | None:

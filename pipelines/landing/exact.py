@@ -19,9 +19,9 @@ _Place = tuple["_Place", str | int] | None
 class InvalidDocumentError(Exception):
     """A body cannot be taken: why (a short code) and where (a JSON pointer), never a value."""
 
-    def __init__(self, reason: str, pointer: str | None = None) -> None:
-        super().__init__(reason if pointer is None else f"{reason} at {pointer or 'the whole body'}")
-        self.reason = reason
+    def __init__(self, code: str, pointer: str | None = None) -> None:
+        super().__init__(code if pointer is None else f"{code} at {pointer or 'the whole body'}")
+        self.code = code
         self.pointer = pointer
 
 

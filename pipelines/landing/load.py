@@ -130,14 +130,14 @@ class Load:
     def validate(
         self,
         body: bytes,
-        asked: int | None = None,
+        requested_id: int | None = None,
         observed_at: dt.datetime | None = None,
         http_status: int | None = 200,
         *,
         source: Source | None = None,
         cost: FetchCost | None = None,
     ) -> None:
-        """Take a body that was fetched for the id `asked` (None: nobody asked); its verdict comes with its batch.
+        """Take a body that was fetched for `requested_id` (None: nobody asked); its verdict comes with its batch.
 
         A live body without `observed_at` was observed now; an archive's without it, at an unknown time. `cost` is what
         asking for it took, where it was asked for.
@@ -145,7 +145,7 @@ class Load:
         source = source or self._source
         if observed_at is None and source == "live":
             observed_at = self.in_order(self._now())
-        self._put(Waiting(self._seq, body, asked, observed_at, source, http_status, size=len(body), cost=cost))
+        self._put(Waiting(self._seq, body, requested_id, observed_at, source, http_status, size=len(body), cost=cost))
 
     def no_document(
         self,
@@ -231,10 +231,10 @@ class Load:
                 if item.body is None:
                     continue
                 try:
-                    item.document = validate(item.body, item.asked)
+                    item.document = validate(item.body, item.requested_id)
                 except InvalidDocumentError as error:
-                    id_ = self._validator.own_id(item.body) if item.asked is None else item.asked
-                    item.refusal = Refusal(id_, error.reason, error.pointer, item.seq)
+                    id_ = self._validator.own_id(item.body) if item.requested_id is None else item.requested_id
+                    item.refusal = Refusal(id_, error.code, error.pointer, item.seq)
 
     def _write(
         self,
@@ -274,9 +274,9 @@ class Load:
                 self._refusals.append(refusal)
             else:
                 verdict = FAILED if item.failure is not None else "missing"
-                row = observation_row(item, item.asked, verdict, of_load, reason=item.failure)
+                row = observation_row(item, item.requested_id, verdict, of_load, reason=item.failure)
                 if item.failure is not None:
-                    self._refusals.append(Refusal(item.asked, item.failure, None))
+                    self._refusals.append(Refusal(item.requested_id, item.failure, None))
             observations.append(row)
             self._counts[verdict] += 1
         writers[0].add(documents)

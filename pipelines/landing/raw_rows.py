@@ -88,7 +88,7 @@ class Waiting(msgspec.Struct, gc=False):
 
     seq: int
     body: bytes | None  # None: the service has no such document
-    asked: int | None
+    requested_id: int | None
     observed_at: dt.datetime | None
     source: str
     http_status: int | None

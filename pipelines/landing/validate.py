@@ -67,23 +67,23 @@ class Validator:
         most = {"orders": limits.max_order_parts, "stores": limits.max_store_menus}
         self._most_parts = most.get(kind, limits.max_menu_parts)
 
-    def validate(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
-        """Return the landed form of `body`; raise InvalidDocumentError with reason and place."""
+    def validate(self, body: bytes, requested_id: int | None = None) -> ValidatedDocument:
+        """Return the landed form of `body`; raise InvalidDocumentError with code and place."""
         limits = self._settings.landing
         try:
             tree = read(unmarked(body), max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps)
             if not isinstance(tree, dict):
                 raise InvalidDocumentError("wrong_type", "")
-            return self._walked(tree, asked)
+            return self._walked(tree, requested_id)
         except RecursionError:  # max_depth was set higher than we can follow
             raise InvalidDocumentError("too_deep", "") from None
         except InvalidDocumentError as error:
             if self._kind != "orders":
                 raise
             pointer = documented(error.pointer, ORDER, self._settings.privacy.known_fields)
-            raise InvalidDocumentError(error.reason, pointer) from None
+            raise InvalidDocumentError(error.code, pointer) from None
 
-    def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
+    def _walked(self, tree: dict[str, Any], requested_id: int | None) -> ValidatedDocument:
         walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._most_parts, self._settings.landing)
         if self._kind == "stores":
             canonical = walk.store(tree, self._settings.partner.store)
@@ -93,7 +93,7 @@ class Validator:
             id_ = _at(self.id_pointer, canonical)
         if id_ < 0:
             raise InvalidDocumentError("id_out_of_range", self.id_pointer)
-        if asked is not None and id_ != asked:
+        if requested_id is not None and id_ != requested_id:
             raise InvalidDocumentError("wrong_id", self.id_pointer)
         counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
         check_parts(counts, self._most_parts)

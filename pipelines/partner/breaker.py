@@ -291,7 +291,7 @@ class KnownGood:
                     break
         raise ServiceDown(
             "no request was answered lately, and [partner] outage_timeout_seconds are over before the next one may be "
-            f"sent: {error.reason} ({error.code})"
+            f"sent: {error.message} ({error.code})"
         )
 
 

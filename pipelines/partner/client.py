@@ -112,7 +112,7 @@ class PartnerClient:
         asked: dict[str, Any] = {"kind": kind, "id": id_, "fetched_at": self._clock.now(), "ms": end.ms}
         asked |= {"attempts": len(earlier) + 1, "earlier": earlier, "status": end.status}
         if isinstance(end, RequestError):
-            return Fetched(**asked, code=end.code, reason=end.reason, bytes=end.bytes)
+            return Fetched(**asked, code=end.code, message=end.message, bytes=end.bytes)
         body = self._record(end.body) if kind == "stores" else end.body
         date = end.headers.get("date", "")
         age = self._age(date, end.headers.get("age", ""), asked["fetched_at"])
@@ -298,7 +298,7 @@ class PartnerClient:
             breaker.failed(
                 subject,
                 began,
-                f"{outcome.reason} ({outcome.code})",
+                f"{outcome.message} ({outcome.code})",
                 probe=probe,
                 doubtful=origin is BodyOrigin.UNKNOWN,
                 is_limit=outcome.is_limit,
@@ -334,8 +334,8 @@ class PartnerClient:
         if origin is BodyOrigin.PAGE:
             if names:
                 return replace(outcome, is_of_many=True), origin
-            reason = "different ids return the same body, which is not JSON"
-            return replace(outcome, body=None, service=True, reason=reason), origin
+            message = "different ids return the same body, which is not JSON"
+            return replace(outcome, body=None, service=True, message=message), origin
         return outcome, origin
 
     async def _request_token(self) -> bytes:
@@ -355,9 +355,9 @@ class PartnerClient:
             if not outcome.transient:
                 is_said = outcome.code == f"status_{outcome.status}"
                 raise AuthenticationFailed(
-                    refusal(path, outcome.status or 0) if is_said else f"{path}: {outcome.reason} ({outcome.code})"
+                    refusal(path, outcome.status or 0) if is_said else f"{path}: {outcome.message} ({outcome.code})"
                 )
-            why = f"{outcome.reason} ({outcome.code})"
+            why = f"{outcome.message} ({outcome.code})"
             pause = self._pause(outcome, attempts, longest=_TOKEN_LONGEST_SECONDS)
             is_nameless = outcome.code == NO_ADDRESS and attempts == _NAME_ATTEMPTS
             if is_nameless or self._clock.monotonic() + pause >= began + self._partner.outage_timeout_seconds:

@@ -46,7 +46,7 @@ class Attempt(NamedTuple):
     """A request that was followed by another for the same id: its status (None: no response) and a short code."""
 
     http_status: int | None
-    reason: str
+    code: str
     ms: int
     bytes: int
 
@@ -67,7 +67,7 @@ class Fetched:
     status: int | None
     body: builtins.bytes = field(default=b"", repr=False)
     code: str = ""
-    reason: str = ""
+    message: str = ""
     ms: float
     bytes: int
     attempts: int
@@ -98,7 +98,7 @@ class RequestError:
     """
 
     code: str
-    reason: str
+    message: str
     status: int | None
     ms: float
     bytes: int = 0
@@ -120,10 +120,12 @@ class RequestError:
         return self.service or self.overload or self.body is not None
 
 
-def unusable(answer: Answer, code: str, reason: str, **more: Any) -> RequestError:
+def unusable(answer: Answer, code: str, message: str, **more: Any) -> RequestError:
     """Return a complete answer as an error of its url: what it has is no usable document."""
     size = len(answer.body)
-    return RequestError(code=code, reason=reason, status=answer.status, ms=answer.ms, bytes=size, service=False, **more)
+    return RequestError(
+        code=code, message=message, status=answer.status, ms=answer.ms, bytes=size, service=False, **more
+    )
 
 
 class RunStopped(Exception):
@@ -386,9 +388,11 @@ async def exchange(
     if fault is None:
         # A new one: the frames of the caught one hold the headers.
         raise asyncio.CancelledError
-    code, reason = fault
+    code, message = fault
     ms, is_passing = _since(clock, began), code not in _LASTING
-    return RequestError(code=code, reason=reason, status=None, ms=ms, transient=is_passing, overload=code == "timeout")
+    return RequestError(
+        code=code, message=message, status=None, ms=ms, transient=is_passing, overload=code == "timeout"
+    )
 
 
 async def _answer(
@@ -404,16 +408,16 @@ async def _answer(
         if status != _OK and not (status == _CREATED and method == "POST"):
             return await _not_ok(response, headers, clock, began, recorder)
         if "html" in headers.get("content-type", "").lower():  # any other may be JSON, as the body then shows
-            reason = "the content type is not JSON"
+            message = "the content type is not JSON"
             ms = _since(clock, began)
-            return RequestError(code="content_type", reason=reason, status=status, ms=ms)
+            return RequestError(code="content_type", message=message, status=status, ms=ms)
         body, oversize = await read_body(response, headers.get("content-encoding", ""), limit)
         ms, body = _since(clock, began), unmarked(body)
         if not oversize and not is_json(body):
             framed = "content-length" in headers or "transfer-encoding" in headers
             return RequestError(
                 code="not_json",
-                reason="the body is not JSON" if framed else "the body ended before its end",
+                message="the body is not JSON" if framed else "the body ended before its end",
                 status=status,
                 ms=ms,
                 bytes=len(body),
@@ -450,17 +454,17 @@ async def _not_ok(
     if status in (_UNAUTHORIZED, _NOT_FOUND):
         return Answer(status=status, body=b"", ms=ms, headers=headers)
     if status in _REDIRECTS:
-        code, reason = "redirect", f"the service redirects ({status}): set base_url to the final address"
+        code, message = "redirect", f"the service redirects ({status}): set base_url to the final address"
     elif status == _TOO_MANY:
-        code, reason = "rate_limited", "rate limited by the service (429)"
+        code, message = "rate_limited", "rate limited by the service (429)"
     elif status in _SERVER_ERRORS:
-        code, reason = "server_error", f"the service failed ({status})"
+        code, message = "server_error", f"the service failed ({status})"
     else:
-        code, reason = f"status_{status}", f"the service answers {status}"
+        code, message = f"status_{status}", f"the service answers {status}"
     failing = status in _SERVER_ERRORS or status == _REQUEST_TIMEOUT
     return RequestError(
         code=code,
-        reason=reason,
+        message=message,
         status=status,
         ms=ms,
         transient=failing or status in (_TOO_MANY, _TOO_EARLY),
@@ -473,9 +477,9 @@ async def _not_ok(
 def _named(error: Exception) -> tuple[str, str]:
     # The transport maps aiohttp's errors to httpx's, some misleadingly: the cause is more precise.
     for raised in (error.__cause__, error):
-        for kind, code, reason in _faults():
+        for kind, code, message in _faults():
             if isinstance(raised, kind):
-                return code, reason
+                return code, message
     return "transport", f"the transport failed ({type(error).__name__})"
 
 

@@ -259,7 +259,7 @@ class StoreListing:
     async def _requested(self, url: httpx.URL) -> Answer:
         answer = await self._ask(str(url))
         if isinstance(answer, RequestError):
-            raise self._broken(f"page {len(self._seen)}: {answer.reason} ({answer.code})")
+            raise self._broken(f"page {len(self._seen)}: {answer.message} ({answer.code})")
         if answer.status != _OK:
             raise self._broken(f"page {len(self._seen)}: the service answers {answer.status}; check the path")
         if answer.oversize:

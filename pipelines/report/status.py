@@ -22,7 +22,7 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.inbox.store import inbox_path
-from pipelines.inbox.worklist import WorkList, due_by_reason
+from pipelines.inbox.worklist import WorkList, due_by_request_reason
 from pipelines.ingest.lock import lock_holder
 from pipelines.literals import one_line as plain
 from pipelines.notify import last_backup, standing
@@ -225,7 +225,7 @@ def _work_list(data_dir: Path) -> dict[str, dict[str, int]] | None:
     try:
         with WorkList(path) as work:
             due, counts = work.due_counts(), work.counts()
-        reasons = due_by_reason(path)
+        reasons = due_by_request_reason(path)
     except sqlite3.DatabaseError:
         return None
     return {

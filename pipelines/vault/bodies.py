@@ -475,14 +475,14 @@ _LENGTH_BYTES = 4
 
 
 class FetchedBody(msgspec.Struct, frozen=True, array_like=True):
-    """The outcome of requesting an id: status and body, or an error code and reason; and its cost."""
+    """The outcome of requesting an id: status and body, or an error code and message; and its cost."""
 
     id: int
     fetched_at: dt.datetime
     status: int | None
     body: bytes = b""
     code: str = ""
-    reason: str = ""
+    message: str = ""
     ms: int = 0
     size: int = 0
     tries: int = 0  # 0: written before this was recorded

@@ -70,7 +70,7 @@ class Folder:
         guard_source(self.settings)
         with open_vault(self.settings) as vault, Load(self.settings, vault, kind) as load:
             for document in documents:
-                load.validate(json.dumps(document).encode(), asked=document["id"])
+                load.validate(json.dumps(document).encode(), requested_id=document["id"])
             load.commit()
 
     def publish(self) -> None:

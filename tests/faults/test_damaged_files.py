@@ -20,7 +20,7 @@ AT = dt.datetime(2026, 11, 20, 3, 15, tzinfo=dt.UTC)
 ANSWERS = [
     FetchedBody(1, AT, 200, b'{"id":1,"user_phone":"+44 20 7946 0001"}'),
     FetchedBody(2, AT, 404),
-    FetchedBody(3, AT, None, code="reset", reason="the connection was reset"),
+    FetchedBody(3, AT, None, code="reset", message="the connection was reset"),
 ]
 
 
@@ -86,7 +86,7 @@ def test_recover_lands_each_kind_of_response(place: Place) -> None:
         spool.begin("a-load")
         spool.add(FetchedBody(one, AT, 200, b'{"id":%d}' % one))
         spool.add(FetchedBody(two, AT, 404))
-        spool.add(FetchedBody(three, AT, None, code="reset", reason="the connection was reset"))
+        spool.add(FetchedBody(three, AT, None, code="reset", message="the connection was reset"))
     pulled = place.pull()
     assert (pulled.counts["accepted"], pulled.counts["missing"], pulled.counts["failed"]) == (1, 1, 1)
     assert place.verdicts() == {one: ["accepted"], two: ["missing"], three: ["failed"]}

@@ -9,7 +9,7 @@ from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, Tre
 from pipelines.warehouse.evidence.verdicts import AGREED, SUPPORTED, EvidenceThresholds
 from tests.finance.test_verdicts import TIP, patterns
 
-ASKED = EvidenceThresholds(orders=20, noise=0.05)
+THRESHOLDS = EvidenceThresholds(orders=20, noise=0.05)
 PATTERNS = patterns(("01", "10"), ("11", "00"), ("11", "10"), ("10", "10"))  # form 1 with a tip, none, both, form 0
 
 
@@ -24,7 +24,7 @@ def populations(**orders: list[int]) -> list[Population]:
             con.execute(f"insert into facts select {-number}, {pattern}, {places} from range({count})")
         if name != "rest":
             settings[number] = {"zero": 0, "one": 1}[name]
-    tree = Tree(con, TIP, PATTERNS, ASKED)
+    tree = Tree(con, TIP, PATTERNS, THRESHOLDS)
     find_populations(tree, settings)
     assert not any(node.dimension for node in tree.nodes)
     return tree.nodes

@@ -23,7 +23,7 @@ from pipelines.warehouse.evidence.verdicts import (
     judge_rounding,
 )
 
-ASKED = EvidenceThresholds(orders=20, noise=0.0)
+THRESHOLDS = EvidenceThresholds(orders=20, noise=0.0)
 PARTS = ["tip", "other action"]
 
 
@@ -53,10 +53,10 @@ def patterns(*rows: tuple[str, str]) -> Patterns:
 
 
 def verdict(
-    among: Forms, rows: dict[tuple[str, str], int], asked: EvidenceThresholds = ASKED
+    among: Forms, rows: dict[tuple[str, str], int], thresholds: EvidenceThresholds = THRESHOLDS
 ) -> tuple[str, int, list[str]]:
     """Return verdict, leader and open parts of so many orders a pattern."""
-    found = judge(among, patterns(*rows), np.array(list(rows.values())), asked)
+    found = judge(among, patterns(*rows), np.array(list(rows.values())), thresholds)
     return found.verdict, found.leader, [PARTS[part] for part in found.open_parts]
 
 
@@ -101,7 +101,7 @@ def test_what_services_never_send_keeps_no_form_from_being_named() -> None:
 def test_a_configured_form_leads_whatever_fits() -> None:
     """And is refuted like any other."""
     rows = {("10", "10"): 100}
-    found = judge(TIP, patterns(*rows), np.array(list(rows.values())), ASKED, only=1)
+    found = judge(TIP, patterns(*rows), np.array(list(rows.values())), THRESHOLDS, only=1)
     assert (found.verdict, found.leader, found.fits, found.candidates) == (NONE, 1, 0, [])
 
 
@@ -127,18 +127,18 @@ def test_a_rounding_is_named_where_its_rivals_fail(
     fitting: dict[tuple[int, ...], int], expected: PopulationRounding
 ) -> None:
     """Among as many orders as settings ask for, in which only one of the two fits."""
-    assert judge_rounding(fitting, ASKED) == expected
+    assert judge_rounding(fitting, THRESHOLDS) == expected
 
 
 def said(
     rows: dict[tuple[str, str], int], rounding: PopulationRounding | None = None, residual: str | None = None
 ) -> str:
     """Return the sentence of so many orders a pattern at a noise of 5%."""
-    asked, among = EvidenceThresholds(orders=20, noise=0.05), patterns(*rows)
+    thresholds, among = EvidenceThresholds(orders=20, noise=0.05), patterns(*rows)
     weights = np.array(list(rows.values()))
-    found = judge(TIP, among, weights, asked)
+    found = judge(TIP, among, weights, thresholds)
     told = count_distinguishing(TIP, among, weights, found.leader, find_rival(TIP, found))
-    return word_evidence(TIP, found, asked, told, rounding, residual, is_configured=False)
+    return word_evidence(TIP, found, thresholds, told, rounding, residual, is_configured=False)
 
 
 def test_a_sentence_has_what_is_known_and_no_more() -> None:

@@ -148,7 +148,7 @@ def test_naughty_strings_where_no_text_belongs(
 ) -> None:
     """A text for an id, an amount, a time or an array is refused: 1E02 and NaN in quotes are texts."""
     bodies = [order | {place: text} for text in _strings(shared)] + [order | {place: "2026-10-01"}]
-    summary = land("orders", *bodies, asked=7)
+    summary = land("orders", *bodies, requested_id=7)
     assert summary.counts["quarantined"] == len(bodies)
     expected = {"bad_timestamp"} if place == "created_at" else {"wrong_type"}
     assert {refusal.reason for refusal in summary.quarantined} == expected

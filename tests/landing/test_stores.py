@@ -36,9 +36,9 @@ allowed_pointers = ["/data/open", "/data/menus/*/kind", "/data/money"]
 """
 
 
-def _validated(settings: Settings, record: Any, asked: int | None = None) -> dict[str, Any]:
+def _validated(settings: Settings, record: Any, requested_id: int | None = None) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(
-        Validator(settings, "stores").validate(json.dumps(record).encode(), asked).document
+        Validator(settings, "stores").validate(json.dumps(record).encode(), requested_id).document
     )
     return document
 
@@ -95,7 +95,7 @@ def test_menus_that_are_keys(configure: Callable[..., Settings], tmp_path: Path)
     for key in ("Anna", "007", "9" * 30):
         with pytest.raises(InvalidDocumentError) as error:
             _validated(settings, {**record, "menus": {key: {}}})
-        assert (error.value.reason, error.value.pointer) == ("wrong_type", "/menus/{key}")
+        assert (error.value.code, error.value.pointer) == ("wrong_type", "/menus/{key}")
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_a_wrong_type_where_a_pointer_leads(
     """What a pointer leads to is judged like any documented field."""
     with pytest.raises(InvalidDocumentError) as raised:
         _validated(settings, RECORD | change, 3)
-    assert (raised.value.reason, raised.value.pointer) == (reason, pointer)
+    assert (raised.value.code, raised.value.pointer) == (reason, pointer)

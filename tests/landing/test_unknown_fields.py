@@ -89,7 +89,7 @@ def test_a_retry_takes_what_was_refused(
 ) -> None:
     """A body refused for its decimals is taken once settings round, with its first time; its verdict stays."""
     body = json.dumps(order | {"tip": 0.30000000000000004}).encode()
-    land("orders", body, b"{", json.dumps(order | {"id": 8}).encode(), asked=7, observed_at=NOON)
+    land("orders", body, b"{", json.dumps(order | {"id": 8}).encode(), requested_id=7, observed_at=NOON)
     assert reprocess_quarantine(settings, vault) == []
     now = configure(tmp_path, '[landing]\nexcess_decimals = "round"')
     (summary,) = reprocess_quarantine(now, vault)

@@ -69,7 +69,7 @@ def test_a_wrong_shape_is_refused_with_its_place(
     land: Callable[..., LoadSummary], order: dict[str, Any], pointer: str, text: str, reason: str
 ) -> None:
     """An order with a wrong value anywhere is refused whole, with reason and pointer, and nothing else is said."""
-    summary = land("orders", _replaced(order, pointer, text), asked=7)
+    summary = land("orders", _replaced(order, pointer, text), requested_id=7)
     assert summary.counts == {"accepted": 0, "unchanged": 0, "quarantined": 1, "missing": 0}
     assert [refusal[:3] for refusal in summary.quarantined] == [(7, reason, pointer)]
 
@@ -97,7 +97,7 @@ BODIES = [
 @pytest.mark.parametrize(("body", "reason"), BODIES, ids=[f"{r}-{n}" for n, (_, r) in enumerate(BODIES)])
 def test_what_is_not_plain_json_is_refused(land: Callable[..., LoadSummary], body: bytes, reason: str) -> None:
     """Broken, ambiguous, deep or large bytes are refused in bounded time."""
-    summary = land("orders", body, asked=7)
+    summary = land("orders", body, requested_id=7)
     assert [(refusal.id, refusal.reason) for refusal in summary.quarantined] == [(7, reason)]
 
 
@@ -209,7 +209,7 @@ def test_a_menu_of_wrong_shape_is_refused_with_its_place(
     land: Callable[..., LoadSummary], menu: dict[str, Any], pointer: str, text: str, reason: str
 ) -> None:
     """A menu needs its own id and its references; everything else may be null, and nothing of another type."""
-    summary = land("menus", _replaced(menu, pointer, text), asked=40)
+    summary = land("menus", _replaced(menu, pointer, text), requested_id=40)
     assert [refusal[:3] for refusal in summary.quarantined] == [(40, reason, pointer)]
 
 

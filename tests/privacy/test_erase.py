@@ -244,7 +244,7 @@ def test_body_of_an_erased_order_is_not_quarantined(world: World) -> None:
     for order_id, phone in ((1, ANN), (2, BOB)):
         with open_vault(world.settings) as vault, Load(world.settings, vault, "orders") as load:
             body = json.dumps(person(order_id, phone, tip="x")).encode()
-            load.validate(body, asked=order_id)
+            load.validate(body, requested_id=order_id)
             assert load.commit().counts["quarantined"] == 1
     with open_vault(world.settings) as vault:
         found = {each.asked: each.body for ref in vault.refused.refs("orders") if (each := vault.refused.open(ref))}

@@ -38,7 +38,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> World:
     world.land("orders", orders)
     body = json.dumps(person(30, "+49 30 8000000")).replace('"quantity"', f'"{NAME}": 1, "{NAME}": 2, "quantity"', 1)
     with open_vault(world.settings) as vault, Load(world.settings, vault, "orders") as load:
-        load.validate(body.encode(), asked=30)
+        load.validate(body.encode(), requested_id=30)
         summary = load.commit()
     assert [each.pointer for each in summary.quarantined] == ["/items/0/?"]
     world.publish()

@@ -121,12 +121,12 @@ def count_distinguishing(
     return int(weights[told].sum()), round(float((weights[told] * patterns.fits[told, leader]).sum()))
 
 
-def list_deciding(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> list[str]:
+def list_deciding(forms: Forms, found: Judgement, thresholds: EvidenceThresholds) -> list[str]:
     """Say which orders would decide the open parts, and how many more of them."""
     texts = []
     for part in found.open_parts:
         held = int(found.held[part])
-        more = max(asked.orders - held, 0)
+        more = max(thresholds.orders - held, 0)
         fits = round(float(found.held_fits[part, found.leader]))
         about = f" ({fits} of {held} fit, {more} more would decide)" if held and more else ""
         texts.append(forms.deciding_cases[part] + about)
@@ -136,7 +136,7 @@ def list_deciding(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> 
 def word_evidence(
     forms: Forms,
     found: Judgement,
-    asked: EvidenceThresholds,
+    thresholds: EvidenceThresholds,
     told: tuple[int, int],
     rounding: PopulationRounding | None,
     residual_text: str | None,
@@ -148,7 +148,7 @@ def word_evidence(
     configured = "configured, " if is_configured else ""
     if found.verdict == verdicts.NOT_TESTED:
         return f"{forms.target}: {configured}not tested: no orders {_COMPARED[forms.target]}"
-    texts = [f"{rule}: {configured}{_verdict(forms, found, asked)}"]
+    texts = [f"{rule}: {configured}{_verdict(forms, found, thresholds)}"]
     if found.verdict != verdicts.NONE and told[0]:
         texts.append(f"{told[0]:,} orders distinguish it from its nearest rival, {told[1]:,} of them fit")
     if rounding is not None and rounding.rounding_no > 1:
@@ -159,32 +159,32 @@ def word_evidence(
     return "; ".join(texts)
 
 
-def _verdict(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> str:
+def _verdict(forms: Forms, found: Judgement, thresholds: EvidenceThresholds) -> str:
     fits, judged = f"{found.fits:,} of {found.orders:,} fit", found.assess()
     if judged.is_good:
         return f"{verdicts.SUPPORTED}, {fits}"
     if judged.wrong:
-        return f"refuted, {_refutation(forms, found, asked)}; no candidate holds"
+        return f"refuted, {_refutation(forms, found, thresholds)}; no candidate holds"
     open_parts = ", ".join(forms.parts[part] for part in found.open_parts)
     if found.verdict == verdicts.AGREED:
         return f"{fits}; {len(found.candidates)} candidates remain and all agree but for: {open_parts}"
     if found.verdict == verdicts.UNDECIDED:
         return f"undecided, {fits}; {len(found.candidates)} candidates remain, which differ on: {open_parts}"
-    if found.orders < asked.orders:
-        return f"compatible, {fits}; {asked.orders - found.orders} more orders needed"
-    needed = verdicts.orders_needed(found.fits, found.orders, 1 - asked.noise)
+    if found.orders < thresholds.orders:
+        return f"compatible, {fits}; {thresholds.orders - found.orders} more orders needed"
+    needed = verdicts.orders_needed(found.fits, found.orders, 1 - thresholds.noise)
     more = "no number of orders at this rate would support it" if needed is None else f"{needed:,} more orders needed"
     share, least = found.fits / found.orders, verdicts.lower_bound(found.fits, found.orders)
-    allowed = f"settings allow {asked.noise:.3g} to differ"
+    allowed = f"settings allow {thresholds.noise:.3g} to differ"
     return f"compatible, {fits} ({share:.1%}, at least {least:.1%}); {allowed}: {more}"
 
 
-def _refutation(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> str:
+def _refutation(forms: Forms, found: Judgement, thresholds: EvidenceThresholds) -> str:
     """Say on which orders the leader fails most clearly."""
-    if found.fits < verdicts.fewest_fits(found.orders, asked.noise):
+    if found.fits < verdicts.fewest_fits(found.orders, thresholds.noise):
         return f"{found.fits:,} of {found.orders:,} fit"
     worst = min(
-        (part for part in np.flatnonzero(forms.is_tested & (found.held >= asked.orders))),
+        (part for part in np.flatnonzero(forms.is_tested & (found.held >= thresholds.orders))),
         key=lambda part: found.held_fits[part, found.leader] / found.held[part],
     )
     fits, held = round(float(found.held_fits[worst, found.leader])), int(found.held[worst])
@@ -224,7 +224,7 @@ def word_settlement(
     judged: Judgement,
     found: Residual | None,
     values: dict[str, list[Any]],
-    asked: EvidenceThresholds,
+    thresholds: EvidenceThresholds,
 ) -> str | None:
     """Return tables of settings below how many orders add up by them; None if none can say it.
 
@@ -243,7 +243,7 @@ def word_settlement(
     elif forms.target == "subtotal":
         made, right = _factors(judged, found), found.fits
     else:
-        made, right = _of_total(rule, judged, found, asked)
+        made, right = _of_total(rule, judged, found, thresholds)
     tables = "\n".join(_table(head | limits) for head in made for limits in scopes)
     counts = f"{right:,} of {judged.orders:,} orders would add up exactly, {judged.orders - right:,} would not"
     return f"# {describe_scope(node, values)}: {counts}\n{tables}" if tables else None
@@ -257,7 +257,7 @@ def _factors(judged: Judgement, found: Residual) -> list[dict[str, Any]]:
 
 
 def _of_total(
-    rule: dict[str, Any], judged: Judgement, found: Residual, asked: EvidenceThresholds
+    rule: dict[str, Any], judged: Judgement, found: Residual, thresholds: EvidenceThresholds
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the tables for a total's pattern, and how many orders add up by them."""
     if found.kind == "step":
@@ -269,7 +269,7 @@ def _of_total(
         if right < _CLEAR * judged.orders or near < COMMON * judged.orders:
             return [], right  # right orders would be breaks by it
         # orders that are off by a unit refute the rule, which a person may know all the same
-        is_clear = right >= verdicts.fewest_fits(judged.orders, asked.noise) or not _is_rounded(found)
+        is_clear = right >= verdicts.fewest_fits(judged.orders, thresholds.noise) or not _is_rounded(found)
         return [_component(found), *([] if is_clear else [rule])], right
     most = judged.verdict == verdicts.NONE and 2 * judged.fits > judged.orders
     return [rule] if most else [], judged.fits
@@ -376,11 +376,11 @@ class Gathered:
 def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     """Judge both rule targets from all orders, and fill the relations of FORMULA_EVIDENCE."""
     limits = "select formula_min_distinguishing_orders, formula_max_violation_rate from raw.settings"
-    asked = verdicts.EvidenceThresholds(*con.execute(limits).fetchall()[0])
-    found = [gather_target(con, target, asked) for target in TARGETS]
-    fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, asked)))
+    thresholds = verdicts.EvidenceThresholds(*con.execute(limits).fetchall()[0])
+    found = [gather_target(con, target, thresholds) for target in TARGETS]
+    fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, thresholds)))
     fill(con, "raw.formula_divisions", (row for each in found for row in _divisions(each)))
-    fill(con, "raw.formula_evidence", (row for each in found for row in _evidence(each, asked)))
+    fill(con, "raw.formula_evidence", (row for each in found for row in _evidence(each, thresholds)))
     for name in ("facts", "texts", "leaves", "leaf_forms", "wanted", "off_orders", "moves"):
         con.execute(f"drop table if exists temp.{name}")
     for dimension in DIMENSIONS:
@@ -388,7 +388,7 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def find_roundings(
-    con: duckdb.DuckDBPyConnection, target: str, asked: EvidenceThresholds
+    con: duckdb.DuckDBPyConnection, target: str, thresholds: EvidenceThresholds
 ) -> dict[int, PopulationRounding]:
     """Return node → rounding of the leaves that have orders whose amounts are rounded; reads facts and leaves."""
     con.execute(
@@ -403,11 +403,12 @@ def find_roundings(
         found[node][tuple(fitting)] = number
         near[node] += near_number
     return {
-        node: replace(verdicts.judge_rounding(each, asked), near=near[node]) for node, each in sorted(found.items())
+        node: replace(verdicts.judge_rounding(each, thresholds), near=near[node])
+        for node, each in sorted(found.items())
     }
 
 
-def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.EvidenceThresholds) -> Gathered:
+def gather_target(con: duckdb.DuckDBPyConnection, target: str, thresholds: verdicts.EvidenceThresholds) -> Gathered:
     """Judge one rule target; leave the temporary table facts with the node of each order."""
     con.execute(f"""
         create or replace temp table texts as
@@ -435,7 +436,7 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
         {joins}
     """)
     settings = _settings(con, target)
-    tree = Tree(con, forms, patterns, asked)
+    tree = Tree(con, forms, patterns, thresholds)
     find_populations(tree, {setting_no: form for setting_no, (form, _) in settings.items()})
     nodes = tree.nodes
     if target == "total":
@@ -451,33 +452,33 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: verdicts.E
             judged.fits = round(float(judged.all_fits[judged.leader]))
     leaves = {node.no: judged.leader for node, judged in _leaves(nodes)}
     if target == "subtotal":
-        leaves |= _likely_subtotals(con, nodes, asked)
+        leaves |= _likely_subtotals(con, nodes, thresholds)
     populations.create_leaves(con, target, leaves)
-    found.roundings = find_roundings(con, target, asked)
+    found.roundings = find_roundings(con, target, thresholds)
     if target == "total":
-        _count_as_rounded(found, asked)
+        _count_as_rounded(found, thresholds)
     for node in nodes:
         if node.setting_no is not None:
             held = found.roundings.get(node.no, verdicts.PopulationRounding(verdicts.UNROUNDED, 0, 0, 0))
             found.roundings[node.no] = verdicts.PopulationRounding(
                 settings[node.setting_no][1], held.orders, held.fits, 0
             )
-    found.residuals = populations.find_residuals(con, target, asked.orders)
+    found.residuals = populations.find_residuals(con, target, thresholds.orders)
     return found
 
 
-def _count_as_rounded(found: Gathered, asked: EvidenceThresholds) -> None:
+def _count_as_rounded(found: Gathered, thresholds: EvidenceThresholds) -> None:
     """Count an order that a form fits but for rounding only where the form rounds so: its breaks are of the rule."""
     for node, judged in _leaves(found.nodes):
         if (rounding := found.roundings.get(node.no)) and rounding.fits < rounding.near <= judged.fits:
             judged.fits -= rounding.near - rounding.fits
-            if node.setting_no is None and judged.fits < verdicts.fewest_fits(judged.orders, asked.noise):
+            if node.setting_no is None and judged.fits < verdicts.fewest_fits(judged.orders, thresholds.noise):
                 judged.candidates = []  # it rounds in a way that nobody looks for, and no order is a break by it
-            verdicts.decide(found.forms, judged, asked)
+            verdicts.decide(found.forms, judged, thresholds)
 
 
 def _likely_subtotals(
-    con: duckdb.DuckDBPyConnection, nodes: list[Population], asked: verdicts.EvidenceThresholds
+    con: duckdb.DuckDBPyConnection, nodes: list[Population], thresholds: verdicts.EvidenceThresholds
 ) -> dict[int, int]:
     """Return node → form for leaves without a rule that would follow the form of the others but for a factor."""
     judged = list(_leaves(nodes))
@@ -487,7 +488,7 @@ def _likely_subtotals(
     if not tried:
         return {}
     populations.create_leaves(con, "subtotal", dict.fromkeys(tried, usual))
-    patterns = populations.find_residuals(con, "subtotal", asked.orders)
+    patterns = populations.find_residuals(con, "subtotal", thresholds.orders)
     found = {no for no, each in patterns.items() if each.kind == "negated" or each.base == "subtotal"}
     for no in found:
         tried[no].leader = usual
@@ -528,7 +529,7 @@ def _leaves(nodes: list[Population]) -> Iterator[tuple[Population, Judgement]]:
             yield node, node.judgement
 
 
-def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterator[tuple[Any, ...]]:
+def _populations(found: Gathered, thresholds: verdicts.EvidenceThresholds) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
     for node, judged in _leaves(found.nodes):
         rival = find_rival(forms, judged)
@@ -539,7 +540,7 @@ def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterato
         is_configured = node.setting_no is not None
         needed = None
         if judged.verdict == verdicts.COMPATIBLE:
-            needed = verdicts.orders_needed(judged.fits, judged.orders, 1 - asked.noise)
+            needed = verdicts.orders_needed(judged.fits, judged.orders, 1 - thresholds.noise)
         yield (
             forms.target,
             node.no,
@@ -548,22 +549,22 @@ def _populations(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterato
             judged.leader + 1,
             rounding.rounding_no if rounding else verdicts.UNROUNDED,
             node.setting_no,
-            forms.target == "total" and judged.orders < asked.orders and _is_likely(node, judged),
+            forms.target == "total" and judged.orders < thresholds.orders and _is_likely(node, judged),
             [part + 1 for part in judged.open_parts],
             [form + 1 for form in judged.candidates],
             judged.orders,
             judged.fits,
             verdicts.lower_bound(judged.fits, judged.orders),
             len(judged.candidates),
-            max(asked.orders - judged.orders, 0) or needed,
+            max(thresholds.orders - judged.orders, 0) or needed,
             None if rival is None else rival + 1,
             *told,
-            list_deciding(forms, judged, asked),
+            list_deciding(forms, judged, thresholds),
             pattern,
-            word_evidence(forms, judged, asked, told, rounding, pattern, is_configured=is_configured),
+            word_evidence(forms, judged, thresholds, told, rounding, pattern, is_configured=is_configured),
             *((residual.kind, residual.amount, residual.base or None) if residual else (None, None, None)),
             (residual and residual.condition) or None,
-            word_settlement(forms, node, judged, residual, found.values, asked),
+            word_settlement(forms, node, judged, residual, found.values, thresholds),
         )
 
 
@@ -585,7 +586,7 @@ def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:
                 yield target, node.no, node.dimension, part, None if value is None else str(value), False, child.no
 
 
-def _evidence(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterator[tuple[Any, ...]]:
+def _evidence(found: Gathered, thresholds: verdicts.EvidenceThresholds) -> Iterator[tuple[Any, ...]]:
     forms = found.forms
     for node, judged in _leaves(found.nodes):
         most = np.argsort(np.where(forms.is_found, -judged.all_fits, 1), kind="stable")[:_SHOWN]
@@ -594,7 +595,7 @@ def _evidence(found: Gathered, asked: verdicts.EvidenceThresholds) -> Iterator[t
             for part in (None, *parts):
                 orders = judged.orders if part is None else int(judged.held[part])
                 fits = round(float(judged.all_fits[form] if part is None else judged.held_fits[part, form]))
-                least = verdicts.fewest_fits(orders, asked.noise) if orders >= asked.orders else None
+                least = verdicts.fewest_fits(orders, thresholds.noise) if orders >= thresholds.orders else None
                 yield (
                     forms.target,
                     node.no,

@@ -221,7 +221,7 @@ class Tree:
     con: duckdb.DuckDBPyConnection
     forms: Forms
     patterns: Patterns
-    asked: EvidenceThresholds
+    thresholds: EvidenceThresholds
     nodes: list[Population] = field(default_factory=list)
 
     def judge(self, nodes: list[Population]) -> None:
@@ -236,7 +236,7 @@ class Tree:
         ).fetchall():
             by_no[no].weights[pattern] = number
         for node in nodes:
-            node.judgement = judge(self.forms, self.patterns, node.weights, self.asked, node.setting_form)
+            node.judgement = judge(self.forms, self.patterns, node.weights, self.thresholds, node.setting_form)
 
     def divide(self, node: Population, division: Division) -> list[Population]:
         """Add the children of a node, move its orders to them, and return them."""
@@ -263,7 +263,7 @@ class Tree:
 
     def borrow(self) -> None:
         """Answer questions that are too rare in a population as all other populations do, where they agree."""
-        forms, least = self.forms, self.asked.orders
+        forms, least = self.forms, self.thresholds.orders
         leaves = [node.judgement for node in self.nodes if not node.dimension]
         judged = [found for found in leaves if found and found.candidates]
         answers: dict[int, set[int]] = {}
@@ -284,7 +284,7 @@ class Tree:
                     found.borrowed.append(part)
                     found.leader = min(alike, key=lambda form: (-found.all_fits[form], forms.complexity[form], form))
                     found.fits = round(float(found.all_fits[found.leader]))
-                    decide(forms, found, self.asked)
+                    decide(forms, found, self.thresholds)
 
 
 def find_populations(tree: Tree, settings: dict[int, int]) -> None:
@@ -307,7 +307,7 @@ def _divisions(tree: Tree, nodes: list[Population]) -> Iterator[tuple[Population
     shares = {}
     for node in nodes:
         is_closed = node.judgement is not None and node.judgement.verdict in (SUPPORTED, AGREED)
-        shares[node.no] = shares_of(tree.asked.noise, is_closed=is_closed)
+        shares[node.no] = shares_of(tree.thresholds.noise, is_closed=is_closed)
     for place, dimension in enumerate(DIMENSIONS):
         for no, values, fits, orders in _cells(tree.con, dimension, list(found), tree.patterns):
             if division := divide_by(dimension, values, fits, orders, shares[no]):
@@ -642,17 +642,17 @@ def divide_by_residuals(tree: Tree) -> None:
                 continue
             columns = ", ".join(f"facts.{dimension} as at_{dimension}" for dimension in DIMENSIONS) + ","
             orders = stated_totals(tree.con, node.no, columns)
-            enough = len(orders["stated"]) >= 2 * tree.asked.orders
+            enough = len(orders["stated"]) >= 2 * tree.thresholds.orders
             if enough and not simplest(tree.forms, _some(orders, slice(_SAMPLE))):
-                division = _divide_by_pattern(tree.forms, orders, tree.asked)
+                division = _divide_by_pattern(tree.forms, orders, tree.thresholds)
                 children += tree.divide(node, division) if division else []
         tree.judge(children)
         active = children
 
 
-def _divide_by_pattern(forms: Forms, orders: dict[str, Any], asked: EvidenceThresholds) -> Division | None:
+def _divide_by_pattern(forms: Forms, orders: dict[str, Any], thresholds: EvidenceThresholds) -> Division | None:
     """Return the division that explains most orders."""
-    found = {pattern for block in _blocks(orders, asked) if (pattern := simplest(forms, block, _SIMPLE))}
+    found = {pattern for block in _blocks(orders, thresholds) if (pattern := simplest(forms, block, _SIMPLE))}
     if not found:
         return None
     fits = np.stack([_explained(forms, orders, pattern) for pattern in sorted(found)], axis=1).astype(np.float64)
@@ -662,28 +662,28 @@ def _divide_by_pattern(forms: Forms, orders: dict[str, Any], asked: EvidenceThre
         counts: Ints = np.bincount(cell, minlength=len(values)).astype(np.int64)
         sums: Floats = np.stack([np.bincount(cell, weights=fit, minlength=len(values)) for fit in fits.T], axis=1)
         places = range(len(values))
-        division = divide_by(dimension, places, sums, counts, shares_of(asked.noise, is_closed=False))
-        if division and _is_exact(division, sums, counts, asked) and (best is None or division.saved > best.saved):
+        division = divide_by(dimension, places, sums, counts, shares_of(thresholds.noise, is_closed=False))
+        if division and _is_exact(division, sums, counts, thresholds) and (best is None or division.saved > best.saved):
             groups = [[int(values[place]) for place in group] for group in division.groups]
             best = replace(division, groups=groups)
     return best
 
 
-def _is_exact(division: Division, sums: Floats, counts: Any, asked: EvidenceThresholds) -> bool:
+def _is_exact(division: Division, sums: Floats, counts: Any, thresholds: EvidenceThresholds) -> bool:
     """Tell whether each part has enough orders, and any is explained by one pattern."""
     shares = [(counts[group].sum(), sums[group].sum(axis=0).max()) for group in division.groups]
-    return all(orders >= asked.orders for orders, _ in shares) and any(
-        fits >= max(COMMON, 1 - asked.noise) * orders for orders, fits in shares
+    return all(orders >= thresholds.orders for orders, _ in shares) and any(
+        fits >= max(COMMON, 1 - thresholds.noise) * orders for orders, fits in shares
     )
 
 
-def _blocks(orders: dict[str, Any], asked: EvidenceThresholds) -> Iterator[dict[str, Any]]:
+def _blocks(orders: dict[str, Any], thresholds: EvidenceThresholds) -> Iterator[dict[str, Any]]:
     """Yield orders that may share a pattern: those of one value, or of days that follow each other."""
     for dimension in DIMENSIONS:
         places = orders[f"at_{dimension}"]
         sequence = np.argsort(places, kind="stable")
         if dimension == DAYS:
-            size = max(asked.orders, len(sequence) // _BLOCKS)
+            size = max(thresholds.orders, len(sequence) // _BLOCKS)
             parts = [sequence[start : start + size] for start in range(0, len(sequence), size)]
         else:
             _, starts = np.unique(places[sequence], return_index=True)

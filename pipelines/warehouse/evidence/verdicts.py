@@ -420,7 +420,7 @@ class Judgement:
 
 
 def judge(
-    forms: Forms, patterns: Patterns, weights: Ints, asked: EvidenceThresholds, only: int | None = None
+    forms: Forms, patterns: Patterns, weights: Ints, thresholds: EvidenceThresholds, only: int | None = None
 ) -> Judgement:
     """Judge a population given how many of its orders follow each pattern; `only` is a form that settings name."""
     counts = weights.astype(np.float64)
@@ -429,15 +429,15 @@ def judge(
     held_fits = (patterns.holds * counts[:, None]).T @ patterns.fits
     orders = int(weights.sum())
     refuted = np.zeros(len(all_fits), dtype=np.bool_)
-    if orders >= asked.orders:
-        refuted |= all_fits < fewest_fits(orders, asked.noise)
-    for part in np.flatnonzero(forms.is_tested & (held >= asked.orders)):
-        refuted |= held_fits[part] < fewest_fits(int(held[part]), asked.noise)
+    if orders >= thresholds.orders:
+        refuted |= all_fits < fewest_fits(orders, thresholds.noise)
+    for part in np.flatnonzero(forms.is_tested & (held >= thresholds.orders)):
+        refuted |= held_fits[part] < fewest_fits(int(held[part]), thresholds.noise)
     eligible = forms.is_found if only is None else np.arange(len(all_fits)) == only
     candidates = [int(form) for form in np.flatnonzero(~refuted & eligible)]
     leader = only if only is not None else best(forms, all_fits, candidates, orders)
     found = Judgement(NONE, leader, orders, round(float(all_fits[leader])), held, held_fits, all_fits, candidates)
-    decide(forms, found, asked)
+    decide(forms, found, thresholds)
     return found
 
 
@@ -452,7 +452,7 @@ def best(forms: Forms, fits: Floats, among: list[int], orders: int) -> int:
     return min(places, key=lambda form: (-fits[form], forms.complexity[form], form))
 
 
-def decide(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> None:
+def decide(forms: Forms, found: Judgement, thresholds: EvidenceThresholds) -> None:
     """Set verdict and open parts from the candidates that remain."""
     differing = forms.differs[found.leader, found.candidates].any(axis=0)
     found.open_parts = [int(part) for part in np.flatnonzero(differing & forms.is_tested)]
@@ -460,9 +460,9 @@ def decide(forms: Forms, found: Judgement, asked: EvidenceThresholds) -> None:
         found.verdict, found.open_parts = NOT_TESTED, []
     elif not found.candidates:
         found.verdict, found.open_parts = NONE, []
-    elif any(found.held[part] >= asked.orders for part in found.open_parts):
+    elif any(found.held[part] >= thresholds.orders for part in found.open_parts):
         found.verdict = UNDECIDED
-    elif found.orders < asked.orders or lower_bound(found.fits, found.orders) < 1 - asked.noise:
+    elif found.orders < thresholds.orders or lower_bound(found.fits, found.orders) < 1 - thresholds.noise:
         found.verdict = COMPATIBLE
     elif any(forms.parts[part] != "other action" for part in found.open_parts):  # most services never send another
         found.verdict = AGREED
@@ -485,22 +485,22 @@ class PopulationRounding:
     """How many orders a form fits but for rounding."""
 
 
-def judge_rounding(patterns: dict[tuple[int, ...], int], asked: EvidenceThresholds) -> PopulationRounding:
+def judge_rounding(patterns: dict[tuple[int, ...], int], thresholds: EvidenceThresholds) -> PopulationRounding:
     """Judge the roundings given how many orders fit which of them; without one that holds, nothing is rounded."""
     orders = sum(patterns.values())
     fits: dict[int, int] = defaultdict(int)
     for fitting, number in patterns.items():
         for rounding in fitting:
             fits[rounding] += number
-    least = fewest_fits(orders, asked.noise)
+    least = fewest_fits(orders, thresholds.noise)
     leader = min(fits, key=lambda rounding: (-fits[rounding], rounding), default=UNROUNDED)
     if fits[UNROUNDED] >= least or fits[leader] < least:
         return PopulationRounding(UNROUNDED, orders, fits[UNROUNDED], 0)
-    rivals = sum(not _is_beaten(patterns, leader, rival, asked) for rival in fits if rival != leader)
+    rivals = sum(not _is_beaten(patterns, leader, rival, thresholds) for rival in fits if rival != leader)
     return PopulationRounding(leader, orders, fits[leader], rivals)
 
 
-def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, asked: EvidenceThresholds) -> bool:
+def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, thresholds: EvidenceThresholds) -> bool:
     won = sum(number for fitting, number in patterns.items() if leader in fitting and rival not in fitting)
     lost = sum(number for fitting, number in patterns.items() if rival in fitting and leader not in fitting)
-    return won + lost >= asked.orders and won >= fewest_fits(won + lost, asked.noise)
+    return won + lost >= thresholds.orders and won >= fewest_fits(won + lost, thresholds.noise)
