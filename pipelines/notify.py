@@ -214,7 +214,7 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Standing:
+class AlarmState:
     """An alarm: since when, which channels know whether it is over, and when messages were sent in the last week."""
 
     cause: str
@@ -225,7 +225,7 @@ class Standing:
     sent: tuple[dt.datetime, ...] = ()
 
 
-def standing(data_dir: Path) -> list[Standing]:
+def active_alarms(data_dir: Path) -> list[AlarmState]:
     """Return the alarms that stand, oldest first."""
     return sorted((a for a in _read(_file(data_dir)).values() if not a.is_over), key=lambda a: (a.since, a.cause))
 
@@ -235,12 +235,12 @@ def update_alarms(
     raised: Iterable[Alarm],
     channels: Mapping[str, Channel],
     *,
-    looked_at: AbstractSet[str],
+    evaluated_causes: AbstractSet[str],
     now: dt.datetime | None = None,
 ) -> list[str]:
     """Record which alarms stand now and tell each channel what it does not know yet; return failures to send.
 
-    `looked_at` are the causes (or their part before a colon) that were examined: what stands of them and was not
+    `evaluated_causes` are the causes (or their part before a colon) that were examined: what stands of them and was not
     raised is over. Causes that nobody looked at stay as they are. Raise nothing because of a channel.
     """
     now = now or utc_now()
@@ -248,13 +248,17 @@ def update_alarms(
     known = _read(file)
     current = {alarm.cause: alarm for alarm in raised}
     for cause, alarm in current.items():
-        before = known.get(cause) or Standing(cause, "", now, tuple(channels), is_over=True)
+        before = known.get(cause) or AlarmState(cause, "", now, tuple(channels), is_over=True)
         if before.is_over:
             known[cause] = _flipped(before, channels, text=alarm.text, since=now)
         else:  # told once; the page and `status` have today's text
             known[cause] = replace(before, text=alarm.text)
     for cause, old in list(known.items()):
-        if cause not in current and not old.is_over and not looked_at.isdisjoint((cause, cause.partition(":")[0])):
+        if (
+            cause not in current
+            and not old.is_over
+            and not evaluated_causes.isdisjoint((cause, cause.partition(":")[0]))
+        ):
             known[cause] = _flipped(old, channels)
     failures = []
     for cause, entry in sorted(known.items(), key=lambda item: (item[1].since, item[0])):
@@ -275,13 +279,13 @@ def update_alarms(
     return [*failures, *_unwritten(file, left)]
 
 
-def _flipped(before: Standing, channels: Iterable[str], **changes: Any) -> Standing:
+def _flipped(before: AlarmState, channels: Iterable[str], **changes: Any) -> AlarmState:
     """Return an alarm that began or ended; a channel that never heard of the last change knows the present state."""
     unaware = tuple(sorted(set(channels) - set(before.told)))
     return replace(before, told=unaware, is_over=not before.is_over, **changes)
 
 
-def _unwritten(file: Path, alarms: list[Standing]) -> Iterator[str]:
+def _unwritten(file: Path, alarms: list[AlarmState]) -> Iterator[str]:
     """Write the state, or yield why it could not be: what was sent is sent again by the next run."""
     try:
         write_json(file, alarms)
@@ -289,7 +293,7 @@ def _unwritten(file: Path, alarms: list[Standing]) -> Iterator[str]:
         yield f"Which alarms were sent could not be recorded, so the next run sends them again: {error.strerror}."
 
 
-def _message(alarm: Standing) -> str:
+def _message(alarm: AlarmState) -> str:
     if not alarm.is_over:
         return alarm.text
     cause, _, what = alarm.cause.partition(":")
@@ -301,19 +305,19 @@ def _file(data_dir: Path) -> Path:
     return data_dir / "notify" / "alarms.json"
 
 
-def _read(file: Path) -> dict[str, Standing]:
+def _read(file: Path) -> dict[str, AlarmState]:
     """Return the alarms of the file by cause; none where it cannot be read: told again rather than never."""
-    return {alarm.cause: alarm for alarm in read_json(file, list[Standing]) or []}
+    return {alarm.cause: alarm for alarm in read_json(file, list[AlarmState]) or []}
 
 
 def notice_missing_nights(settings: Settings, now: dt.datetime | None = None) -> list[str]:
     """Send an alarm if no night was good for too long, or that one was since; return what could not be sent."""
     now = now or utc_now()
     alarms = list(no_good_night(settings, now))
-    if not alarms and all(alarm.cause != NO_GOOD_NIGHT for alarm in standing(settings.data_dir)):
+    if not alarms and all(alarm.cause != NO_GOOD_NIGHT for alarm in active_alarms(settings.data_dir)):
         return []
-    looked_at = {NO_GOOD_NIGHT}
-    return update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now)
+    evaluated_causes = {NO_GOOD_NIGHT}
+    return update_alarms(settings.data_dir, alarms, channels_of(settings), evaluated_causes=evaluated_causes, now=now)
 
 
 def no_good_night(settings: Settings, now: dt.datetime, *ended: Run) -> Iterator[Alarm]:

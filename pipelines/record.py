@@ -150,7 +150,7 @@ class Run(msgspec.Struct):
 
     def assess(self) -> Verdict:
         """Whether it was good: how much it did, all that went wrong, and whether it came to its end."""
-        wrong = [*self.errors, *(each for said in self.incomplete.values() for each in said), *self.damaged]
+        wrong = [*self.errors, *(each for sentences in self.incomplete.values() for each in sentences), *self.damaged]
         wrong += [self.unwritten] if self.unwritten else []
         asked = sum(step.asked for step in self.steps)
         checked = {"steps": sum(bool(step.ended_at) for step in self.steps), "ids asked": asked, "checks": self.checks}
@@ -187,7 +187,7 @@ class Run(msgspec.Struct):
         return {step.name: step.shortfalls for step in self.steps if step.name in FETCHING and step.shortfalls}
 
     @property
-    def said(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Further sentences of its steps."""
         return [sentence for step in self.steps for sentence in step.said]
 

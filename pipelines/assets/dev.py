@@ -35,7 +35,7 @@ from pipelines.durable import keep_private
 from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.listening import ListenError, claimed
 from pipelines.run.steps import damage_of, set_aside
-from pipelines.run.under_way import tell_of_dead_runs
+from pipelines.run.under_way import report_dead_runs
 from pipelines.settings import Settings
 
 _ALIVE = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
@@ -249,7 +249,7 @@ def _look_for_dead_runs(settings: Settings) -> None:
         with run_lock(settings.data_dir, "a look for dead runs"):
             for sentence in set_records_aside(settings.data_dir):
                 sys.stderr.write(f"{sentence}\n")
-            tell_of_dead_runs(settings)
+            report_dead_runs(settings)
             with dg.DagsterInstance.get() as instance:
                 fail_dead_runs(instance)
                 if not settings.schedule.is_on or settings.file.name == DEMO:

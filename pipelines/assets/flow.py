@@ -51,7 +51,7 @@ from pipelines.record import (
 from pipelines.report.page.morning import PAGE
 from pipelines.report.status import next_tick
 from pipelines.report.text import sentence_of
-from pipelines.run.under_way import look_for_dead_runs, tell
+from pipelines.run.under_way import look_for_dead_runs, report_run
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.catalogue.tables import Table, tables
@@ -330,7 +330,7 @@ def sensors(settings: Settings, jobs: Mapping[RunKind, Any]) -> list[dg.SensorDe
         kind = next(kind for kind in KINDS_OF_RUNS if kind == failed.job_name)
         run = new_run(kind, dagster_run_id=failed.run_id)
         run.error, run.ended_at = "Dagster could not start the run, see its log", run.started_at
-        tell(settings, run)
+        report_run(settings, run)
 
     return [webhooks_waiting, recorded_runs, not_begun]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pipelines.record import Run
-    from pipelines.run.under_way import Told
+    from pipelines.run.under_way import RunReport
     from pipelines.settings import Settings
 
 app = Commands()
@@ -81,7 +81,7 @@ def run(
     raise typer.Exit(code)
 
 
-def _say_told(run: Run, told: Told, code: int, *, as_json: bool) -> None:
+def _say_told(run: Run, told: RunReport, code: int, *, as_json: bool) -> None:
     """Say what could not be sent or written; of JSON, all of the run."""
     from pipelines.report.text import line, run_lines
 
@@ -127,14 +127,14 @@ def build(
     from pipelines.finance.closing import build_and_record
     from pipelines.landing.data_folder import migrate
     from pipelines.report.outcomes import built, costs
-    from pipelines.run.under_way import tell_of_dead_runs
+    from pipelines.run.under_way import report_dead_runs
     from pipelines.warehouse.release.manifest import make_room
     from pipelines.warehouse.release.release import publish
     from pipelines.warehouse.rows.session import profiled
 
     with locked("ordermart build") as progress:
         say(migrate(settings.data_dir))
-        tell_of_dead_runs(settings)
+        report_dead_runs(settings)
         make_room(settings)
         with profiled() if profile else nullcontext() as measured:
             result = build_and_record(settings, full=full, progress=progress)

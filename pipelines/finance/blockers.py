@@ -141,7 +141,7 @@ def find_blockers(
             and {"true" if store_id is None else f"orders.store_id = {store_id}"}
         """
     )
-    looked_at = {"open days": len(days)} | {
+    checked_counts = {"open days": len(days)} | {
         name: int(released.con.execute(f"select count(*) from {table}").fetchall()[0][0])
         for name, table in (("orders", "orders_to_close"), ("loads", "audit.loads"))
     }
@@ -176,7 +176,7 @@ def find_blockers(
         *_refuted_settings(released),
         *find_book_blockers(settings, released, closes, period, store_id, now),
     ]
-    return Verdict(looked_at, blockers, [lost] if is_lost else [])
+    return Verdict(checked_counts, blockers, [lost] if is_lost else [])
 
 
 def _ends(settings: Settings, released: Released, days: Sequence[dt.date], store_id: int | None) -> pa.Table:

@@ -21,7 +21,7 @@ from pipelines.clock import utc_now
 from pipelines.examining.first import Finding
 from pipelines.examining.first import examine as examine_service
 from pipelines.ingest.lock import lock_holder
-from pipelines.notify import channels_of, last_backup, standing
+from pipelines.notify import active_alarms, channels_of, last_backup
 from pipelines.partner.token import missing_credentials
 from pipelines.privacy import PrivacyError, erasure_log, read_log
 from pipelines.record import Verdict, runs
@@ -51,7 +51,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
         ("daemon", lambda: [_daemon(settings, now)]),
         ("last run", lambda: [_last_run(settings, now)]),
         ("data", lambda: _data(settings)),
-        ("alarm", lambda: (Finding("alarm", "warning", alarm.text, _OF_ALARM) for alarm in standing(data_dir))),
+        ("alarm", lambda: (Finding("alarm", "warning", alarm.text, _OF_ALARM) for alarm in active_alarms(data_dir))),
         ("alarms", lambda: [_channels(settings)]),
         ("receiver", lambda: [_receiver(settings)]),
     )

@@ -74,14 +74,14 @@ def after_run(
     except OSError as error:  # the disk is full: alarms are sent all the same
         failures.append(f"The record of the run could not be written: {error.strerror}.")
     is_night = run.kind == NIGHT
-    looked_at = {
+    evaluated_causes = {
         *_ALWAYS,
         *(_AFTER_ANSWERS if run.did_all_steps and any(map(sum, map(dict.values, run.landed.values()))) else ()),
         *(_AFTER_SUCCESS if run.did_all_steps else ()),
         *(_AFTER_NIGHT if run.did_all_steps and is_night else ()),
     }
     failures += notify.update_alarms(
-        settings.data_dir, alarms, notify.channels_of(settings), looked_at=looked_at, now=now
+        settings.data_dir, alarms, notify.channels_of(settings), evaluated_causes=evaluated_causes, now=now
     )
     run.unwritten = write_page()
     if run.run_state == "good" and is_night:
@@ -94,7 +94,7 @@ def after_run(
 
 def _of_run(data_dir: Path, run: Run) -> Iterator[notify.Alarm]:
     """Yield the alarms that follow from the record of a run alone: one for each cause, not for each of its effects."""
-    stands = {alarm.cause for alarm in notify.standing(data_dir)}
+    stands = {alarm.cause for alarm in notify.active_alarms(data_dir)}
     suffix = "" if run.kind == NIGHT else f":{run.kind}"
     if run.is_outage or not run.did_all_steps:
         if suffix and stands & {"outage", "run_failed"}:
@@ -129,7 +129,7 @@ def _did(settings: Settings, run: Run) -> str:
 
 def _said(data_dir: Path, run: Run, alarms: Sequence[notify.Alarm]) -> list[str]:
     """Return a run's sentences about its alarms; ids that failed only in earlier runs have an active one already."""
-    is_earlier = not run.newly_refused and any(alarm.cause == _NEW for alarm in notify.standing(data_dir))
+    is_earlier = not run.newly_refused and any(alarm.cause == _NEW for alarm in notify.active_alarms(data_dir))
     said = [alarm.text for alarm in alarms if alarm.cause != _NEW or not is_earlier]
     return said or ["No new alarms." if alarms else "No alarms."]
 

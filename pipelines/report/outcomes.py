@@ -75,7 +75,7 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
     for table, check, violations in run.failing:
         yield f"  check {table} {check}: {counted(violations, 'row', 'rows')}"
     is_well = run.did_all_steps and not (run.newly_refused or run.incomplete or run.damaged or run.undone)
-    for sentence in run.said if is_verbose or not is_well else run.mended:
+    for sentence in run.notes if is_verbose or not is_well else run.mended:
         yield f"  {sentence}"
     for task in run.undone:
         yield f"  maintenance task failed: {task}"

@@ -25,7 +25,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList, due_by_request_reason
 from pipelines.ingest.lock import lock_holder
 from pipelines.literals import one_line as plain
-from pipelines.notify import last_backup, standing
+from pipelines.notify import active_alarms, last_backup
 from pipelines.record import NIGHT, WEBHOOKS, Run, current_release, ended_runs, is_ahead, runs
 from pipelines.report.text import counted, moment
 from pipelines.settings import Settings, given_keys
@@ -85,7 +85,7 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
         "last_backup": {"taken_at": _text(backup.taken_at), "path": backup.path} if backup else None,
         "work_list": work_list or {},
         "work_list_error": None if work_list is not None else "missing, or it cannot be read: `ordermart inventory`",
-        "alarms": [{"cause": a.cause, "since": _text(a.since), "text": a.text} for a in standing(data_dir)],
+        "alarms": [{"cause": a.cause, "since": _text(a.since), "text": a.text} for a in active_alarms(data_dir)],
         "free_bytes": shutil.disk_usage(data_dir).free if data_dir.exists() else None,
         "spilled_bytes": bytes_in_spill(data_dir),
     }
@@ -114,7 +114,7 @@ def last_runs(data_dir: Path, *, is_any_alive: bool, now: dt.datetime | None = N
     if not ended:
         return LastRuns()
     run = ended[-1]
-    stands = run.kind == WEBHOOKS and any(alarm.cause.startswith("incomplete:") for alarm in standing(data_dir))
+    stands = run.kind == WEBHOOKS and any(alarm.cause.startswith("incomplete:") for alarm in active_alarms(data_dir))
     good = [each for each in ended if each.kind == NIGHT and each.run_state == "good" and not is_ahead(each, now)]
     return LastRuns(
         run,

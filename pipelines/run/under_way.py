@@ -56,14 +56,14 @@ _EVERY_SECONDS = 900.0
 log = logging.getLogger(__name__)
 
 
-class Told(NamedTuple):
+class RunReport(NamedTuple):
     """What could not be sent or recorded, and why the page could not be written: "" if it was."""
 
     failures: tuple[str, ...] = ()
     unwritten: str = ""
 
 
-def tell(settings: Settings, run: Run) -> Told:
+def report_run(settings: Settings, run: Run) -> RunReport:
     """Record the run, send what changed about alarms, call the heartbeat after a good night, write the page."""
     from pipelines.report.night_alarms import after_run  # noqa: PLC0415 -- slow: a status only looks for dead runs
     from pipelines.report.page.morning import write_morning_page  # noqa: PLC0415 -- the same
@@ -74,10 +74,10 @@ def tell(settings: Settings, run: Run) -> Told:
         save(settings.data_dir, run)
     except OSError as error:
         failures.append(f"The record of the run could not be written: {error.strerror}.")
-    return Told(tuple(failures), run.unwritten)
+    return RunReport(tuple(failures), run.unwritten)
 
 
-def tell_of_dead_runs(settings: Settings) -> list[Run]:
+def report_dead_runs(settings: Settings) -> list[Run]:
     """Tell of each run that ended without telling, and return all runs; the caller holds the run lock."""
     found = runs(settings.data_dir)
     for run in found:
@@ -86,7 +86,7 @@ def tell_of_dead_runs(settings: Settings) -> list[Run]:
                 release = current_release(settings.data_dir / "published")
                 run.release = release.name if release else ""
                 mark_if_killed(run)
-            tell(settings, run)
+            report_run(settings, run)
     return found
 
 
@@ -99,7 +99,7 @@ def look_for_dead_runs(settings: Settings) -> None:
     if all(run.is_told for run in runs(settings.data_dir)):
         return
     with suppress(RunLockedError, OSError), run_lock(settings.data_dir, "a look for dead runs"):
-        tell_of_dead_runs(settings)
+        report_dead_runs(settings)
 
 
 def keep_looking(settings: Settings, every: float = _EVERY_SECONDS) -> threading.Thread:
@@ -152,7 +152,7 @@ def note_requested(data_dir: Path, asked: RunRequest) -> bool:
 class NotBegunError(Exception):
     """A run could not begin; it is told, and the cause says why."""
 
-    def __init__(self, run: Run, told: Told) -> None:
+    def __init__(self, run: Run, told: RunReport) -> None:
         self.run, self.told = run, told
         super().__init__(run.error)
 
@@ -173,7 +173,7 @@ class UnderWay:
         self.settings, self.run, self.partner, self.asked, self.progress = settings, run, partner, asked, progress
         self.result: BuildResult | None = None
         self.checks: list[CheckResult] = []
-        self.told = Told()
+        self.told = RunReport()
         self._keeps = keeps
         self._refused: set[tuple[Any, ...]] | None = None
         with suppress(duckdb.Error):  # a damaged release: known once it was published again
@@ -222,7 +222,7 @@ class UnderWay:
                 run.steps[-1].error = "the current release cannot be read; the next run publishes it again"
         self._save()
         if self._keeps and not run.stopped_by:
-            self.told = tell(self.settings, run)
+            self.told = report_run(self.settings, run)
 
     def _stopped(self) -> None:
         signal = current_stop().signal
@@ -263,7 +263,7 @@ def begun(
                     note_requested(settings.data_dir, asked)  # for the next run
                     raise
                 guard_source(settings)
-                known = tell_of_dead_runs(settings)
+                known = report_dead_runs(settings)
             run = new_run(kind, dagster_run_id=dagster_run_id)
             run.resumes = resumable_since(known, utc_now())
             is_noted = run.resumes is None and note_requested(settings.data_dir, asked)
@@ -286,7 +286,7 @@ def perform(
     progress: Progress = lambda _what, _done, _total: None,
     *,
     say: Callable[[str], None] = lambda _: None,
-) -> tuple[Run, Told]:
+) -> tuple[Run, RunReport]:
     """Do all steps of a run in this process; return its record, and what could not be told.
 
     A step that fails ends the run and raises nothing; an error that is not of this project is shown with its stack.
@@ -309,7 +309,7 @@ def _not_begun(settings: Settings, run: Run, error: Exception) -> NotBegunError:
     run.release = run.release_before = _release_name(settings)
     run.ended_at = utc_now()
     is_missed = settings.data_dir.exists() and not (run.kind == WEBHOOKS and isinstance(error, RunLockedError))
-    return NotBegunError(run, tell(settings, run) if is_missed else Told())
+    return NotBegunError(run, report_run(settings, run) if is_missed else RunReport())
 
 
 def _release_name(settings: Settings) -> str:

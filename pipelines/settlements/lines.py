@@ -328,15 +328,15 @@ class _Reader:
             if self._is_payout(cells):
                 self._take_payout(number, cells, currency)
                 continue
-            said = self._said(number, cells)
+            line_values = self._line_values(number, cells)
             amounts = self._amounts(number, cells, currency)
             net = sum((amount for _, amount in amounts), Decimal(0))
             settled_currency, rate, settled = self._settled(number, cells, net)
-            balances = self._balances(number, cells, (said[_STATEMENT], currency))
+            balances = self._balances(number, cells, (line_values[_STATEMENT], currency))
             for place, (component, amount) in enumerate(amounts):
                 of_line = amount if settled is None else 0 if place else settled
                 paid = (settled_currency or currency, rate, of_line, *balances)
-                for values, value in zip(lists, (*said, component, currency, amount, *paid), strict=True):
+                for values, value in zip(lists, (*line_values, component, currency, amount, *paid), strict=True):
                     values.append(value)
         self._check_totals()
         self._add_payouts(columns)
@@ -444,7 +444,7 @@ class _Reader:
                 raise SettlementError(f"{where}: opening and lines do not add up to paid and closing")
         return lines
 
-    def _said(self, number: int, cells: list[str]) -> tuple[Any, ...]:
+    def _line_values(self, number: int, cells: list[str]) -> tuple[Any, ...]:
         """Return what a row says beside its amounts, in the order of LINES."""
         line = self.line
         at, first, last = self._line_date(number, cells)

@@ -371,7 +371,7 @@ class Refused(NamedTuple):
     body: bytes
 
 
-class RefusedBodies:
+class QuarantinedBodies:
     """The quarantined bodies of a vault."""
 
     def __init__(self, db: VaultConnection, master: AESGCM, days: int) -> None:

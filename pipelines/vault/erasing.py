@@ -26,7 +26,7 @@ from pipelines.vault.contacts import Sought, is_mentioned, normal_email, normal_
 from pipelines.vault.database import ROW, RULE, contact, person_of, rows_of, transaction, values
 
 if TYPE_CHECKING:
-    from pipelines.vault.bodies import RefusedBodies
+    from pipelines.vault.bodies import QuarantinedBodies
     from pipelines.vault.database import Lookup, VaultConnection
     from pipelines.vault.tally import VaultTally
 
@@ -250,7 +250,7 @@ class Erasing:
     _db: VaultConnection
     _lookup: Lookup
     _content_of: Callable[..., bytes]  # of a row of ROW
-    _refused: RefusedBodies
+    _refused: QuarantinedBodies
     _folder: Path
     rule: Rule
     _tally: VaultTally

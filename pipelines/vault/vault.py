@@ -22,7 +22,7 @@ from pipelines.vault.bodies import (
     KEY_BYTES,
     TALLIED,
     Keys,
-    RefusedBodies,
+    QuarantinedBodies,
     VaultError,
     bound_to,
     decrypt,
@@ -121,7 +121,7 @@ class Vault:
         except BaseException:
             self._db.close()
             raise
-        self.refused = RefusedBodies(self._db, self._master, quarantine_retention_days)
+        self.refused = QuarantinedBodies(self._db, self._master, quarantine_retention_days)
         self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent, rule, self.tally)
         again = (self.content_of, self._again, self._one_more, self.erasing.destroy_idle)
         self.filing = Filing(self._db, self._lookup, rule, *again, self.tally)

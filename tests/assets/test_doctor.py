@@ -163,7 +163,7 @@ def test_a_failed_or_old_run_and_its_alarms_are_shown(tmp_path: Path, environ: d
     """A failed run is a failure, so is a good one of long ago; alarms that stand are warnings."""
     failed = recorded(NOW, errors=["no"])
     save(tmp_path / "data", failed)
-    update_alarms(tmp_path / "data", [Alarm("disk", "little is free")], {}, looked_at={"disk"}, now=NOW)
+    update_alarms(tmp_path / "data", [Alarm("disk", "little is free")], {}, evaluated_causes={"disk"}, now=NOW)
     found = examined(environ)
     assert (found["last run"].level, "failed" in found["last run"].text) == ("failure", True)
     assert "alarm" in found

@@ -13,7 +13,7 @@ import pytest
 from pipelines.assets.dev import set_records_aside
 from pipelines.ingest.lock import run_lock
 from pipelines.inventory import write_noted
-from pipelines.notify import standing
+from pipelines.notify import active_alarms
 from pipelines.record import KILLED, WEBHOOKS, runs, save
 from pipelines.run.under_way import begun
 from pipelines.settings import load_settings
@@ -34,7 +34,7 @@ def test_a_night_that_cannot_begin_is_told(place: Place) -> None:
     assert "raw has format 99" in done.stderr
     (run,) = runs(place.data)
     assert (run.run_state, run.steps) == ("failed", [])
-    (alarm,) = (each for each in standing(place.data) if each.cause == "run_failed")
+    (alarm,) = (each for each in active_alarms(place.data) if each.cause == "run_failed")
     assert "raw has format 99" in alarm.text
     page = (place.data / "published" / "morning.html").read_text(encoding="utf-8")
     assert re.search('<p class="bad">[^<]*raw has format 99', page)
@@ -48,7 +48,7 @@ def test_a_run_for_webhooks_during_another_run_is_no_failure(place: Place) -> No
     assert done.returncode == 4, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 4
     assert runs(place.data) == []
-    assert standing(place.data) == []
+    assert active_alarms(place.data) == []
 
 
 def test_a_run_says_which_killed_one_it_resumes(place: Place) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pipelines.assets.flow import failing_by_sentence
 from pipelines.definitions import wiring
 from pipelines.ingest.lock import run_lock
-from pipelines.notify import standing
+from pipelines.notify import active_alarms
 from pipelines.partner.exchange import ServiceDown
 from pipelines.record import NIGHT, WEBHOOKS, runs
 from pipelines.report.page.morning import PAGE
@@ -94,7 +94,7 @@ def test_a_failed_run_is_told_once(settings: Settings) -> None:
     (run,) = runs(settings.data_dir)
     assert (run.run_state, run.dagster_run_id, run.is_told) == ("failed", done.run_id, True)
     assert run.errors == [f"build: {failure.user_failure_data.description}"]
-    assert "outage" in [alarm.cause for alarm in standing(settings.data_dir)]
+    assert "outage" in [alarm.cause for alarm in active_alarms(settings.data_dir)]
     assert run.errors[0] in (settings.data_dir / "published" / PAGE).read_text(encoding="utf-8")
 
 
@@ -112,7 +112,7 @@ def test_a_run_that_cannot_start_says_why(settings: Settings) -> None:
     assert failure.error.cause is None
     (run,) = runs(settings.data_dir)
     assert "raw has format 99" in run.error
-    assert [alarm.cause for alarm in standing(settings.data_dir)] == ["run_failed:webhooks"]
+    assert [alarm.cause for alarm in active_alarms(settings.data_dir)] == ["run_failed:webhooks"]
     assert "raw has format 99" in (settings.data_dir / "published" / PAGE).read_text(encoding="utf-8")
 
 
@@ -154,4 +154,4 @@ def test_a_run_that_dagster_could_not_start_is_told(settings: Settings) -> None:
             wiring(settings).resolve_sensor_def("not_begun")(context.for_run_failure())
     (told,) = runs(settings.data_dir)
     assert told.errors == ["Dagster could not start the run, see its log"]
-    assert [alarm.cause for alarm in standing(settings.data_dir)] == ["run_failed"]
+    assert [alarm.cause for alarm in active_alarms(settings.data_dir)] == ["run_failed"]

@@ -12,7 +12,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.ingest_session import PartnerSession
 from pipelines.ingest.loop import ingest
 from pipelines.ingest.outcome import Ingested, SuspectBaseUrlError
-from pipelines.notify import standing
+from pipelines.notify import active_alarms
 from pipelines.partner.exchange import AuthenticationFailed, RunTooLong, ServiceDown
 from pipelines.report.status import last_runs
 from pipelines.settings.kinds import KINDS
@@ -244,7 +244,7 @@ def test_known_menus_are_requested_where_store_records_fail(known: Place) -> Non
 
 def alarms(place: Place) -> set[str]:
     """Return the causes of alarms that stand."""
-    return {alarm.cause for alarm in standing(place.data)}
+    return {alarm.cause for alarm in active_alarms(place.data)}
 
 
 @pytest.mark.slow

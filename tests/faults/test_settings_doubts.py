@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.notify import standing
+from pipelines.notify import active_alarms
 from pipelines.record import NIGHT, new_run
 from pipelines.report.status import lost_keys
 from pipelines.settings import given_keys, load_settings
@@ -42,14 +42,14 @@ def test_a_night_with_settings_that_were_cut_off_is_not_good(serve: Callable[...
     for _ in range(2):
         code, said = place.command("run")
         assert (code, lacks in said) == (3, True), said
-        (alarm,) = standing(place.data)
+        (alarm,) = active_alarms(place.data)
         assert alarm.cause == "settings"
         assert lacks in (place.data / "published" / "morning.html").read_text(encoding="utf-8")
     assert "Last run: incomplete" in place.command("status")[1]
     assert f"warning  settings: {lacks}" in place.command("doctor")[1]
     config.write_text(WHOLE.replace('["cancelled"]', "[]"))  # another value is no lost key
     code, said = place.command("run")
-    assert (code, standing(place.data)) == (0, []), said
+    assert (code, active_alarms(place.data)) == (0, []), said
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_statuses_of_sales_that_never_occur_are_said_with_those_that_do(serve: C
     assert seen in place.command("doctor")[1]
     place.environ["ORDERMART_SALES__COUNTED_STATUSES"] = '["delivered"]'
     code, said = place.command("run")
-    assert (code, standing(place.data)) == (0, []), said
+    assert (code, active_alarms(place.data)) == (0, []), said
 
 
 def test_a_key_that_the_environment_names_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines import notify
-from pipelines.notify import Alarm, NotifyError, beat, channels_of, standing, update_alarms
+from pipelines.notify import Alarm, NotifyError, active_alarms, beat, channels_of, update_alarms
 from pipelines.settings import load_settings
 
 if TYPE_CHECKING:
@@ -122,11 +122,11 @@ def test_alarm_is_told_once_on_each_channel_and_once_when_it_is_over(
     channels = channels_of(settings)
     for night in range(3):
         now = NOW + dt.timedelta(days=night)
-        assert update_alarms(tmp_path, [OUTAGE], channels, looked_at={"outage"}, now=now) == []
-    assert [alarm.cause for alarm in standing(tmp_path)] == ["outage"]
+        assert update_alarms(tmp_path, [OUTAGE], channels, evaluated_causes={"outage"}, now=now) == []
+    assert [alarm.cause for alarm in active_alarms(tmp_path)] == ["outage"]
     for night in (3, 4):
-        update_alarms(tmp_path, [], channels, looked_at={"outage"}, now=NOW + dt.timedelta(days=night))
-    assert standing(tmp_path) == []
+        update_alarms(tmp_path, [], channels, evaluated_causes={"outage"}, now=NOW + dt.timedelta(days=night))
+    assert active_alarms(tmp_path) == []
     texts = [body["text"] for _, _, body in web[0].asked]
     assert texts == [
         f"ordermart: {OUTAGE.text}",
@@ -141,11 +141,11 @@ def test_each_cause_lives_by_itself(tmp_path: Path) -> None:
     """A second cause is told beside the first; a cause that nobody looked at stays as it is."""
     sent: list[str] = []
     channels = {"list": sent.append}
-    update_alarms(tmp_path, [OUTAGE, DISK], channels, looked_at={"outage", "disk"}, now=NOW)
-    update_alarms(tmp_path, [], channels, looked_at={"disk"}, now=NOW + dt.timedelta(hours=1))
+    update_alarms(tmp_path, [OUTAGE, DISK], channels, evaluated_causes={"outage", "disk"}, now=NOW)
+    update_alarms(tmp_path, [], channels, evaluated_causes={"disk"}, now=NOW + dt.timedelta(hours=1))
     assert sent == [DISK.text, OUTAGE.text, f"Over: too little free disk space, since {NOW:%Y-%m-%d %H:%M} UTC."]
-    assert [alarm.cause for alarm in standing(tmp_path)] == ["outage"]
-    update_alarms(tmp_path, [DISK], channels, looked_at={"disk"}, now=NOW + dt.timedelta(hours=2))
+    assert [alarm.cause for alarm in active_alarms(tmp_path)] == ["outage"]
+    update_alarms(tmp_path, [DISK], channels, evaluated_causes={"disk"}, now=NOW + dt.timedelta(hours=2))
     assert sent[-1].startswith(DISK.text)
 
 
@@ -155,13 +155,13 @@ def test_a_cause_that_comes_and_goes_sends_three_messages_a_week(tmp_path: Path)
     for night in range(14):
         now, bad = NOW + dt.timedelta(days=night), night % 2 == 0
         channels = {"list": lambda text, night=night: sent.append((night, text))}
-        update_alarms(tmp_path, [OUTAGE] if bad else [], channels, looked_at={"outage"}, now=now)
-        assert bool(standing(tmp_path)) == bad
+        update_alarms(tmp_path, [OUTAGE] if bad else [], channels, evaluated_causes={"outage"}, now=now)
+        assert bool(active_alarms(tmp_path)) == bad
     said = [(night, "over" if text.startswith("Over") else "bad", "further changes" in text) for night, text in sent]
     first = [(0, "bad", False), (1, "over", False), (2, "bad", True)]
     assert said == [*first, *[(7, "over", True), (8, "bad", True), (9, "over", True)]]
     later = NOW + dt.timedelta(days=30)
-    update_alarms(tmp_path, [], {"list": lambda text: sent.append((30, text))}, looked_at={"outage"}, now=later)
+    update_alarms(tmp_path, [], {"list": lambda text: sent.append((30, text))}, evaluated_causes={"outage"}, now=later)
     assert len(sent) == 6  # the last word was "over", and it is
     assert json.loads((tmp_path / "notify" / "alarms.json").read_text()) == []
 
@@ -172,7 +172,7 @@ def test_an_end_that_could_not_be_said_is_said_when_the_week_is_over(tmp_path: P
     for night in (0, 1, 2, 3, 4, 7):
         raised = [OUTAGE] if night in {0, 2} else []
         now = NOW + dt.timedelta(days=night)
-        update_alarms(tmp_path, raised, {"list": sent.append}, looked_at={"outage"}, now=now)
+        update_alarms(tmp_path, raised, {"list": sent.append}, evaluated_causes={"outage"}, now=now)
         assert len(sent) == {0: 1, 1: 2, 2: 3, 3: 3, 4: 3, 7: 4}[night]
     assert sent[-1].startswith("Over: the outage")
 
@@ -183,10 +183,10 @@ def test_a_channel_that_fails_is_told_later(
     """The mail arrives though the webhook fails, whose error names no address; the webhook gets it next time."""
     settings = load_settings(environ=environ(tmp_path, web[1], mail[1]))
     web[0].status = 500
-    (failure,) = update_alarms(tmp_path, [OUTAGE], channels_of(settings), looked_at={"outage"}, now=NOW)
+    (failure,) = update_alarms(tmp_path, [OUTAGE], channels_of(settings), evaluated_causes={"outage"}, now=NOW)
     assert failure == "An alarm could not be sent: webhook: webhook: answered with status 500."
     web[0].status = 200
-    assert update_alarms(tmp_path, [OUTAGE], channels_of(settings), looked_at={"outage"}, now=NOW) == []
+    assert update_alarms(tmp_path, [OUTAGE], channels_of(settings), evaluated_causes={"outage"}, now=NOW) == []
     assert (len(web[0].asked), len(mail[0].received)) == (2, 1)
 
 
@@ -194,7 +194,7 @@ def test_no_control_character_is_sent(tmp_path: Path, web: tuple[type[Web], int]
     """Mail is read in terminals: escape and right-to-left signs, and what would begin a header, are replaced."""
     hostile = Alarm("outage", "EUR\x1b]0;owned\x07\u202e\ud800 Zoë\r\nBcc: x@example.org")
     settings = load_settings(environ=environ(tmp_path, web[1], mail[1]))
-    assert update_alarms(tmp_path, [hostile], channels_of(settings), looked_at={"outage"}, now=NOW) == []
+    assert update_alarms(tmp_path, [hostile], channels_of(settings), evaluated_causes={"outage"}, now=NOW) == []
     expected = "EUR\ufffd]0;owned\ufffd\ufffd\ufffd Zoë Bcc: x@example.org"
     assert web[0].asked[0][2]["text"] == f"ordermart: {expected}"
     message = message_from_bytes(mail[0].received[0].encode(), policy=policy.default)
@@ -244,9 +244,9 @@ def test_a_server_that_answers_byte_by_byte_holds_no_run(tmp_path: Path, monkeyp
 def test_a_damaged_state_tells_again_rather_than_never(tmp_path: Path) -> None:
     """What cannot be read counts as nothing told."""
     sent: list[str] = []
-    update_alarms(tmp_path, [OUTAGE], {"list": sent.append}, looked_at={"outage"}, now=NOW)
+    update_alarms(tmp_path, [OUTAGE], {"list": sent.append}, evaluated_causes={"outage"}, now=NOW)
     (tmp_path / "notify" / "alarms.json").write_text("{", encoding="utf-8")
-    update_alarms(tmp_path, [OUTAGE], {"list": sent.append}, looked_at={"outage"}, now=NOW)
+    update_alarms(tmp_path, [OUTAGE], {"list": sent.append}, evaluated_causes={"outage"}, now=NOW)
     assert sent == [OUTAGE.text, OUTAGE.text]
 
 

@@ -10,11 +10,11 @@ import duckdb
 import pytest
 from msgspec.structs import replace
 
-from pipelines.notify import notice_missing_nights, standing
+from pipelines.notify import active_alarms, notice_missing_nights
 from pipelines.record import NIGHT, VERIFYING, WEBHOOKS, Step, runs
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
-from pipelines.run.under_way import tell
+from pipelines.run.under_way import report_run
 from pipelines.settings import Secret, load_settings
 from pipelines.warehouse.inputs.sources import ComparedPart, append_verification
 from pipelines.warehouse.release.manifest import defer
@@ -75,7 +75,7 @@ def ended(settings: Settings, at: dt.datetime, **facts: Any) -> list[str]:
 
 def causes(settings: Settings) -> list[str]:
     """Return the causes of the alarms that stand."""
-    return [alarm.cause for alarm in standing(settings.data_dir)]
+    return [alarm.cause for alarm in active_alarms(settings.data_dir)]
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -188,7 +188,7 @@ def test_an_incomplete_kind_stands_until_a_nightly_run_was_complete(settings: Se
     why = {"stores": ("the list names no store",)}
     ended(settings, NOW, incomplete=why)
     assert causes(settings) == ["incomplete:stores"]
-    (alarm,) = standing(settings.data_dir)
+    (alarm,) = active_alarms(settings.data_dir)
     assert alarm.text == "The stores are not up to date: the list names no store."
     last = last_runs(settings.data_dir, is_any_alive=False)
     assert (last.run_state, last.good_at) == ("incomplete", None)
@@ -219,7 +219,7 @@ def test_a_failed_night_is_named_until_a_night_succeeds(settings: Settings) -> N
     release(settings, "1")
     why = ("blocked by a check.", "no")
     ended(settings, NOW, errors=why)
-    (alarm,) = standing(settings.data_dir)
+    (alarm,) = active_alarms(settings.data_dir)
     failed = "The last night failed, and the previous release stays current: build: blocked by a check"
     assert alarm.text == f"{failed} (and 1 error more)."
     last = last_runs(settings.data_dir, is_any_alive=False)
@@ -242,7 +242,7 @@ def test_an_outage_is_one_alarm_that_names_its_kinds(settings: Settings) -> None
     for step in run.steps:
         step.is_outage = step.name != "stores"
     after_run(settings, run, NOW)
-    assert {alarm.cause: alarm.text for alarm in standing(settings.data_dir)} == {
+    assert {alarm.cause: alarm.text for alarm in active_alarms(settings.data_dir)} == {
         "incomplete:stores": "The stores are not up to date: cut.",
         "outage": "The partner service gave no usable answer for too long: menus and orders are not up to date; "
         "`ordermart run` resumes the run.",
@@ -267,7 +267,7 @@ def test_nights_that_are_not_good_for_too_long_are_noticed_by_whatever_runs(sett
     ended(settings, NOW + 1.2 * hours, kind=WEBHOOKS)
     ended(settings, NOW + 1.2 * hours, errors=["no"])
     assert set(causes(settings)) >= {"no_good_night", "run_failed"}
-    (alarm,) = (alarm for alarm in standing(settings.data_dir) if alarm.cause == "no_good_night")
+    (alarm,) = (alarm for alarm in active_alarms(settings.data_dir) if alarm.cause == "no_good_night")
     assert f"No night was good since {NOW:%Y-%m-%d %H:%M} UTC" in alarm.text
     ended(settings, NOW + 1.3 * hours)
     assert "no_good_night" not in causes(settings)
@@ -303,7 +303,7 @@ def test_a_night_without_a_page_is_not_good(settings: Settings, tmp_path: Path) 
     (tmp_path / "published" / "morning.html").mkdir(parents=True)
     run = recorded(NOW)
     assert run.run_state == "good"
-    tell(settings, run)
+    report_run(settings, run)
     assert run.run_state == "incomplete"
     (kept,) = runs(settings.data_dir)
     assert kept.run_state == "incomplete"

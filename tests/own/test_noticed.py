@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.definitions import wiring
-from pipelines.notify import standing
+from pipelines.notify import active_alarms
 from pipelines.record import current_release
 from pipelines.report.night_alarms import after_run
 from pipelines.report.outcomes import summary
@@ -36,7 +36,7 @@ def noticed(own: World) -> tuple[list[str], dict[str, str]]:
     assert write_morning_page(own.settings, run, NOW) == ""
     page = Page((own.data / "published" / "morning.html").read_text(encoding="utf-8"))
     rows = [row for table in page.tables if table[0][-1] == "what is wrong" for row in table[1:]]
-    return [each.text for each in standing(own.data) if each.cause == "models"], {row[0]: row[-1] for row in rows}
+    return [each.text for each in active_alarms(own.data) if each.cause == "models"], {row[0]: row[-1] for row in rows}
 
 
 @pytest.mark.slow

@@ -48,8 +48,8 @@ def written(morning: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     shutil.rmtree(morning.settings.data_dir / "runs", ignore_errors=True)
 
     def write(run: Run = GOOD, *alarms: Alarm) -> str:
-        looked_at = {"run_failed", "outage", "incomplete", "verification"}
-        update_alarms(morning.settings.data_dir, alarms, {}, looked_at=looked_at, now=NOW)
+        evaluated_causes = {"run_failed", "outage", "incomplete", "verification"}
+        update_alarms(morning.settings.data_dir, alarms, {}, evaluated_causes=evaluated_causes, now=NOW)
         save(morning.settings.data_dir, run)
         assert write_morning_page(morning.settings, run, NOW) == ""
         return (morning.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def test_what_the_night_before_had_open_stands(written: Callable[..., str], morn
     state = {"alarms": [], "publication_due": None, "work_list": {}}
     stands = [OpenMatters("rejected", 12), OpenMatters("untested", 3)]
     shown = headline(recorded(NOW), state, stands)
-    assert (shown.level, shown.new, list(shown.standing)) == ("good", [], stands)
+    assert (shown.level, shown.new, list(shown.older_matters)) == ("good", [], stands)
     assert headline(recorded(NOW), state, [OpenMatters("rejected", 12, new=1)]).level == "warn"
 
 

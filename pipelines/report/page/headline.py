@@ -104,7 +104,7 @@ class OpenMatters:
         """The section of the page that lists them."""
         return _KINDS[self.kind].section
 
-    def said(self, number: int | None = None) -> str:
+    def in_words(self, number: int | None = None) -> str:
         """Return all of them, or so many, in words."""
         kind = _KINDS[self.kind]
         return counted(self.number if number is None else number, kind.one, kind.many)
@@ -119,7 +119,7 @@ class Headline:
     command: str = ""
     reason: str = ""
     new: Sequence[OpenMatters] = ()
-    standing: Sequence[OpenMatters] = ()
+    older_matters: Sequence[OpenMatters] = ()
 
 
 def open_matters(settings: Settings, opened: Released, runs: Sequence[Run]) -> list[OpenMatters]:
@@ -169,19 +169,19 @@ def headline(
     """Return the verdict on a run, the state of the data folder and what its release leaves open (None: no release)."""
     causes = {alarm["cause"].partition(":")[0]: alarm["text"] for alarm in state["alarms"]}
     new = [each for each in matters or () if each.new]
-    standing = [each for each in matters or () if not each.new]
+    older_matters = [each for each in matters or () if not each.new]
     if run.run_state != "good":
         cause = next((name for name in _COMMANDS if name in causes), "run_failed")
         reason = "to see what to fix" if cause in _FAILED else ""
-        return Headline("bad", _what_failed(run, causes), _COMMANDS[cause], reason, new, standing)
+        return Headline("bad", _what_failed(run, causes), _COMMANDS[cause], reason, new, older_matters)
     if matters is None:
         return Headline("bad", "The run ended, but there is no release that can be read.", "ordermart build")
     for cause, command in _COMMANDS.items():
         if cause in causes and cause != "models":  # of a night, after a run for webhooks that was good itself
-            return Headline("bad" if cause in _FAILED else "warn", causes[cause], command, "", new, standing)
+            return Headline("bad" if cause in _FAILED else "warn", causes[cause], command, "", new, older_matters)
     own = causes.get("models", "").partition(":")[0]
     dead = sum(counts.get("dead", 0) for counts in state["work_list"].values())
-    words = [each.said(each.new) for each in new[:_IN_WORDS]] + ["and more"] * (len(new) > _IN_WORDS)
+    words = [each.in_words(each.new) for each in new[:_IN_WORDS]] + ["and more"] * (len(new) > _IN_WORDS)
     said = f"new: {', '.join(words)}" if new else "nothing new is open" if matters else "everything adds up"
     sentence = f"{_published(run, state)}; {said}{f'; {own}' if own else ''}."
     first = min(matters or (), key=lambda each: not each.new, default=None)
@@ -191,8 +191,8 @@ def headline(
         command, reason = _COMMANDS["models"], "to see what is wrong with your own tables"
     else:
         return Headline("good", sentence, "", "No command is needed.")
-    is_good = not new and not own and all(each.kind in _WITHOUT_AMOUNT for each in standing)
-    return Headline("good" if is_good else "warn", sentence, command, reason, new, standing)
+    is_good = not new and not own and all(each.kind in _WITHOUT_AMOUNT for each in older_matters)
+    return Headline("good" if is_good else "warn", sentence, command, reason, new, older_matters)
 
 
 def _what_failed(run: Run, causes: Mapping[str, str]) -> str:
