@@ -28,7 +28,7 @@ from benchmarks.history import add_years  # noqa: E402 - found through the path 
 from benchmarks.raw_world import make_raw  # noqa: E402
 from pipelines.read import connect  # noqa: E402
 from pipelines.warehouse.catalogue.meta_tables import examples  # noqa: E402
-from pipelines.warehouse.catalogue.tables import released  # noqa: E402
+from pipelines.warehouse.catalogue.tables import release_tables  # noqa: E402
 from pipelines.warehouse.release.manifest import DATABASE  # noqa: E402
 
 _SETTINGS = '[sales]\ncounted_statuses = ["delivered"]\nexcluded_statuses = ["cancelled"]\n'
@@ -49,7 +49,7 @@ def copied(folder: Path, release: Path, orders: int, copies: int) -> Path:
     (folder / DATABASE).write_bytes((release / DATABASE).read_bytes())
     with duckdb.connect(str(folder / DATABASE)) as con:
         needed = {name for example in examples() for name in example.tables}
-        add_years(con, [table for table in released() if table.name in needed], orders, copies)
+        add_years(con, [table for table in release_tables() if table.name in needed], orders, copies)
     return folder
 
 

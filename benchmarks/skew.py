@@ -33,7 +33,7 @@ from pipelines.finance.reconciliation import reconciliation  # noqa: E402 - the 
 from pipelines.finance.released import (  # noqa: E402 - the same
     FinanceError,
     Selection,
-    released,
+    open_release,
 )
 from pipelines.record import NIGHT, new_run  # noqa: E402 - the same
 from pipelines.report.explain import explain_order  # noqa: E402 - the same
@@ -60,7 +60,7 @@ def readers(settings: Settings, folder: Path) -> dict[str, Callable[[], object]]
     """Return what reads a release, by name."""
 
     def reconcile() -> None:
-        with released(settings) as release:
+        with open_release(settings) as release:
             reconciled = reconciliation(release, Selection())
             write_workbook(reconciled, folder / "reconciliation.xlsx")
 

@@ -52,7 +52,7 @@ def dictionary() -> str:
 
 
 def _of_dictionary() -> Iterator[str]:
-    tables = sorted(catalogue.released(), key=lambda table: table.name)
+    tables = sorted(catalogue.release_tables(), key=lambda table: table.name)
     steps = sorted(set(catalogue.tables()) - set(tables), key=lambda table: table.name)
     yield _DICTIONARY
     for schema, says in _SCHEMAS.items():

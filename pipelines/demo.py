@@ -27,7 +27,7 @@ import typer
 from pipelines.clock import shift_clock
 from pipelines.durable import keep_private, make_folder, write_whole
 from pipelines.finance import closing
-from pipelines.finance.released import one_day, released
+from pipelines.finance.released import one_day, open_release
 from pipelines.ingest.lock import run_lock
 from pipelines.ledger import import_totals
 from pipelines.ledger.entries import current_user
@@ -302,7 +302,7 @@ def _changed(world: World, state: State, now: dt.datetime) -> list[int]:
 
 def close_the_books(settings: Settings, now: dt.datetime) -> None:
     """Import control totals, the last of them wrong by one, and close the last day before `now`."""
-    with released(settings) as release:
+    with open_release(settings) as release:
         totals = release.con.execute(_CONTROL_TOTALS, [now.date() - dt.timedelta(days=2)]).fetchall()
         found = release.con.execute(_LAST_DAY, [now.date()]).fetchone()
     if totals:
@@ -320,7 +320,7 @@ def close_the_books(settings: Settings, now: dt.datetime) -> None:
 
 def settle(settings: Settings, now: dt.datetime) -> None:
     """Import a platform's statements of the weeks before `now`, and the bank's file of its payouts."""
-    with released(settings) as release:
+    with open_release(settings) as release:
         orders = release.con.execute(_SETTLED, [SETTLED, now.date()]).fetchall()
     statement, bank = statements(orders)
     if not statement:

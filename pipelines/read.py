@@ -50,10 +50,10 @@ def schema(name: str, data: Path | str | None = None, *, config: Path | str | No
     SchemaErrors with all; a claim that is a warning warns. Keys in other tables are looked up in the current release,
     found as by `connect`. Raise CatalogueError where there is no such table.
     """
-    from pipelines.warehouse.rows.schemas import Place, schema_of  # noqa: PLC0415 - a second for pandas and Pandera
+    from pipelines.warehouse.rows.schemas import ValidationContext, schema_of  # noqa: PLC0415 - a second for pandas and Pandera
     from pipelines.warehouse.rows.session import create_functions  # noqa: PLC0415 - the same
 
-    known = {table.name: table for table in catalogue.released()}
+    known = {table.name: table for table in catalogue.release_tables()}
     if name not in known:
         manifest = read_manifest(_release(data, config))
         known |= {own.name: own.table() for own in (manifest.own if manifest else ())}
@@ -66,7 +66,7 @@ def schema(name: str, data: Path | str | None = None, *, config: Path | str | No
         create_functions(con, "temp macro")
         return con
 
-    return schema_of(known[name], Place(opened))
+    return schema_of(known[name], ValidationContext(opened))
 
 
 def _release(data: Path | str | None, config: Path | str | None) -> Path:

@@ -111,7 +111,7 @@ def prepare_builds() -> None:
     session.code_fingerprint()
     session.zones.zone_offsets()
     for table in tables:
-        schemas.schema_of(table, schemas.Place(lambda: None))
+        schemas.schema_of(table, schemas.ValidationContext(lambda: None))
 
 
 def _serve(number: int) -> None:

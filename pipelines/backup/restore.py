@@ -75,7 +75,7 @@ def release_rows(release: Path, known: ReleaseRows | None) -> ReleaseRows | None
         return None
     if known is not None and known.id == manifest.id:
         return known
-    names = [table.name for table in catalogue.released() if table.name in manifest.rows]
+    names = [table.name for table in catalogue.release_tables() if table.name in manifest.rows]
     try:
         hashes = _hashes(release / DATABASE, names)
         with duckdb.connect(str(release / DATABASE), read_only=True) as con:

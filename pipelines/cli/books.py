@@ -266,7 +266,7 @@ def reconcile(
     order is selected.
     """
     from pipelines.finance.reconciliation import reconciliation
-    from pipelines.finance.released import Selection, released
+    from pipelines.finance.released import Selection, open_release
     from pipelines.report.finance_views import reconciliation_lines, write_page
     from pipelines.report.text import terminal_progress
     from pipelines.report.workbook import write_workbook
@@ -274,7 +274,7 @@ def reconcile(
     selection = Selection.between(since, until, store)
     if all_orders and xlsx is None:
         raise usage_error("--all-orders needs --xlsx FILE: it lists all orders in the workbook")
-    with released(settings) as release:
+    with open_release(settings) as release:
         reconciled = reconciliation(release, selection)
         say(reconciliation_lines(reconciled))
         if xlsx is not None:

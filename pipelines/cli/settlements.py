@@ -139,7 +139,9 @@ def journal(
     accounts: Annotated[
         Path | None, typer.Option("--map", help="Your accounts and taxes, TOML: docs/BOOKS.md.")
     ] = None,
-    form: Annotated[str, typer.Option("--format", metavar="FORM", help="csv, netsuite, xero or beancount.")] = "csv",
+    export_format: Annotated[
+        str, typer.Option("--format", metavar="FORM", help="csv, netsuite, xero or beancount.")
+    ] = "csv",
     out: Annotated[Path | None, typer.Option(help="The folder of the files.")] = None,
     draft: Annotated[bool, typer.Option("--draft", help="Include open days; each line says DRAFT.")] = False,
     without: Annotated[
@@ -157,8 +159,8 @@ def journal(
     4 another process holds the run lock.
     """
     from pipelines.finance.exporting import check as checked
-    from pipelines.finance.exporting import export, places
-    from pipelines.finance.journal import FORMS
+    from pipelines.finance.exporting import export, parse_store_days
+    from pipelines.finance.journal import EXPORT_FORMATS
     from pipelines.finance.released import period_of
     from pipelines.report.finance_views import journal_lines
 
@@ -169,12 +171,19 @@ def journal(
             is_open=any(each.journal.stops for each in found),
             has_failed=any(each.journal.differences for each in found),
         )
-    if not (period and accounts and out) or form not in FORMS:
-        raise usage_error(f"give --check, or --period, --map, --out and a --format of {', '.join(FORMS)}")
+    if not (period and accounts and out) or export_format not in EXPORT_FORMATS:
+        raise usage_error(f"give --check, or --period, --map, --out and a --format of {', '.join(EXPORT_FORMATS)}")
     with locked("ordermart journal"):
-        left_out = places(without or ())
+        left_out = parse_store_days(without or ())
         done = export(
-            settings, period_of(settings, period), accounts, form, out, draft=draft, left_out=left_out, user=user
+            settings,
+            period_of(settings, period),
+            accounts,
+            export_format,
+            out,
+            draft=draft,
+            left_out=left_out,
+            user=user,
         )
     say(journal_lines(done))
     leave(is_open=done.is_stopped)

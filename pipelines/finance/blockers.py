@@ -21,11 +21,11 @@ from pipelines.finance.released import (
     FinanceError,
     Released,
     Selection,
+    finance_sql,
     gaps,
     money_of,
-    query,
+    open_release,
     records,
-    released,
     rows_of,
 )
 from pipelines.inbox.store import inbox_path
@@ -270,7 +270,7 @@ def indeterminate_amounts(released: Released) -> dict[str, dict[str, Any]]:
     """Return currency → order_count and total_price of the indeterminate orders that `find_blockers` looked at."""
     rows = released.con.execute(
         "select coalesce(currency, ''), count(*), coalesce(sum(total_price), 0) "
-        f"from ({query('indeterminate_orders')}) group by all order by all"
+        f"from ({finance_sql('indeterminate_orders')}) group by all order by all"
     ).fetchall()
     return {currency: {"order_count": count, "total_price": str(total)} for currency, count, total in rows}
 
@@ -278,7 +278,7 @@ def indeterminate_amounts(released: Released) -> dict[str, dict[str, Any]]:
 def _indeterminate(settings: Settings, released: Released) -> Iterator[str]:
     rows = released.con.execute(
         "select currency, why, list(order_id order by order_id), sum(total_price) "
-        f"from ({query('indeterminate_orders')}) group by all order by currency nulls last, why"
+        f"from ({finance_sql('indeterminate_orders')}) group by all order by currency nulls last, why"
     ).fetchall()
     if sum(len(ids) for _, _, ids, _ in rows) > settings.closing.max_indeterminate:
         for currency, why, ids, total in rows:
@@ -342,7 +342,7 @@ def days_without_orders(
     ends = _ends(settings, released, period.days, store_id).to_pylist()
     open_days = {end["business_date"] for end in ends if end["close_at"] > now}
     values = {"first_day": period.first_day, "last_day": period.last_day, "store_id": store_id}
-    found = released.con.execute(query("days_without_orders"), values).fetchall()
+    found = released.con.execute(finance_sql("days_without_orders"), values).fetchall()
     accepted = accepted_without_orders(released.ledger.entries())
     return [(day, store) for day, store in found if (day, store) not in accepted and day not in open_days]
 
@@ -413,7 +413,7 @@ def accept_no_orders(
 
     Raise FinanceError if there is none to accept.
     """
-    with released(settings) as release:
+    with open_release(settings) as release:
         empty = days_without_orders(settings, release, period, store_id, utc_now())
         if not empty:
             raise FinanceError("nothing to accept: none of these store-days lacks its usual orders")

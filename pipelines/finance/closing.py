@@ -34,11 +34,11 @@ from pipelines.finance.released import (
     check_release_settings,
     circumstances,
     earliest_open,
+    finance_sql,
     is_closed,
+    open_release,
     period_holding,
     period_of,
-    query,
-    released,
     rows_of,
     stores_by_day,
 )
@@ -123,9 +123,9 @@ def record(settings: Settings) -> int:
         values = {"last_restatement_no": (last and last[0]) or 0, "detected_at": utc_now()}
         _check_orders_exist(con)
         for step in ("last_booked", "restated_orders"):
-            con.execute(f"create temp table {step} as {query(step)}")
-        con.execute(f"create temp view order_total_parts as {query('total_parts')}")
-        rows = con.execute(query("restatement_causes"), values).to_arrow_table().cast(RESTATEMENTS)
+            con.execute(f"create temp table {step} as {finance_sql(step)}")
+        con.execute(f"create temp view order_total_parts as {finance_sql('total_parts')}")
+        rows = con.execute(finance_sql("restatement_causes"), values).to_arrow_table().cast(RESTATEMENTS)
         if rows.num_rows != found[0]:
             raise FinanceError(
                 f"{found[0]} pending restatements, but {rows.num_rows} causes: nothing was recorded; report this"
@@ -285,7 +285,7 @@ def check(settings: Settings, period: BookPeriod, store_id: int | None, now: dt.
     Raise LedgerError if the ledger is not the one whose head is kept: closes may be missing.
     """
     check_heads(settings, ledger_of(settings.data_dir))
-    with released(settings) as release:
+    with open_release(settings) as release:
         check_release_settings(settings, release.manifest)
         _check_store_exists(release, store_id)
         return find_blockers(settings, release, period, store_id, now or utc_now())
@@ -298,7 +298,7 @@ def is_period_closed(settings: Settings, period: BookPeriod, store_id: int | Non
     """
     closes = Closes(ledger_of(settings.data_dir).entries())
     if store_id is not None:
-        with released(settings) as release:
+        with open_release(settings) as release:
             _check_store_exists(release, store_id)
         return all(closes.of(day, store_id) for day in period.days)
     return is_closed(closes, period, stores_by_day(settings))
@@ -320,7 +320,7 @@ def close(
     Raise FinanceError if all of it is closed already, or if the release was built with other settings.
     """
     user = user or current_user()
-    with released(settings) as release:
+    with open_release(settings) as release:
         draft = _draft(settings, release, period, store_id, now)
         reason, lacking = (
             (exceptions, list[str]()) if isinstance(exceptions, str) else reason_by_kind(draft.blockers, exceptions)
@@ -351,7 +351,7 @@ def approve(
     the same system user prepared it, or if its orders have changed since.
     """
     user = user or current_user()
-    with released(settings) as release:
+    with open_release(settings) as release:
         draft = _draft(settings, release, period, store_id, now)
         prepared = _prepared(release.ledger.entries(), draft.body)
         if prepared is None:
@@ -449,8 +449,8 @@ def orders_to_close(release: Released, closes: Closes, unclosed: dict[dt.date, l
     scope += [(day, store, False) for day, stores in unclosed.items() for store in stores or ()]
     columns = {"business_date": pa.date32(), "store_id": pa.int64(), "is_excluded": pa.bool_()}
     release.con.register("close_scope", rows_of(scope, **columns))
-    release.con.execute(f"create or replace temp view order_total_parts as {query('total_parts')}")
-    return release.con.execute(query("orders_to_close")).to_arrow_table().cast(CLOSED_ORDERS)
+    release.con.execute(f"create or replace temp view order_total_parts as {finance_sql('total_parts')}")
+    return release.con.execute(finance_sql("orders_to_close")).to_arrow_table().cast(CLOSED_ORDERS)
 
 
 def fingerprint(con: duckdb.DuckDBPyConnection, rows: pa.Table) -> str:
@@ -491,7 +491,7 @@ def period_totals(release: Released, period: BookPeriod, store_id: int | None) -
     con.execute(f"create or replace temp view closed_orders as {select_rows(files, CLOSED_ORDERS.names)}")
     rows = con.execute(
         "select sale_class, count(*) as order_count, coalesce(currency, '') as currency, sum(total_price) "
-        f"from ({query('active_closed_orders')}) where $store_id is null or store_id = $store_id "
+        f"from ({finance_sql('active_closed_orders')}) where $store_id is null or store_id = $store_id "
         "group by all order by sale_class, order_count, currency",
         {"first_day": period.first_day, "last_day": period.last_day, "store_id": store_id},
     ).fetchall()

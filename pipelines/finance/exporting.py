@@ -30,8 +30,8 @@ import pyarrow as pa
 from pipelines.durable import make_folder, write_whole
 from pipelines.finance.closing import recorded
 from pipelines.finance.journal import (
-    ACT,
     AS_MATCHED,
+    JOURNAL_ACT,
     NO_STORE,
     Accounts,
     Export,
@@ -44,7 +44,15 @@ from pipelines.finance.journal import (
     journal,
     read_accounts,
 )
-from pipelines.finance.released import BookPeriod, FinanceError, Released, one_day, period_holding, period_of, query
+from pipelines.finance.released import (
+    BookPeriod,
+    FinanceError,
+    Released,
+    finance_sql,
+    one_day,
+    period_holding,
+    period_of,
+)
 from pipelines.ledger import Closes, Ledger, LedgerEntry
 from pipelines.ledger.entries import ACCEPTED, User
 from pipelines.ledger.signed_head import signing_ledger
@@ -98,7 +106,7 @@ def export(
     settings: Settings,
     period: BookPeriod,
     map_file: Path,
-    form: str,
+    export_format: str,
     out: Path,
     *,
     draft: bool,
@@ -120,10 +128,10 @@ def export(
     if found.stops.keys() - named:
         return Done(found, is_stopped=True)
     if draft:
-        contents = _contents([Export(name, form, 0, said, new)], accounts) if new else {}
+        contents = _contents([Export(name, export_format, 0, said, new)], accounts) if new else {}
         return Done(found, tuple(_write(out, contents)))
     known = {each.number: each for one in exported if one.export.period == name for each in one.export.entries}
-    mine = [each for each in exported if (each.export.period, each.export.form) == (name, form)]
+    mine = [each for each in exported if (each.export.period, each.export.export_format) == (name, export_format)]
     # the files of earlier exports, which must be the same bytes
     contents = _contents([each.export for each in mine], accounts)
     for file in (file for each in mine for file in each.body["files"]):
@@ -134,11 +142,16 @@ def export(
     new = sorted([*missing, *new], key=lambda each: each.number)
     if not new:
         return Done(found, tuple(_write(out, contents)))
-    made = Export(name, form, len(mine) + 1, said, new)
+    made = Export(name, export_format, len(mine) + 1, said, new)
     files = _contents([made], accounts)
-    body: dict[str, Any] = {"period": made.period, "format": form, "export_no": made.number, "map_sha256": map_sha256}
+    body: dict[str, Any] = {
+        "period": made.period,
+        "format": export_format,
+        "export_no": made.number,
+        "map_sha256": map_sha256,
+    }
     body |= {"files": [{"name": name, "sha256": _sha256(content)} for name, content in files.items()]}
-    entry = ledger.append(ACT, {**body, "without": [*said], **user.body}, _rows(new))
+    entry = ledger.append(JOURNAL_ACT, {**body, "without": [*said], **user.body}, _rows(new))
     return Done(found, tuple(_write(out, contents | files)), entry.no, len(new))
 
 
@@ -289,7 +302,7 @@ def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
 
 def numbers_of(release: Released, order_id: int) -> list[str]:
     """Return the numbers of the exported entries that an order is in: sales, restatements, statements."""
-    tables = [release.ledger.rows(entry) for entry in release.ledger.entries(ACT)]
+    tables = [release.ledger.rows(entry) for entry in release.ledger.entries(JOURNAL_ACT)]
     release.con.register("exported", pa.concat_tables(tables) if tables else EXPORTED.empty_table())
     accepted = [
         entry.no
@@ -297,10 +310,10 @@ def numbers_of(release: Released, order_id: int) -> list[str]:
         if any(each.get("order_id") == order_id for each in entry.body["breaks"])
     ]
     values = {"order_id": order_id, "accepted": accepted}
-    return [number for (number,) in release.con.execute(query("exported_numbers"), values).fetchall()]
+    return [number for (number,) in release.con.execute(finance_sql("exported_numbers"), values).fetchall()]
 
 
-def places(texts: Iterable[str]) -> list[Place]:
+def parse_store_days(texts: Iterable[str]) -> list[Place]:
     """Return the store-days written as 2026-10-31:12; raise SettingsError for another text."""
     found: list[Place] = []
     for text in texts:
@@ -324,7 +337,7 @@ def _write(out: Path, contents: dict[str, bytes]) -> list[Path]:
 
 def _earlier(ledger: Ledger) -> Iterator[_Exported]:
     """Yield the exports of all periods."""
-    for entry in ledger.entries(ACT):
+    for entry in ledger.entries(JOURNAL_ACT):
         body, entries = entry.body, list(_entries(ledger.rows(entry)))
         made = Export(body["period"], body["format"], body["export_no"], tuple(body["without"]), entries)
         yield _Exported(entry.no, body, made)

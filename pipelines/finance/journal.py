@@ -39,8 +39,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pipelines.finance.closing import orders_to_close, sources
-from pipelines.finance.released import BookPeriod, FinanceError, Released, period_holding, query, released
-from pipelines.landing.shape import CHARGES, PRICES, TOTAL, digits
+from pipelines.finance.released import BookPeriod, FinanceError, Released, finance_sql, open_release, period_holding
+from pipelines.landing.shape import CHARGES, PRICES, TOTAL, currency_decimals
 from pipelines.ledger import CLOSED_ORDERS, Closes, written_off
 from pipelines.ledger.entries import order_key
 from pipelines.literals import cell, literal, unmarked
@@ -147,7 +147,7 @@ class Export(NamedTuple):
     """The entries of one export of a period; number 0 is a draft. `without` names the store-days that it lacks."""
 
     period: str
-    form: str
+    export_format: str
     number: int
     without: tuple[str, ...]
     entries: list[JournalEntry]
@@ -160,18 +160,18 @@ class Export(NamedTuple):
 
 def files_of(export: Export, accounts: Accounts) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each file of an export; raise FinanceError if the form cannot hold it."""
-    name = f"journal-{export.period}-{export.form}-{export.number or 'draft'}"
-    if export.form == "beancount":
+    name = f"journal-{export.period}-{export.export_format}-{export.number or 'draft'}"
+    if export.export_format == "beancount":
         yield f"{name}.beancount", _beancount(export).encode()
-    elif export.form == "xero":
+    elif export.export_format == "xero":
         for number, entries in enumerate(_xero_files(export), 1):
             yield f"{name}-{number}.csv", _table(_XERO, _xero(export._replace(entries=entries), accounts))
     else:
-        head, rows = (_NETSUITE, _netsuite) if export.form == "netsuite" else (_CSV, _plain)
+        head, rows = (_NETSUITE, _netsuite) if export.export_format == "netsuite" else (_CSV, _plain)
         yield f"{name}.csv", _table(head, rows(export, accounts))
 
 
-FORMS = ("csv", "netsuite", "xero", "beancount")
+EXPORT_FORMATS = ("csv", "netsuite", "xero", "beancount")
 
 
 def _plain(export: Export, _: Accounts) -> Iterator[ExportRow]:
@@ -248,16 +248,20 @@ def _described(line: Any) -> str:
 
 
 def _amount(entry: JournalEntry, amount: Decimal) -> str:
-    return f"{amount:.{digits(entry.currency)}f}"
+    return f"{amount:.{currency_decimals(entry.currency)}f}"
 
 
 def _sides(entry: JournalEntry, amount: Decimal) -> tuple[str, str]:
     return (_amount(entry, amount), "") if amount > 0 else ("", _amount(entry, -amount))
 
 
-def _check_decimals(entry: JournalEntry, form: str) -> None:
-    if digits(entry.currency) > _USUAL_DECIMALS or any(abs(line.amount) >= _TOO_MUCH for line in entry.lines):
-        raise FinanceError(f"{form}: {entry.number} has more than ten digits before or two after the point: use csv")
+def _check_decimals(entry: JournalEntry, export_format: str) -> None:
+    if currency_decimals(entry.currency) > _USUAL_DECIMALS or any(
+        abs(line.amount) >= _TOO_MUCH for line in entry.lines
+    ):
+        raise FinanceError(
+            f"{export_format}: {entry.number} has more than ten digits before or two after the point: use csv"
+        )
 
 
 def _table(head: Iterable[str], rows: Iterable[ExportRow]) -> bytes:
@@ -268,7 +272,7 @@ def _table(head: Iterable[str], rows: Iterable[ExportRow]) -> bytes:
     return text.getvalue().encode()
 
 
-ACT = "journal"
+JOURNAL_ACT = "journal"
 RECEIVABLE, ROUNDING, COUNTED = "receivable", "rounding", "counted"
 NO_STORE = "none"
 # kind of an entry that is booked as the release matches → its memo, before the platform of its file
@@ -368,7 +372,7 @@ def journal(
     settings: Settings, period: BookPeriod, accounts: Accounts | None = None, *, draft: bool = False
 ) -> Journal:
     """Return the journal of a period; without accounts each class is its own. A draft has the open days, too."""
-    with released(settings) as release, sources(settings) as con:
+    with open_release(settings) as release, sources(settings) as con:
         create_sources(con, settings, "raw.bank_payouts", "raw.break_decisions")
         con.execute(f"attach {literal(release.path / DATABASE)} as release (read_only)")
         con.execute("use release")
@@ -419,7 +423,7 @@ class _Book:
         days = {close.day for close in self._closes.rows() if close.period == self._period.name}
         days |= {*self._period.days}
         periods = {(close.close_entry_no, close.day): close.period for close in self._closes.rows()}
-        found = self._con.execute(query("journal_orders"), {"first_day": min(days), "last_day": max(days)})
+        found = self._con.execute(finance_sql("journal_orders"), {"first_day": min(days), "last_day": max(days)})
         sums: dict[tuple[dt.date, int | None, str, int | None], _Amounts] = {}
         for row in found.to_arrow_table().to_pylist():
             day, store_id, close_no = row["business_date"], row["store_id"], row["close_entry_no"]
@@ -505,7 +509,9 @@ class _Book:
         ]
         sources_of |= {each.no: each.body["platform"] for each in effective_banks(self._entries)}
         groups: dict[tuple[Any, ...], dict[int, _Amounts]] = {}
-        for kind, no, *at, platform, of_class, amount in self._con.execute(query("journal_settlements")).fetchall():
+        for kind, no, *at, platform, of_class, amount in self._con.execute(
+            finance_sql("journal_settlements")
+        ).fetchall():
             of_group = groups.setdefault((kind, sources_of.get(no), *at), {})
             of_group.setdefault(no, defaultdict(Decimal))[of_class, platform, ""] = amount
         for (kind, platform, day, store_id, currency), of_entries in groups.items():
@@ -528,7 +534,7 @@ class _Book:
         """Return on which day ledger entry `no` posts: on this one, or the first open if its period was exported."""
         before = self._entries[: no - 1]
         name = period_holding(self._settings, day).name
-        if any(each.act == ACT and each.body["period"] == name for each in before):
+        if any(each.act == JOURNAL_ACT and each.body["period"] == name for each in before):
             closes = self._closes_before.get(no) or self._closes_before.setdefault(no, Closes(before))
             while closes.is_any(day, store_id):
                 day += dt.timedelta(days=1)
@@ -560,7 +566,7 @@ class _Book:
         day, store_id = place
         if not currency:
             raise _Unbookable("its currency is unknown")
-        decimals = digits(currency)
+        decimals = currency_decimals(currency)
         sums: _Amounts = defaultdict(Decimal, {(RECEIVABLE, platform, ""): state.total or Decimal(0)})
         taxed: dict[Tax, Decimal] = defaultdict(Decimal)
         for part, amount in self._parts(state, decimals):

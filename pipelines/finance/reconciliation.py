@@ -17,11 +17,11 @@ from pipelines.finance.released import (
     FinanceError,
     Released,
     Selection,
+    finance_sql,
     money,
     money_of,
-    query,
+    open_release,
     records,
-    released,
     rows_of,
 )
 from pipelines.landing.shape import PRICES
@@ -186,7 +186,7 @@ def create_break_views(release: Released) -> None:
     accepted = ((key, each.content) for key, each in decisions(release.ledger.entries()).items() if each.content)
     rows = rows_of(accepted, break_key=pa.string(), content=pa.string())
     release.con.register("accepted_breaks", rows)
-    release.con.execute(f"create or replace temp view breaks as {query('breaks')}")
+    release.con.execute(f"create or replace temp view breaks as {finance_sql('breaks')}")
     release.con.execute(
         "create or replace temp view open_breaks as from breaks anti join accepted_breaks using (break_key, content)"
     )
@@ -197,7 +197,7 @@ def list_breaks(settings: Settings, selection: Selection) -> list[Record]:
 
     `state` is open, accepted, or changed: accepted with other amounts.
     """
-    with released(settings) as release:
+    with open_release(settings) as release:
         found = decisions(release.ledger.entries())
         create_break_views(release)
         breaks = records(
@@ -221,7 +221,7 @@ def accept_breaks(
     A key is an order's id, or names a break as audit.settlement_breaks does. A journal writes the residual of the total
     off to `account_class`, which may also be named later.
     """
-    with released(settings) as release:
+    with open_release(settings) as release:
         of_class = {"account_class": account_class or None}
         found = _found(release, keys, is_open=not account_class)
         breaks = [
@@ -244,7 +244,7 @@ def comment_on_breaks(settings: Settings, keys: Sequence[int | str], text: str, 
 
 
 def _record(settings: Settings, act: str, keys: Sequence[int | str], said: dict[str, str], user: User) -> LedgerEntry:
-    with released(settings) as release:
+    with open_release(settings) as release:
         found = _found(release, keys)
         return release.ledger.append(act, {"keys": [row["break_key"] for row in found], **said, **user.body})
 
@@ -254,7 +254,7 @@ def _found(release: Released, keys: Sequence[int | str], *, is_open: bool = Fals
     if is_open:
         create_break_views(release)
     else:
-        release.con.execute(f"create or replace temp view breaks as {query('breaks')}")
+        release.con.execute(f"create or replace temp view breaks as {finance_sql('breaks')}")
     named = [order_key(key) if isinstance(key, int) else key for key in keys]
     select = (
         "from (from breaks union all by name select *, null as business_date from audit.settlement_breaks) "

@@ -26,7 +26,7 @@ import msgspec
 import pyarrow as pa
 
 from pipelines.landing.exact import YEARS
-from pipelines.landing.shape import digits, read_sql
+from pipelines.landing.shape import currency_decimals, read_sql
 from pipelines.ledger import Closes, Ledger
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import one_line, unmarked
@@ -279,7 +279,7 @@ class Released:
 
 
 @contextmanager
-def released(settings: Settings, limits: ReadLimits | None = None, path: Path | None = None) -> Iterator[Released]:
+def open_release(settings: Settings, limits: ReadLimits | None = None, path: Path | None = None) -> Iterator[Released]:
     """Open the current release or that of a folder; raise FinanceError if there is none, it is too old or too large."""
     path = path or current_release(settings.data_dir / "published")
     manifest = read_manifest(path) if path else None
@@ -325,14 +325,14 @@ def stores_by_day(settings: Settings) -> dict[dt.date, set[int | None]]:
     if current_release(settings.data_dir / "published") is None:
         return {}
     found: dict[dt.date, set[int | None]] = {}
-    with released(settings) as release:
+    with open_release(settings) as release:
         placed = "select distinct business_date, store_id from mart.daily_store_sales where business_date is not null"
         for day, store_id in release.con.execute(placed).fetchall():
             found.setdefault(day, set()).add(store_id)
     return found
 
 
-def query(name: str) -> str:
+def finance_sql(name: str) -> str:
     """Return the select in `sql/finance/<name>.sql`."""
     return read_sql(SQL / "finance" / f"{name}.sql")
 
@@ -479,7 +479,7 @@ def money(amount: Decimal | None, currency: str | None = None, *, is_signed: boo
     if amount is None:
         return NOT_STATED
     whole, _, decimals = f"{amount:{'+' if is_signed else ''},.4f}".partition(".")
-    least = digits(currency)
+    least = currency_decimals(currency)
     shown = decimals[:least] + decimals[least:].rstrip("0")
     return f"{whole}.{shown}" if shown else whole
 

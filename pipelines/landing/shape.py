@@ -62,7 +62,7 @@ def read_sql(path: Path) -> str:
 
 
 @functools.cache
-def digits(currency: str | None) -> int:
+def currency_decimals(currency: str | None) -> int:
     """Return the decimals of a currency's smallest unit; two where the currency is not known."""
     if not currency:
         return 2

@@ -363,7 +363,7 @@ def current_user(name: str = "") -> User:
     return User(os.getuid(), name.strip())
 
 
-ACT = "totals"
+TOTALS_ACT = "totals"
 SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
 HEADER = ("business_date", "store_id", "order_count", "amount", "amount_field", "sale_classes")
 AMOUNT = pa.decimal128(38, 4)
@@ -421,14 +421,14 @@ def import_totals(ledger: Ledger, file: Path) -> ImportedTotals:
     known = {total.key for _, total in effective_totals(ledger)}
     rows = pa.Table.from_pylist([total._asdict() for total in totals], schema=SCHEMA)
     body = {"file": file.name, "sha256": hashlib.sha256(content).hexdigest(), "total_count": len(totals)}
-    entry = ledger.append(ACT, body, rows)
+    entry = ledger.append(TOTALS_ACT, body, rows)
     return ImportedTotals(entry.no, len(totals), sum(total.key in known for total in totals))
 
 
 def effective_totals(ledger: Ledger) -> list[tuple[LedgerEntry, Total]]:
     """Return the effective control totals in the order of their keys, each with the entry that imported it."""
     effective: dict[tuple[dt.date, int, str, str], tuple[LedgerEntry, Total]] = {}
-    for entry in ledger.entries(ACT):
+    for entry in ledger.entries(TOTALS_ACT):
         for row in ledger.rows(entry).to_pylist():
             total = Total(**row)
             effective[total.key] = (entry, total)

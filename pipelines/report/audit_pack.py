@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash
-from pipelines.finance.released import BookPeriod, FinanceError, Released, query, released
+from pipelines.finance.released import BookPeriod, FinanceError, Released, finance_sql, open_release
 from pipelines.ledger import Closes, Ledger, LedgerEntry, ledger_of, verify
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.entries import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
@@ -97,7 +97,7 @@ def make_pack(settings: Settings, period: BookPeriod, out: Path, *, sample: int 
         for folder in ("ledger", "tables", "receipts"):
             (draft / folder).mkdir(parents=True)
         closed = _ledger(ledger, entries, period, draft)
-        with released(settings) as release:
+        with open_release(settings) as release:
             _tables(release, period, draft)
             population = _closes(release, period, Closes(entries), closed, draft)
             drawn = sorted(random.Random(seed).sample(population, min(sample, len(population))))  # noqa: S311 - repeatable
@@ -173,7 +173,7 @@ def _closes(release: Released, period: BookPeriod, closes: Closes, files: list[P
         # By the ledger, not by the release: a day may have been closed since the last build.
         con.register("day_closes", table_of("raw.day_closes", day_closes(closes)))
         con.execute(f"create temp view closed_orders as {select_rows(files, CLOSED_ORDERS.names)}")
-        closed = con.execute(query("active_closed_orders"), days).to_arrow_table()
+        closed = con.execute(finance_sql("active_closed_orders"), days).to_arrow_table()
     else:
         closed = CLOSED_ORDERS.append(pa.field("close_entry_no", pa.int64())).empty_table()
     con.register("period_closes", closed)

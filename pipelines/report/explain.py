@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.exporting import numbers_of
-from pipelines.finance.released import NOT_STATED, FinanceError, ReadLimits, measured, money, records, released
+from pipelines.finance.released import NOT_STATED, FinanceError, ReadLimits, measured, money, open_release, records
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.shape import PRICES
@@ -185,7 +185,7 @@ NO_AMOUNT = {
 
 def explain_order(settings: Settings, order_id: int, limits: ReadLimits | None = None) -> list[str]:
     """Return an order's receipt; raise FinanceError without a release or the order, or beyond a limit."""
-    with released(settings, limits) as release:
+    with open_release(settings, limits) as release:
         lines = receipt(release.con, order_id)
         if not lines:
             raise FinanceError(" ".join(_unknown(release.con, settings, order_id)))

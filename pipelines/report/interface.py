@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import Any
 
-from pipelines.finance.released import ReadLimits, money_of, records, released
+from pipelines.finance.released import ReadLimits, money_of, open_release, records
 from pipelines.settings import DEFAULT_FILE, Settings, given_keys
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
 from pipelines.warehouse.catalogue.descriptions import dbt_sources
@@ -19,7 +19,7 @@ from pipelines.warehouse.catalogue.descriptions import dbt_sources
 
 def dbt(settings: Settings) -> str:
     """Return sources.yml of dbt: the tables of the current release."""
-    with released(settings) as release:
+    with open_release(settings) as release:
         own = [each.table() for each in release.manifest.own]
         parquet = settings.data_dir / "published" / "current" / "parquet"
         return dbt_sources(str(parquet), round(settings.notify.max_age_hours), own)
@@ -27,7 +27,7 @@ def dbt(settings: Settings) -> str:
 
 def fields(settings: Settings) -> str:
     """Return a line for each field that was observed; raise FinanceError before the first release."""
-    with released(settings) as release:
+    with open_release(settings) as release:
         found = records(release.con, "from audit.field_profile order by kind desc, path")
     lines = ["kind    field: types; in how many places; documents in which it is null or absent"]
     for row in found:
@@ -67,7 +67,7 @@ def questions(settings: Settings, *, markdown: bool = False, limits: ReadLimits 
     Raise FinanceError before the first release, or beyond a limit.
     """
     assumed = {each.question: text for _, each, text in assumptions(settings)}
-    with released(settings, limits) as release:
+    with open_release(settings, limits) as release:
         found = records(release.con, "from audit.questions order by rank")
         orders = release.con.execute("select count(*) from mart.orders").fetchone()
         proposed = release.con.execute(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.released import FinanceError, Released, money, query, records, released
+from pipelines.finance.released import FinanceError, Released, finance_sql, money, open_release, records
 from pipelines.ledger.entries import Decisions, decisions
 from pipelines.report.finance_views import decided_lines
 from pipelines.report.text import counted, wrapped
@@ -44,7 +44,7 @@ def imported(done: list[ImportedStatement]) -> Iterator[str]:
 
 def list_settlements(settings: Settings) -> tuple[list[str], bool]:
     """Return statements, payouts and open amounts of the current release as lines, and whether anything is open."""
-    with released(settings) as release:
+    with open_release(settings) as release:
         statements = records(
             release.con, "from mart.settlement_statements order by platform, first_line_date, file, statement_ref"
         )
@@ -53,7 +53,7 @@ def list_settlements(settings: Settings) -> tuple[list[str], bool]:
         lines = list(_statements(statements))
         payouts = records(release.con, "from mart.payouts order by platform, last_line_date, payout_ref, currency")
         lines += _payouts(payouts)
-        lines += _open(records(release.con, query("open_settlements")))
+        lines += _open(records(release.con, finance_sql("open_settlements")))
         breaks = list(_open_breaks(release))
         lines += _breaks(breaks)
     return lines, bool(breaks)
@@ -61,8 +61,8 @@ def list_settlements(settings: Settings) -> tuple[list[str], bool]:
 
 def aging(settings: Settings, day: dt.date) -> Iterator[str]:
     """Yield the open items of orders by platform, kind and age on a day, and each platform's receivable."""
-    with released(settings) as release:
-        items = records(release.con, query("aging"), [day])
+    with open_release(settings) as release:
+        items = records(release.con, finance_sql("aging"), [day])
     if not items:
         yield "Nothing is open."
     ages = {"to_30_days": "30 days", "to_60_days": "60", "to_90_days": "90", "older": "older"}
@@ -77,7 +77,7 @@ def aging(settings: Settings, day: dt.date) -> Iterator[str]:
 
 def unknown_orders(settings: Settings) -> list[str]:
     """Return the ids on statements that the warehouse lacks: `ordermart run --order-ids` asks for them."""
-    with released(settings) as release:
+    with open_release(settings) as release:
         unknown = (
             "select distinct order_id from mart.settlement_lines where order_id is not null "
             "and order_id not in (select order_id from mart.orders) order by order_id"
@@ -203,7 +203,7 @@ def settled_facts(release: Released, day: dt.date) -> dict[str, Any]:
 
 def explain_payout(settings: Settings, payout_ref: str) -> list[str]:
     """Return a payout from the bank back to rows and orders; raise FinanceError if the release lacks it."""
-    with released(settings) as release:
+    with open_release(settings) as release:
         payouts = records(
             release.con, "from mart.payouts where payout_ref = ? order by platform, currency", [payout_ref]
         )
@@ -242,7 +242,7 @@ def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
 
 def _commissions(con: duckdb.DuckDBPyConnection, order_id: int, platform: str) -> Iterator[str]:
     """Yield an order's commission, as charged and as expected by the rate in force."""
-    for each in records(con, query("commissions_of_order"), [order_id, platform]):
+    for each in records(con, finance_sql("commissions_of_order"), [order_id, platform]):
         charged, expected = each["charged"], each["expected"]
         said = f"commission of row {each['settlement_no']}: {money(charged, each['currency'])} charged"
         if each["rate"] is None:
@@ -307,7 +307,7 @@ def keys(settings: Settings, file: Path) -> Iterator[str]:
     digits = {number: [re.sub("[^0-9]", "", cell) for cell in cells] for number, cells in rows.rows}
     cells_of = {number: [*map(str.strip, cells)] for number, cells in rows.rows}
     order = (0, 0, 0, "")
-    with released(settings) as release:
+    with open_release(settings) as release:
         for place, column in enumerate(rows.header):
             ids = {number: int(cells[place]) for number, cells in rows.rows if _ID.fullmatch(cells[place])}
             known = release.con.execute(_KNOWN, [[*ids], [*ids.values()]]).fetchall() if ids else []

@@ -19,8 +19,8 @@ import xlsxwriter
 from xlsxwriter.utility import xl_col_to_name
 
 from pipelines.finance.reconciliation import AMOUNTS, COUNTS, Reconciliation, Record
-from pipelines.finance.released import FinanceError, query
-from pipelines.landing.shape import digits
+from pipelines.finance.released import FinanceError, finance_sql
+from pipelines.landing.shape import currency_decimals
 from pipelines.literals import is_formula
 from pipelines.report.finance_views import draft_of, undated, verdict
 from pipelines.report.identities import bridge
@@ -110,7 +110,7 @@ def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str
                 amount = line.get(f"listed_{field}" if name == "breaks" else field) or 0
                 value += amount if sign == "+" else -amount
             # sums of doubles are exact to the cent, or to the digits of a currency that has more
-            decimals = max(digits(line["currency"]), 2)
+            decimals = max(currency_decimals(line["currency"]), 2)
             look = "count" if terms[-1][-1] == "count" else amount_look(value, line["currency"])
             sheet.formula(number, f"=ROUND({difference[1:]},{decimals})", round(value, decimals), look)
         sheet.row += 1
@@ -135,7 +135,7 @@ def _write_bridge(
     for what in ("total", "total less that of the days"):
         sheet.text(0, what, "label")
         for number, line in enumerate(lines, 1):
-            column, decimals = xl_col_to_name(number), max(digits(line["currency"]), 2)
+            column, decimals = xl_col_to_name(number), max(currency_decimals(line["currency"]), 2)
             total = f"SUM({column}{first}:{column}{sheet.row})"
             value = sum(filter(None, steps[number - 1].values()), Decimal(0))
             if what != "total":
@@ -277,7 +277,7 @@ def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[WorkbookLi
 def _listing(
     reconciled: Reconciliation, name: str, select: str, description: str, *, has_sums: bool = False, **given: Any
 ) -> WorkbookList:
-    db, text = reconciled.db, query(f"listing_{select}").replace("$selected", reconciled.selection.where())
+    db, text = reconciled.db, finance_sql(f"listing_{select}").replace("$selected", reconciled.selection.where())
     kinds = {column: _kind(column, kind) for column, kind, *_ in db.execute(f"describe {text}", given).fetchall()}
     amounts = [column for column, kind in kinds.items() if kind == "amount"]
     summed = [column for column, kind in kinds.items() if kind in {"count", "amount"} and column != "line"]
@@ -457,7 +457,7 @@ class Sheet:
 
 def amount_look(value: Any, currency: str | None = None, measure: str | None = None) -> str:
     """Return the look of an amount in its currency; order_count, a measure, is a number of orders."""
-    least = 0 if measure == "order_count" else digits(currency)
+    least = 0 if measure == "order_count" else currency_decimals(currency)
     return f"amount {1 if not least and value is not None and value % 1 else least}"
 
 

@@ -45,7 +45,7 @@ from pipelines.settlements.lines import (
     amount_reader,
     currency_reader,
     day_reader,
-    place_of,
+    header_index,
     read_statements,
     records_of,
     sha256_of,
@@ -477,7 +477,7 @@ def _csv(content: bytes, name: str, bank: Bank, zone: str) -> Iterator[_Row]:
     if bank.date is None or not bank.amount or not bank.text:
         raise MappingError("[bank] needs date, amount and text for a CSV file")
     records = records_of(content, name, bank)
-    day, text = day_reader(records, bank.date, name, zone), place_of(records, bank.text, name)
+    day, text = day_reader(records, bank.date, name, zone), header_index(records, bank.text, name)
     amount, fee = (_amounts(records, column, name, bank) for column in (bank.amount, bank.fee))
     currency = currency_reader(records, bank.currency, name) if bank.currency else None
     for number, cells in records.rows:
@@ -493,7 +493,7 @@ def _amounts(records: Records, stated: str, name: str, bank: Bank) -> Callable[[
     if not stated:
         return lambda _number, _cells, _currency: None
     ((sign, column),), read = signed(stated), amount_reader(bank.decimal, bank.thousands)
-    place = place_of(records, column, name)
+    place = header_index(records, column, name)
 
     def amount(number: int, cells: list[str], currency: str) -> Decimal | None:
         value = read(cells[place], Where(name, number, column), currency)

@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.landing.exact import YEARS
-from pipelines.landing.shape import digits
+from pipelines.landing.shape import currency_decimals
 from pipelines.ledger import LedgerError
 from pipelines.literals import encoding_of
 from pipelines.settlements.mapping import (
     GROSS,
-    KINDS,
     PAYOUT,
     REFUNDS,
+    ROW_KINDS,
     Csv,
     Date,
     OrderColumn,
@@ -121,15 +121,15 @@ def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def records_of(content: bytes, name: str, form: Csv) -> Records:
+def records_of(content: bytes, name: str, csv_layout: Csv) -> Records:
     """Return header, rows and total rows of a CSV file, all text; rows without any text are left out."""
-    encoding = encoding_of(content, form.encoding or "utf-8")
+    encoding = encoding_of(content, csv_layout.encoding or "utf-8")
     try:
         text = content.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         raise SettlementError(f"{name} is not {encoding}: state its encoding in the mapping") from None
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, strict=True)
-    number, header_row, rows = 0, form.rows_above + 1, []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=csv_layout.delimiter, strict=True)
+    number, header_row, rows = 0, csv_layout.rows_above + 1, []
     header: list[str] = []
     try:
         for number, cells in enumerate(reader, 1):
@@ -137,7 +137,7 @@ def records_of(content: bytes, name: str, form: Csv) -> Records:
                 header = [each.strip() for each in cells]
             if number <= header_row or not any(map(str.strip, cells)):
                 continue
-            is_total = form.has_total(header, cells)
+            is_total = csv_layout.has_total(header, cells)
             if len(cells) != len(header) and not (is_total and len(cells) < len(header)):
                 raise SettlementError(f"{name}, row {number}: {len(cells)} cells, the header has {len(header)}")
             rows.append((number, cells + [""] * (len(header) - len(cells)), is_total))
@@ -149,7 +149,7 @@ def records_of(content: bytes, name: str, form: Csv) -> Records:
     return Records(header, lines, totals, header_row)
 
 
-def place_of(records: Records, column: str, name: str) -> int:
+def header_index(records: Records, column: str, name: str) -> int:
     """Return the place of a column in the header."""
     if records.header.count(column) != 1:
         found = "has no" if column not in records.header else "has more than one"
@@ -221,7 +221,7 @@ def currency_reader(
     """Return a function that gives a row's currency: a constant, or a column; "" where a row may lack one."""
     if stated is None or isinstance(stated, str):
         return lambda _number, _cells: stated or ""
-    place = place_of(records, stated.column, name)
+    place = header_index(records, stated.column, name)
 
     def read(number: int, cells: list[str]) -> str:
         code = cells[place].strip().upper()
@@ -234,7 +234,7 @@ def currency_reader(
 
 def day_reader(records: Records, stated: Date, name: str, zone: str) -> Callable[[int, list[str]], dt.datetime | None]:
     """Return a function that gives a row's day or time; it is aware if its zone is known. None: none that can be."""
-    place = place_of(records, stated.column, name)
+    place = header_index(records, stated.column, name)
     return lambda number, cells: _moment(cells[place], stated.form, zone, Where(name, number, stated.column))
 
 
@@ -288,7 +288,7 @@ class _Reader:
         self.line, file = self.mapping.line, self.mapping.file
         self.amount, self.rate = amount_reader(file.decimal, file.thousands), amount_reader(file.decimal, "", _RATE)
         self.balances: dict[tuple[str | None, str], dict[str, Decimal]] = {}
-        self.places = {column: place_of(records, column, name) for column in self._columns()}
+        self.places = {column: header_index(records, column, name) for column in self._columns()}
         self.currency = currency_reader(records, self.line.currency, name)
         self.settled_currency = currency_reader(records, self.line.settled_currency, name, may_lack=True)
         # the group of the bank's pattern finds the payout in a statement's reference
@@ -404,7 +404,7 @@ class _Reader:
         code, column, rate, settled = self.settled_currency(number, cells), self.line.exchange_rate, None, None
         if not code:
             return None, None, None
-        smallest = Decimal(1).scaleb(-digits(code))
+        smallest = Decimal(1).scaleb(-currency_decimals(code))
         if column:
             where = Where(self.name, number, column)
             rate = self.rate(cells[self.places[column]], where)
@@ -440,7 +440,7 @@ class _Reader:
             if "paid" not in said:
                 raise SettlementError(f"{where}: no row says what was paid")
             rounding = said["paid"] + said.get("closing", 0) - said.get("opening", 0) - of["amount_sum"]
-            if abs(rounding) * 2 > of["amount_count"] * Decimal(1).scaleb(-digits(of["currency"])):
+            if abs(rounding) * 2 > of["amount_count"] * Decimal(1).scaleb(-currency_decimals(of["currency"])):
                 raise SettlementError(f"{where}: opening and lines do not add up to paid and closing")
         return lines
 
@@ -566,9 +566,9 @@ class _Reader:
     def _kind(self, number: int, cells: list[str]) -> str | None:
         stated = self.line.type
         if stated is None or isinstance(stated, str):
-            return KINDS[stated] if stated else None
+            return ROW_KINDS[stated] if stated else None
         word = cells[self.places[stated.column]].strip()
-        for key, kind in KINDS.items():
+        for key, kind in ROW_KINDS.items():
             if word in getattr(stated, key):
                 return kind
         raise self._where(number, stated).refused("a word that the mapping does not list")

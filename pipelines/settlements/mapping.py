@@ -40,7 +40,7 @@ REFUNDS = ("adjustment", "refund")
 COSTS = ("commission", "commission_tax", "marketing", "fee", "cash", "tax_collected", "tax_remitted")
 COMPONENTS = (*GROSS, *REFUNDS, *COSTS)
 PAYOUT = "payout"  # a row that is not a line: it says what was paid
-KINDS = {"order": "order", "refund": "refund", "fee": "fee", "total": "total", "adds_to": "addition"}
+ROW_KINDS = {"order": "order", "refund": "refund", "fee": "fee", "total": "total", "adds_to": "addition"}
 _SHORT = re.compile(r"order_id % ([1-9][0-9]{0,8})", re.ASCII)
 
 
@@ -320,8 +320,8 @@ def _complaints(mapping: Mapping) -> list[tuple[str, str]]:
             found += [(key, f"{of} {complaint}") for of, complaint in _complaints(heads[1])]
     if (line.date is None) == (line.period is None):
         found.append(("[line]", "needs either date or period"))
-    if isinstance(line.type, str) and line.type not in KINDS:
-        found.append(("[line] type", f"must be one of {', '.join(KINDS)}, or a column with words"))
+    if isinstance(line.type, str) and line.type not in ROW_KINDS:
+        found.append(("[line] type", f"must be one of {', '.join(ROW_KINDS)}, or a column with words"))
     if isinstance(line.order, OrderColumn) and line.order.digits and not _SHORT.fullmatch(line.order.digits):
         found.append(("[line] order digits", 'must be like "order_id % 1000"'))
     if has_short_numbers(line) and (line.store is None or line.order_date is None):

@@ -12,7 +12,7 @@ from pipelines import clock
 from pipelines.finance import closing
 from pipelines.finance.blockers import accept_no_orders
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import FinanceError, Selection, one_day, period_of, released
+from pipelines.finance.released import FinanceError, Selection, one_day, open_release, period_of
 from pipelines.ledger import User, import_totals
 from pipelines.report.finance_views import closed, reconciliation_lines
 
@@ -98,7 +98,7 @@ def test_control_totals_that_differ_or_are_absent_block_a_close(fresh: Any, tmp_
     difference = "9 orders stated, 1 actual, 12.500 stated, 8.250 KWD actual"
     where = f"{DAY} store 1 total_price (counted+deleted+excluded+unmapped)"
     assert found(books) == [f"control totals that differ: 1 ({where}: {difference})"]
-    with released(books.settings) as release:
+    with open_release(books.settings) as release:
         shown = " ".join(" ".join(reconciliation_lines(reconciliation(release, Selection()))).split())
     assert f"Control totals that differ {where}: {difference}" in shown
     assert "1 control total variance" in shown

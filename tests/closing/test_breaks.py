@@ -19,7 +19,7 @@ from pipelines.finance.reconciliation import (
     list_breaks,
     reconciliation,
 )
-from pipelines.finance.released import FinanceError, Selection, one_day, released
+from pipelines.finance.released import FinanceError, Selection, one_day, open_release
 from pipelines.ledger import User, verify
 from pipelines.report.explain import explain_order
 from pipelines.report.finance_views import break_lines, reconciliation_lines, verdict
@@ -87,7 +87,7 @@ def states(books: Any) -> dict[int, str]:
 
 def reconciled(books: Any, say: Any) -> Any:
     """Return what `say` returns of the reconciliation of all days."""
-    with released(books.settings) as release:
+    with open_release(books.settings) as release:
         return say(reconciliation(release, Selection()))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import Selection, released
+from pipelines.finance.released import Selection, open_release
 from pipelines.report.finance_views import verdict
 
 DAY, AT = "2026-10-31", "2026-10-31T10:00:00Z"
@@ -47,7 +47,7 @@ def test_another_currency_is_restated_out_of_the_old_and_into_the_new(closed: An
     ]
     assert shown(closed) == [("EUR", 100, 0, -100, 0), ("USD", 0, 0, 100, 100)]
     assert closed.off() == []
-    with released(closed.settings) as release:
+    with open_release(closed.settings) as release:
         found = reconciliation(release, Selection())
         assert not found.assess().is_good
         assert "unposted restatements" in verdict(found)

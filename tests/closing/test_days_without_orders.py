@@ -7,7 +7,7 @@ import datetime as dt
 import duckdb
 import pytest
 
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 
 DAY = dt.date(2026, 10, 26)
 
@@ -24,7 +24,7 @@ def found(
         con.execute("create schema ref; create table ref.stores (store_id bigint, opened_on date, closed_on date)")
         con.execute("insert into ref.stores values (1, ?, ?), (2, ?, ?)", [opened, closed, DAY, DAY])
         period = {"first_day": DAY, "last_day": DAY, "store_id": store_id}
-        return con.execute(query("days_without_orders"), period).fetchall()
+        return con.execute(finance_sql("days_without_orders"), period).fetchall()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.finance.exporting import Done, check, export, places
+from pipelines.finance.exporting import Done, check, export, parse_store_days
 from pipelines.finance.journal import Journal, StoppedDay, read_accounts, unbalanced
 from pipelines.finance.reconciliation import accept_breaks
 from pipelines.finance.released import BookPeriod, FinanceError, period_of
@@ -217,11 +217,11 @@ def test_what_cannot_be_booked_stops_its_day(books: Any, tmp_path: Path) -> None
     done = exported(books, tmp_path)
     (stop,) = done.journal.stops.values()
     assert (stop.order_id, stop.reason) == (2, "class 'component:phone fee' of platform phone has no account")
-    left = places([f"{DAY}:1"])
+    left = parse_store_days([f"{DAY}:1"])
     assert exported(books, tmp_path, left_out=left, draft=True).journal.stops
     for wrong in ("2026-10-31", "2026-10-31:", "yesterday:1"):
         with pytest.raises(SettingsError):
-            places([wrong])
+            parse_store_days([wrong])
     text = "\n".join(journal_lines(done))
     assert "STOPPED 2026-10-31 store 1, order 2: class 'component:phone fee' of platform phone has no account; " in text
     assert "total_price with stopped store-days 25.30 EUR, without 0.00 EUR" in text

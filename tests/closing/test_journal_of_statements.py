@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance.exporting import Export, check, export, files_of, places
+from pipelines.finance.exporting import Export, check, export, files_of, parse_store_days
 from pipelines.finance.journal import Accounts, JournalEntry, JournalLine
 from pipelines.finance.reconciliation import accept_breaks
 from pipelines.finance.released import FinanceError, period_of
@@ -256,10 +256,10 @@ def test_a_component_without_an_account_stops_its_day(books: Any, tmp_path: Path
         None,
         "class 'marketing' of platform dashline has no account (ledger entry 3)",
     )
-    assert exported(books, tmp_path, "2026-10", left_out=places(["2026-10-31:1"])).journal.stops
+    assert exported(books, tmp_path, "2026-10", left_out=parse_store_days(["2026-10-31:1"])).journal.stops
     file.write_text(whole.replace("bank =", "unused ="), encoding="utf-8")
     assert exported(books, tmp_path, "2026-11").files == ()
-    done = exported(books, tmp_path, "2026-11", left_out=places(["2026-11-03:none"]))
+    done = exported(books, tmp_path, "2026-11", left_out=parse_store_days(["2026-11-03:none"]))
     assert lines_of(done, "settlement")
     assert not lines_of(done, "bank")
     file.write_text(whole, encoding="utf-8")

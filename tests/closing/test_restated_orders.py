@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ def known() -> Iterator[Callable[..., dict[str, Any]]]:
                 for row in rows:
                     marks = ", ".join(["?"] * len(row))
                     con.execute(f"insert into {name} ({', '.join(row)}) values ({marks})", list(row.values()))
-            found = con.execute(query("restated_orders"))
+            found = con.execute(finance_sql("restated_orders"))
             names = [column[0] for column in found.description or ()]
             (first, *others) = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
             assert not others

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +100,7 @@ def cause(
         con.execute(
             f"create or replace {'temp ' * name.startswith('temp')}table {name} as from given; drop table given"
         )
-    (row,) = con.execute(query("restatement_causes"), {"last_restatement_no": 7, "detected_at": AFTER}).fetchall()
+    (row,) = con.execute(finance_sql("restatement_causes"), {"last_restatement_no": 7, "detected_at": AFTER}).fetchall()
     found = dict(zip([column[0] for column in con.description or ()], row, strict=True))
     assert found["restatement_no"] == 8
     return str(found["cause"])

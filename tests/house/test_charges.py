@@ -28,7 +28,7 @@ import duckdb
 from pipelines.finance import closing
 from pipelines.finance.released import one_day
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import released
+from pipelines.finance.released import open_release
 from pipelines.finance.released import Selection
 from pipelines.landing.load import Load
 from pipelines.landing.shape import ORDER
@@ -76,7 +76,7 @@ night()
 verdicts = "select order_id, verdict, total_residual::varchar from mart.order_reconciliation order by 1"
 found = {"verdicts": rows(verdicts)}
 if is_whole:
-    with released(settings) as release:
+    with open_release(settings) as release:
         page = page_text(reconciliation(release, Selection.between(None, None, None)))
     closes = [close("2026-01-20"), close("2026-01-21")]
     night()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import Selection, released
+from pipelines.finance.released import Selection, open_release
 from pipelines.report.workbook import write_workbook
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def calculated(workbook: Path, profile: Path, out: Path) -> tuple[dict[str, list
 
 def write(world: World, path: Path) -> Path:
     """Write a workbook with every order."""
-    with released(world.settings) as release:
+    with open_release(world.settings) as release:
         write_workbook(reconciliation(release, Selection()), path, all_orders=True)
     return path
 

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from pipelines import cli
-from pipelines.finance.released import FinanceError, ReadLimits, released
+from pipelines.finance.released import FinanceError, ReadLimits, open_release
 from pipelines.read import NoReleaseError
 from pipelines.report.explain import explain_order
 from pipelines.report.mcp_server import MIB, Limits, Tools
@@ -144,7 +144,7 @@ def test_query_beyond_a_limit_is_an_error(world: World, sql: str, limits: Limits
 )
 def test_other_tools_read_within_the_same_limits(world: World, sql: str, limits: ReadLimits, message: str) -> None:
     """What explains an order and lists questions reads a release that ends its selects, each in its turn."""
-    with pytest.raises(FinanceError, match=message), released(world.settings, limits) as release:
+    with pytest.raises(FinanceError, match=message), open_release(world.settings, limits) as release:
         release.con.execute(sql)
     assert explain_order(world.settings, 13, ReadLimits(dt.timedelta(minutes=4), memory_mib=256))
 

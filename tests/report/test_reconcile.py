@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import Selection, released
+from pipelines.finance.released import Selection, open_release
 from pipelines.report.explain import receipt
 from pipelines.report.finance_views import reconciliation_lines
 from pipelines.report.identities import bridge
@@ -61,7 +61,7 @@ Largest breaks, EUR: 22. See `ordermart explain order 22`.
 
 def printed(world: World, selection: Selection) -> list[str]:
     """Return the lines printed for a selection."""
-    with released(world.settings) as release:
+    with open_release(world.settings) as release:
         reconciled = reconciliation(release, selection)
         return [line.replace(release.manifest.id, "RELEASE") for line in reconciliation_lines(reconciled)]
 
@@ -74,7 +74,7 @@ def test_break_is_printed_with_its_residual(world: World) -> None:
 
 def test_bridge_of_each_line_ties(world: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]) -> None:
     """In the text and in the workbook: lines and steps are the total, of each currency and sale class."""
-    with released(world.settings) as release:
+    with open_release(world.settings) as release:
         reconciled = reconciliation(release, Selection())
         write_workbook(reconciled, tmp_path / "book.xlsx")
         for line in reconciled.lines():
@@ -249,7 +249,7 @@ def test_a_receipt_shows_the_close_and_restatements(closed_world: World) -> None
 @pytest.mark.slow
 def test_unposted_restatements_are_variances(closed_world: World) -> None:
     """Orders that all balance are not balanced while a closed day has unposted restatements: exit 3."""
-    with released(closed_world.settings) as release:
+    with open_release(closed_world.settings) as release:
         lines = list(reconciliation_lines(reconciliation(release, Selection())))
         number = release.con.execute("select count(*) from mart.restatements").fetchone()
     assert number is not None
@@ -268,7 +268,7 @@ def test_the_workbook_adds_up_what_is_open(
 ) -> None:
     """Each restatement is a row, and the summary has live sums of the open ones by part."""
     path = tmp_path / "book.xlsx"
-    with released(closed_world.settings) as release:
+    with open_release(closed_world.settings) as release:
         write_workbook(reconciliation(release, Selection()), path)
     book = read_workbook(path)
     rows = book.rows("restatements")

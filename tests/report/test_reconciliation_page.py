@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import Selection, released
+from pipelines.finance.released import Selection, open_release
 from pipelines.report.finance_views import page_text
 from tests.report.pages import Page, offences
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def text_of(world: World, most_rows: int = 60, **chosen: Any) -> str:
     """Return the page of a selection of the world."""
-    with released(world.settings) as release:
+    with open_release(world.settings) as release:
         return page_text(reconciliation(release, Selection(**chosen)), most_rows)
 
 

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import FinanceError, Selection, released
+from pipelines.finance.released import FinanceError, Selection, open_release
 from pipelines.ledger import HEADER, import_totals, ledger_of
 from pipelines.report.finance_views import ReportFileError
 from pipelines.report.workbook import EXACT, MOST_ROWS, Book, WorkbookError, is_long, write_workbook
@@ -43,7 +43,7 @@ def written(
     most_rows: int = MOST_ROWS,
 ) -> Path:
     """Write a workbook of the world and return where it is."""
-    with released(world.settings) as release:
+    with open_release(world.settings) as release:
         reconciled = reconciliation(release, selection or Selection())
         write_workbook(reconciled, path, all_orders=all_orders, most_rows=most_rows)
     return path

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from pipelines.finance.journal import Tax
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 from pipelines.ledger import User
 from pipelines.settlements.importing import effective_banks, effective_statements, undo_import
 from pipelines.settlements.lines import SettlementError
@@ -82,9 +82,9 @@ def test_a_commission_in_another_currency_is_of_its_order(small: tuple[Books, du
     )
     costs = "select cost_amount, net_amount from mart.order_settlements where order_id = ?"
     assert con.execute(costs, [one["order_id"]]).fetchall() == [(-3, one["total_price"] - 3)]
-    debits = f"select currency, sum(amount) from ({query('journal_settlements')}) group by all"
+    debits = f"select currency, sum(amount) from ({finance_sql('journal_settlements')}) group by all"
     assert {amount for _, amount in con.execute(debits).fetchall()} == {0}
-    fees = f"select currency, amount from ({query('journal_settlements')}) where account_class = 'commission'"
+    fees = f"select currency, amount from ({finance_sql('journal_settlements')}) where account_class = 'commission'"
     assert sorted(con.execute(fees).fetchall()) == [(one["currency"], 3), ("XTS", 4)]
 
 
@@ -104,7 +104,9 @@ def test_an_event_keeps_its_day_and_a_refund_its_amount(small: tuple[Books, duck
     days = "select line_date from mart.settlement_lines where order_id = ? order by source_row"
     november = [dt.date(2026, 11, day) for day in (1, 2, 3, 4)]
     assert [day for (day,) in con.execute(days, [no]).fetchall()] == november
-    debits = f"select day, -amount from ({query('journal_settlements')}) where account_class = 'receivable' order by 1"
+    debits = (
+        f"select day, -amount from ({finance_sql('journal_settlements')}) where account_class = 'receivable' order by 1"
+    )
     assert con.execute(debits).fetchall() == [(november[0], first), (november[1], Decimal(1))]
     breaks = "select amount from audit.settlement_breaks where break_kind = 'not_ours'"
     assert con.execute(breaks).fetchall() == [(Decimal("-10.01"),)]

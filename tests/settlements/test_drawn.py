@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 from pipelines.warehouse import catalogue
 from tests.settlements.conftest import Books
 
@@ -191,7 +191,7 @@ def test_drawn_statements_add_up(tmp_path: Path, seed: int) -> None:
                     "insert into raw.break_decisions (break_key, content, entry_no, account_class) "
                     "select break_key, content, 50, 'loss' from audit.settlement_breaks"
                 )
-            con.execute(f"create or replace temp table debits as {query('journal_settlements')}")
+            con.execute(f"create or replace temp table debits as {finance_sql('journal_settlements')}")
             entries = "select kind, entry_no, day, store_id, currency from debits group by all having sum(amount) <> 0"
             assert con.execute(entries).fetchall() == []
         left = "select platform, currency, sum(amount) from debits where account_class = 'unmatched' group by all"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 from pipelines.warehouse import catalogue
 from tests.settlements.conftest import Books
 from tests.settlements.statements import MAPPINGS
@@ -109,7 +109,7 @@ def balanced(con: duckdb.DuckDBPyConnection) -> bool:
 
 def journal(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], Decimal]:
     """Return the balance of each class and platform: sales, and statements as the journal has them; entries balance."""
-    con.execute(f"create or replace temp table debits as {query('journal_settlements')}")
+    con.execute(f"create or replace temp table debits as {finance_sql('journal_settlements')}")
     entries = "select kind, entry_no, day, store_id, currency from debits group by all having sum(amount) <> 0"
     assert con.execute(entries).fetchall() == []
     rows = con.execute(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 from pipelines.ledger import User
 from pipelines.settlements.importing import undo_import
 from pipelines.settlements.lines import SettlementError
@@ -104,7 +104,7 @@ def test_heads_say_what_statements_pay(small: tuple[Books, duckdb.DuckDBPyConnec
         ("B", "PO1", 2, 22, 0, 0, 0),
         ("C", None, None, 30, None, 0, None),
     ]
-    clearing = f"select sum(amount) from ({query('journal_settlements')}) where account_class = 'clearing'"
+    clearing = f"select sum(amount) from ({finance_sql('journal_settlements')}) where account_class = 'clearing'"
     assert con.execute(clearing).fetchall() == [(Decimal("12.01"),)], "PO3, and the cent of PO2"
     breaks = "select break_key, amount from audit.settlement_breaks where break_key like 'payout:%'"
     assert con.execute(breaks).fetchall() == [("payout:dash/PO2/EUR", Decimal("0.01"))]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 from pipelines.ledger import Ledger, verify
 from pipelines.settlements.importing import effective_statements
 from pipelines.settlements.lines import SettlementError
@@ -193,7 +193,7 @@ def test_fees_of_camt_are_neither_lost_nor_counted_twice(books: Books, made: Wor
         found = con.execute("select payout_state, bank_amount, bank_fee_amount from mart.payouts order by payout_ref")
         fees = [Decimal(fee) for fee in ("0.5", "0.3", "0.45", "0.4", "0.7", "0")]
         assert found.fetchall() == [("paid", 10 - fee, fee) for fee in fees]
-        sums = f"select account_class, sum(amount) from ({query('journal_settlements')}) group by all"
+        sums = f"select account_class, sum(amount) from ({finance_sql('journal_settlements')}) group by all"
         booked = dict(con.execute(sums).fetchall())
     assert (booked["bank"], booked["bank_fees"], booked["clearing"]) == (60 - sum(fees), sum(fees), 0)
     off = camt("19.00", detail("R2", "10.00", charged("0.30")) + detail("R3", "10.00", charged("0.45")))

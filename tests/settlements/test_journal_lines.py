@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from pipelines.finance.released import query
+from pipelines.finance.released import finance_sql
 
 if TYPE_CHECKING:
     import duckdb
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def test_lines_balance_and_settle_what_orders_say(con: duckdb.DuckDBPyConnection) -> None:
     """Of each entry nothing remains; receivables, clearing and unmatched are those of the tables, in every currency."""
-    con.execute(f"create or replace temp table debits as {query('journal_settlements')}")
+    con.execute(f"create or replace temp table debits as {finance_sql('journal_settlements')}")
 
     def found(text: str) -> list[tuple[object, ...]]:
         return con.execute(f"{text} having sum(amount) <> 0 order by all").fetchall()
@@ -77,11 +77,11 @@ def test_accepted_breaks_are_written_off_to_the_cent(con: duckdb.DuckDBPyConnect
             "insert into raw.break_decisions (break_key, content) "
             "select break_key, content from audit.settlement_breaks"
         )
-        assert con.execute(f"from ({query('journal_settlements')}) where kind = 'writeoff'").fetchall() == []
+        assert con.execute(f"from ({finance_sql('journal_settlements')}) where kind = 'writeoff'").fetchall() == []
         con.execute(
             "update raw.break_decisions set entry_no = 50, account_class = 'to ' || split_part(break_key, ':', 1)"
         )
-        con.execute(f"create or replace temp table debits as {query('journal_settlements')}")
+        con.execute(f"create or replace temp table debits as {finance_sql('journal_settlements')}")
         entries = "select kind, day, store_id, currency from debits group by all having sum(amount) <> 0"
         assert con.execute(entries).fetchall() == []
         found = dict(
@@ -118,9 +118,9 @@ def test_accepted_breaks_are_written_off_to_the_cent(con: duckdb.DuckDBPyConnect
 
 def test_open_items_by_age_are_the_receivable(con: duckdb.DuckDBPyConnection) -> None:
     """By platform: what orders come to, less what statements settle of it in the journal."""
-    items = f"select platform, sum(total) from ({query('aging')}) group by all"
+    items = f"select platform, sum(total) from ({finance_sql('aging')}) group by all"
     receivable = (
-        f"select platform, sum(amount) from (select platform, amount from ({query('journal_settlements')}) "
+        f"select platform, sum(amount) from (select platform, amount from ({finance_sql('journal_settlements')}) "
         "where account_class = 'receivable' union all select orders.platform, ordered_amount "
         "from mart.order_settlements inner join mart.orders as orders using (order_id)) "
         "group by all having sum(amount) <> 0"
@@ -139,7 +139,9 @@ def test_a_group_of_two_platforms_settles_each(con: duckdb.DuckDBPyConnection) -
     try:
         con.execute(f"update mart.orders set platform = 'older' where order_id = ({renamed})")
         amounts = con.execute(f"select total_price from mart.orders where order_id = ({renamed})").fetchall()
-        debits = f"select -sum(amount) from ({query('journal_settlements')}) where platform = 'older' group by kind"
+        debits = (
+            f"select -sum(amount) from ({finance_sql('journal_settlements')}) where platform = 'older' group by kind"
+        )
         assert con.execute(debits).fetchall() == amounts
     finally:
         con.execute("rollback")

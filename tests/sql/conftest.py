@@ -129,9 +129,11 @@ def run_check(con: duckdb.DuckDBPyConnection) -> Run:
 
 def _by_pandera(con: duckdb.DuckDBPyConnection, check: catalogue.Check) -> int:
     """Return how many rows of its table break a claim about single rows, as its check of Pandera has it."""
-    place = schemas.Place(lambda: con, check.table)
-    schemas.hold(con.sql(f"from {check.table}").to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype), [check], place)
-    return sum(len(found) for _, found in place.broken)
+    context = schemas.ValidationContext(lambda: con, check.table)
+    schemas.hold(
+        con.sql(f"from {check.table}").to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype), [check], context
+    )
+    return sum(len(found) for _, found in context.broken)
 
 
 @functools.cache

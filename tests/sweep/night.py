@@ -192,7 +192,7 @@ def outcome(settings: Settings) -> dict[str, Any]:
     file = settings.data_dir / "published" / "current" / "ordermart.duckdb"
     with duckdb.connect(str(file), read_only=True) as con:
         con.execute("set timezone = 'UTC'")
-        for table in catalogue.released():
+        for table in catalogue.release_tables():
             if table.name in LOGS:
                 continue
             key = ", ".join(f'"{each}"' for each in table.key) or "all"

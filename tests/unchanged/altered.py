@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.finance.closing import create_entries
-from pipelines.finance.released import Selection, effective_settings, query
+from pipelines.finance.released import Selection, effective_settings, finance_sql
 from pipelines.landing.shape import read_sql
 from pipelines.literals import literal
 from pipelines.record import current_release
@@ -124,13 +124,13 @@ def _complete(con: Connection, settings: Settings) -> None:
     con.execute(f"create temp view closed_orders as {of_entries}")
     con.execute("create temp view day_closes as from raw.day_closes")
     con.execute("create temp view orders_to_close as from mart.orders")
-    con.execute(f"create temp view open_breaks as {query('breaks')}")
+    con.execute(f"create temp view open_breaks as {finance_sql('breaks')}")
     con.execute("create temp view drafted as select * exclude (close_entry_no) from raw.closed_orders limit 0")
-    con.execute(f"create temp view order_total_parts as {query('total_parts')}")
+    con.execute(f"create temp view order_total_parts as {finance_sql('total_parts')}")
     con.execute(f"create temp table close_scope as from (values {SCOPE}) as t (business_date, store_id, is_excluded)")
     for step, key in (("last_booked", ("order_id",)), ("restated_orders", ("order_id", "close_entry_no"))):
         once = f"order_id < {FEW_IDS} and count(*) over (partition by {', '.join(key)}) = 1"
-        con.execute(f"create temp table {step} as select * from ({query(step)}) qualify {once}")
+        con.execute(f"create temp table {step} as select * from ({finance_sql(step)}) qualify {once}")
         types = {name: kind for name, kind, *_ in con.execute(f"describe {step}").fetchall()}
         con.execute(f"insert into {step} {few_rows(step, step, types, key)}")
 

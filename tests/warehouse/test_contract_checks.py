@@ -17,7 +17,7 @@ from pipelines.warehouse.rows.fresh_rows import (
     has_declared_columns,
     rows_as_declared,
 )
-from pipelines.warehouse.rows.schemas import Place, TableSchema, schema_of
+from pipelines.warehouse.rows.schemas import TableSchema, ValidationContext, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def relation(
 
 def schema(table: catalogue.Table) -> TableSchema:
     """Return the schema of a table, by itself: its columns alone."""
-    return schema_of(table, Place(duckdb.connect), [])
+    return schema_of(table, ValidationContext(duckdb.connect), [])
 
 
 def tables() -> Iterator[Any]:

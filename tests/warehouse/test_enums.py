@@ -144,7 +144,7 @@ def test_readers_find_words_in_the_file_and_texts_in_parquet(world: Any, make_or
     world.land("orders", [{"id": 1, "document": make_order(1)}])
     folder = publish(world.settings, world.build()).path
     with duckdb.connect(str(folder / "ordermart.duckdb"), read_only=True) as con:
-        for table in catalogue.released():
+        for table in catalogue.release_tables():
             found = {row[0]: row[1] for row in con.execute(f"describe {table.name}").fetchall()}
             assert found == {column.name: column.type for column in table.columns}
         ((words,),) = con.execute("select enum_range(sale_class) from mart.orders").fetchall()

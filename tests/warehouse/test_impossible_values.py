@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipelines.finance.reconciliation import reconciliation
-from pipelines.finance.released import Selection, released
+from pipelines.finance.released import Selection, open_release
 from pipelines.report.explain import explain_order
 from pipelines.report.page.morning import write_morning_page
 from pipelines.warehouse.release.release import publish
@@ -59,7 +59,7 @@ def test_impossible_times_stop_no_report(world_of: Any, makers: Any, tmp_path: A
     assert {id_ for id_, day in days.items() if day is None} == {
         id_ for id_, given in orders.items() if "created_at" in given
     }
-    with released(world.settings) as release:
+    with open_release(world.settings) as release:
         assert reconciliation(release, Selection())
     assert all(explain_order(world.settings, id_) for id_ in orders)
     assert write_morning_page(world.settings, recorded(NOW, is_new=True), NOW) == ""

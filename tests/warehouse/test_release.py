@@ -111,7 +111,7 @@ def test_steps_stay_behind(shown: Any) -> None:
     assert "workings.subtotal_patterns" in steps
     found = read(current(shown), "select schema_name || '.' || table_name from duckdb_tables()")
     assert {name for (name,) in found if not name.startswith(("meta.", "ref."))} == {
-        table.name for table in catalogue.released()
+        table.name for table in catalogue.release_tables()
     }
     assert not {f"{name}" for name in steps} & {name for (name,) in found}
 
@@ -120,7 +120,7 @@ def stale(folder: Path) -> list[str]:
     """Return the tables of a release whose Parquet has other rows than the DuckDB file."""
     found = []
     with duckdb.connect(str(folder / "ordermart.duckdb"), read_only=True, config={"threads": 1}) as con:
-        for table in catalogue.released():
+        for table in catalogue.release_tables():
             texts = as_texts(table, [column.name for column in table.columns])
             stored = f"select {texts} from {table.name}"
             files = f"{folder}/parquet/{table.name.replace('.', '/')}/**/*.parquet"
@@ -142,7 +142,7 @@ def test_the_manifest_tells_every_file(shown: Any) -> None:
     manifest = read_manifest(folder)
     assert manifest is not None
     made = shown.contents()
-    assert manifest.rows == {table.name: len(made[table.name]) for table in catalogue.released()}
+    assert manifest.rows == {table.name: len(made[table.name]) for table in catalogue.release_tables()}
     assert manifest.code["version"]
     assert len(manifest.settings) == 64
     on_disk = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {"manifest.json"}

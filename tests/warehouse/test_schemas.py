@@ -57,7 +57,7 @@ def inexact(rows: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.slow
 def test_every_released_table_keeps_its_schema(data: Path) -> None:
     """A person reads all that the schema demands: types, order, words, keys and claims."""
-    for table in catalogue.released():
+    for table in catalogue.release_tables():
         rows = frame(data, table.name)
         assert len(schema(table.name, data).validate(rows, lazy=True)) == len(rows)
 
@@ -164,10 +164,10 @@ with duckdb.connect() as con:
     con.execute("create table core.stores (store_id bigint)")
     con.execute(f"insert into {table.name} (store_id, menu_id, mention_count) values (1, 1, -5), (1, 1, -5)")
     found = rows_as_declared(con, table, table.name, 2)
-    place = schemas.Place(lambda: con, table.name)
+    context = schemas.ValidationContext(lambda: con, table.name)
     frame = con.sql(f"from {table.name}").df()
-    schemas.hold(frame, [catalogue.check("core.store_menus__belong_to_a_store")], place)
-print(json.dumps([*(each.violations for each in found), len(place.broken[0][1])]))
+    schemas.hold(frame, [catalogue.check("core.store_menus__belong_to_a_store")], context)
+print(json.dumps([*(each.violations for each in found), len(context.broken[0][1])]))
 """
 
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from pipelines.finance.reconciliation import describe_total
 from pipelines.finance.released import NOT_STATED, measured, money
-from pipelines.landing.shape import digits
+from pipelines.landing.shape import currency_decimals
 from pipelines.literals import one_line as plain
 from pipelines.report.text import counted, fitted, width
 
@@ -67,7 +67,9 @@ def _environment() -> Environment:
         "measured": measured,
         "minute": lambda at: f"{at:%Y-%m-%d %H:%M}",
         "money": money,
-        "rounded_money": lambda amount, currency: money(round(amount, digits(currency)), currency) if amount else None,
+        "rounded_money": lambda amount, currency: (
+            money(round(amount, currency_decimals(currency)), currency) if amount else None
+        ),
         "number": lambda number: f"{number:,}",
         "share": lambda part, decimals=1: f"{part:.{decimals}%}",
         "text_width": lambda labels: max((width(plain(label)) for label in labels), default=0),

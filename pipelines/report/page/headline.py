@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.finance.reconciliation import create_break_views
-from pipelines.finance.released import FinanceError, Released, money_of, query, records, released
+from pipelines.finance.released import FinanceError, Released, finance_sql, money_of, open_release, records
 from pipelines.notify import CAUSES
 from pipelines.record import NIGHT, Run
 from pipelines.report.text import counted
@@ -129,7 +129,7 @@ def open_matters(settings: Settings, opened: Released, runs: Sequence[Run]) -> l
     release since then counts; if it cannot be read, everything is new.
     """
     opened.con.register("earlier_items", _earlier_items(settings, opened, runs))
-    opened.con.execute(f"create or replace temp view open_items as {query('open_items')}")
+    opened.con.execute(f"create or replace temp view open_items as {finance_sql('open_items')}")
     rows = records(opened.con, _SUMMED)
     return [_of_kind(kind, own) for kind in _KINDS if (own := [row for row in rows if row["kind"] == kind])]
 
@@ -143,9 +143,9 @@ def _earlier_items(settings: Settings, opened: Released, runs: Sequence[Run]) ->
     if not before or not kept:
         return nothing
     try:
-        with released(settings, path=kept[0]) as earlier:
+        with open_release(settings, path=kept[0]) as earlier:
             create_break_views(earlier)
-            return earlier.con.execute(f"select kind, item from ({query('open_items')})").to_arrow_table()
+            return earlier.con.execute(f"select kind, item from ({finance_sql('open_items')})").to_arrow_table()
     except (duckdb.Error, FinanceError):  # of an older version: all counts as new
         return nothing
 

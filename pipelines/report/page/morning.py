@@ -20,7 +20,7 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.durable import write_whole
 from pipelines.finance.reconciliation import UNPOSTED, Reconciliation, Record, reconciliation
-from pipelines.finance.released import NOT_STATED, FinanceError, Released, Selection, money, records, released
+from pipelines.finance.released import NOT_STATED, FinanceError, Released, Selection, money, open_release, records
 from pipelines.record import NIGHT, WEBHOOKS, Run, current_release, ended_runs
 from pipelines.report.identities import RESIDUAL, bridge
 from pipelines.report.page import render
@@ -357,7 +357,7 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
     matters, first, unread, facts = None, None, "There is no release yet.", dict[str, Any](settled={})
     if release is not None:
         try:
-            with released(settings) as opened:
+            with open_release(settings) as opened:
                 reconciled = reconciliation(opened, Selection())
                 settled = settled_facts(opened, now.date())
                 first = next((each["order_id"] for each in largest_breaks(reconciled, 1)), None)

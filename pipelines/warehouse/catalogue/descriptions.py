@@ -21,7 +21,7 @@ import yaml
 
 from pipelines.literals import literal
 from pipelines.warehouse.catalogue.meta_tables import ABOUT
-from pipelines.warehouse.catalogue.tables import Table, checks, partition_of, released
+from pipelines.warehouse.catalogue.tables import Table, checks, partition_of, release_tables
 from pipelines.warehouse.contracts import Column
 
 _ATHENA = {
@@ -155,7 +155,7 @@ def odcs(own: Iterable[Table] = ()) -> str:
             "limitations": "What the source does not state is listed in meta.not_available of each release.",
             "usage": "Open ordermart.duckdb read-only, or the Parquet folder of a table: see docs/BI.md.",
         },
-        "schema": [_as_object(table) for table in sorted([*released(), *own], key=lambda table: table.name)],
+        "schema": [_as_object(table) for table in sorted([*release_tables(), *own], key=lambda table: table.name)],
     }
     return _written(contract)
 
@@ -223,7 +223,7 @@ def dbt_sources(parquet: str, max_age_hours: int, own: Iterable[Table] = ()) -> 
 
     `ordermart` is the release's file, attached by dbt-duckdb; other adapters take the Parquet files below `parquet`.
     """
-    tables = sorted([*released(), *own], key=lambda table: table.name)
+    tables = sorted([*release_tables(), *own], key=lambda table: table.name)
     sources = [
         {
             "name": schema,

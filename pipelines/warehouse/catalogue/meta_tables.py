@@ -26,7 +26,7 @@ from pipelines.landing.shape import read_sql
 from pipelines.literals import literal
 from pipelines.resources import resource
 from pipelines.warehouse.catalogue.selects import reads
-from pipelines.warehouse.catalogue.tables import SQL, Table, listed, partition_of, released
+from pipelines.warehouse.catalogue.tables import SQL, Table, listed, partition_of, release_tables
 from pipelines.warehouse.contracts import CatalogueError, Column
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def in_examples(number: int, example: Example) -> dict[str, Any]:
 
 def rows_of(meta: Table, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return the rows of a table of META that are known before own ones; those of meta and ref are counted later."""
-    described = sorted(released(), key=lambda table: table.name)
+    described = sorted(release_tables(), key=lambda table: table.name)
     given: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
         SCHEMAS.name: lambda: (row_of(SCHEMAS, *each) for each in ABOUT.items()),
         TABLES.name: lambda: (in_tables(each, row_counts.get(each.name)) for each in (*described, *META, *REFERENCE)),

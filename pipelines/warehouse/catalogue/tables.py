@@ -212,7 +212,7 @@ def tables() -> tuple[Table, ...]:
 
 
 @functools.cache
-def released() -> tuple[Table, ...]:
+def release_tables() -> tuple[Table, ...]:
     """Return the tables that a release holds: all but steps."""
     return tuple(table for table in tables() if table.is_released)
 

@@ -35,7 +35,6 @@ from pipelines.ledger import Closes, effective_totals, ledger_of
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.entries import (
     ACCEPTED,
-    ACT,
     ASSIGNED,
     CLOSED,
     CLOSED_ORDERS,
@@ -45,6 +44,7 @@ from pipelines.ledger.entries import (
     RESTATED,
     RESTATEMENTS,
     REVERSALS,
+    TOTALS_ACT,
     decisions,
 )
 from pipelines.literals import unmarked
@@ -565,7 +565,7 @@ SOURCES: dict[str, Source] = {
     "raw.service_log": Source(service_log_state, _create_service_log),
     HINTS: Source(_hints_state, _create_hints),
     "raw.verifications": Source(verifications_state, _filled(_verifications)),
-    "raw.control_totals": Source(state_of(ACT), _filled(_control_totals)),
+    "raw.control_totals": Source(state_of(TOTALS_ACT), _filled(_control_totals)),
     "raw.day_closes": Source(DAY_CLOSES_STATE, _filled(_day_closes)),
     "raw.closed_orders": Source(CLOSED_ORDERS_STATE, create_closed_orders),
     "raw.closed_rules": Source(CLOSED_ORDERS_STATE, _filled(closed_rules)),

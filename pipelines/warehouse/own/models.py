@@ -200,7 +200,7 @@ def _by_chance(node: dict[str, Any]) -> str:
 @functools.cache
 def readable() -> dict[str, Table]:
     """Return the tables that models may read, besides each other, by name."""
-    tables = (*catalogue.released(), *META, *REFERENCE)
+    tables = (*catalogue.release_tables(), *META, *REFERENCE)
     return {t.name: t for t in tables if not t.name.startswith(("audit.", "workings.")) and t is not MODELS}
 
 

@@ -130,7 +130,7 @@ def copy_to_storage(settings: Settings, url: str, progress: Callable[[str, int, 
         _upload(store, release, manifest, pieces, missing, report)
         if wrong := _missing(store, wanted.values()):
             raise CopyError(f"{wrong[0].key} is missing or incomplete after its upload, of {len(wrong)}: copy again")
-        contracts = [*catalogue.released(), *META, *REFERENCE, *(own.table() for own in manifest.own)]
+        contracts = [*catalogue.release_tables(), *META, *REFERENCE, *(own.table() for own in manifest.own)]
         for name, text in external_tables(url.rstrip("/"), folder, contracts, tables).items():
             store.put(f"{folder}/{name}", text.encode())
         stored = replace(stored, copied_at=utc_now(), earlier=_kept_releases(settings, stored, known))

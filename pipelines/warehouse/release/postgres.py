@@ -98,7 +98,7 @@ class _Copying:
         """Bring every table to the release, and forget those that it does not have."""
         self._pg.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
         self._pg.execute(_KEPT)
-        shown = [table for table in catalogue.released() if table.name.startswith(("core.", "mart."))]
+        shown = [table for table in catalogue.release_tables() if table.name.startswith(("core.", "mart."))]
         tables = [*shown, *(each.table() for each in self._manifest.own)]
         known = {name: (columns, said) for name, columns, said in self._pg.execute("select * from ordermart.tables")}
         for name in sorted(known.keys() - {table.name for table in tables}):

@@ -221,7 +221,7 @@ def _compared(
 
 def _parts(con: duckdb.DuckDBPyConnection, reference: ReferenceRows, release_id: str) -> Parts:
     """Return of which commit the rows of each table and month are; of ref and meta, of which files and release."""
-    parts: Parts = {table.name: {} for table in catalogue.released()}
+    parts: Parts = {table.name: {} for table in catalogue.release_tables()}
     months = "select table_name, month, changed_in from warehouse.build.months"
     for name, month, commit in con.execute(months).fetchall():
         parts.setdefault(name, {})[month] = commit
@@ -296,8 +296,8 @@ def _write_odcs(draft: Path, same: Path | None, made: OwnTables) -> None:
 def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:
     """Return how many rows each table of a release has, as the build counted them, if there was one."""
     if result:
-        return {table.name: result.rows[table.name] for table in catalogue.released()}
-    names = [table.name for table in catalogue.released()]
+        return {table.name: result.rows[table.name] for table in catalogue.release_tables()}
+    names = [table.name for table in catalogue.release_tables()]
     return {name: count_of(con.execute(f"select count(*) from warehouse.{name}")) for name in names}
 
 

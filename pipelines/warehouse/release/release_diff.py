@@ -84,7 +84,9 @@ def compare(
 
 
 def _compared() -> Iterator[Table]:
-    yield from (table for table in sorted(catalogue.released(), key=lambda t: t.name) if table.name.startswith(READERS))
+    yield from (
+        table for table in sorted(catalogue.release_tables(), key=lambda t: t.name) if table.name.startswith(READERS)
+    )
 
 
 def _differing(before: Side, after: Side, name: str) -> tuple[list[ReleaseFile], list[ReleaseFile]]:

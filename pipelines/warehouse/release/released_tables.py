@@ -83,7 +83,7 @@ def write_parquet(
     months: dict[str, list[tuple[str, str]]] = {}
     for name, *part in con.execute("select table_name, month, changed_in from warehouse.build.months").fetchall():
         months.setdefault(name, []).append((part[0], part[1]))
-    for table in catalogue.released():
+    for table in catalogue.release_tables():
         _folder(release, table.name).mkdir(parents=True)
         for month, changed_in in months.get(table.name, ()):
             same = before.get((table.name, month, changed_in))
@@ -102,7 +102,7 @@ def write_parquet(
             written = [pool.submit(_write, con.cursor(), release, part, condition) for part in parts]
             files += [file for each in written if (file := each.result())]
     filled = {file.table for file in files}
-    for table in catalogue.released():
+    for table in catalogue.release_tables():
         if table.name not in filled:
             month = NO_MONTH if partition_of(table) else WHOLE
             empty = _write(con, release, _TablePart(table, month, ""), "false", is_needed=True)

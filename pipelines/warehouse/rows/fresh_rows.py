@@ -163,8 +163,8 @@ def rows_as_declared(
 
     from pipelines.warehouse.rows import schemas  # noqa: PLC0415 - the same
 
-    place = schemas.Place(lambda: con, relation if rows > ROWS_AT_A_TIME else "")
-    schema = schemas.schema_of(table, place, schemas.key_checks(table, place))
+    context = schemas.ValidationContext(lambda: con, relation if rows > ROWS_AT_A_TIME else "")
+    schema = schemas.schema_of(table, context, schemas.key_checks(table, context))
     wrong, sample, repeated, repeats = 0, [], 0, []
     for frame in _frames(con, f"select {as_texts(table, schema.columns)} from {relation}"):
         try:
@@ -176,10 +176,10 @@ def rows_as_declared(
             for case in cases.head(SAMPLE).to_dict("records"):
                 at = {} if case["index"] is None else _key_of(table, frame, int(case["index"]))
                 sample.append(at | {"column": case["column"], "check": str(case["check"])})
-        for _, found in place.broken:
+        for _, found in context.broken:
             repeated += len(found)
             repeats += [_key_of(table, frame, number) for number in found[:SAMPLE]]
-        place.broken.clear()
+        context.broken.clear()
     return _result(claimed, wrong, sample[:SAMPLE]), _result(key, repeated, repeats[:SAMPLE])
 
 
@@ -302,12 +302,12 @@ class Making:
         """Return the claims that a shown row of their table breaks: Pandera says which."""
         from pipelines.warehouse.rows import schemas  # noqa: PLC0415 - slow, as above
 
-        place = schemas.Place(lambda: self.con, claims.table)
+        context = schemas.ValidationContext(lambda: self.con, claims.table)
         table = self.staged.catalogue[claims.table]
         read = [column.name for column in table.columns if column.name in claims.reads.names]
         for frame in _frames(self.con, f"select {as_texts(table, read)} from {claims.table}"):
-            schemas.hold(frame, claims.checks, place)
-        return {check for check, _ in place.broken}
+            schemas.hold(frame, claims.checks, context)
+        return {check for check, _ in context.broken}
 
     def _find(self, check: Check) -> None:
         """Find the violations of a check by its select."""

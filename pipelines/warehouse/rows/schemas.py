@@ -44,7 +44,7 @@ def pinned() -> AbstractContextManager[None]:
 
 
 @dataclass
-class Place:
+class ValidationContext:
     """Where the rows of other tables are, and what was found in those of this one.
 
     `whole` is the relation of all rows, of which a frame has some; "": the frame has all. `broken` are the claims that
@@ -60,7 +60,7 @@ class Place:
 class TableSchema(pandera.DataFrameSchema):
     """A schema whose `validate` says readably which columns are wrong, and takes listed words as DuckDB gives them."""
 
-    place: Place
+    context: ValidationContext
 
     @classmethod
     def get_backend(cls, check_obj: Any = None, check_type: type | None = None) -> Any:
@@ -77,17 +77,17 @@ class TableSchema(pandera.DataFrameSchema):
         kinds = {name: kind.pyarrow_dtype for name, kind in check_obj.dtypes.items() if isinstance(kind, pd.ArrowDtype)}
         if words := [name for name, kind in kinds.items() if pa.types.is_dictionary(kind)]:
             check_obj = check_obj.astype(dict.fromkeys(words, pd.ArrowDtype(pa.string())))
-        self.place.failure = None
+        self.context.failure = None
         with pinned():
             try:
                 return super().validate(check_obj, *args, **options)
             except (SchemaError, SchemaErrors):
-                if self.place.failure:
-                    raise self.place.failure from None
+                if self.context.failure:
+                    raise self.context.failure from None
                 raise
 
 
-def schema_of(table: Table, place: Place, checks: Iterable[pandera.Check] | None = None) -> TableSchema:
+def schema_of(table: Table, context: ValidationContext, checks: Iterable[pandera.Check] | None = None) -> TableSchema:
     """Return the schema of a table: columns exactly as declared, in order, not coerced; all checks, or the given."""
     columns = {}
     for column in table.columns:
@@ -96,7 +96,7 @@ def schema_of(table: Table, place: Place, checks: Iterable[pandera.Check] | None
         found += [pandera.Check.isin(column.words)] if column.words else []
         kind = pa.string() if column.words else arrow_type(column.type)
         columns[column.name] = pandera.Column(pd.ArrowDtype(kind), found, nullable=column.nullable)
-    every = [*key_checks(table, place), *(claim_check(each, place) for each in claims(table.name))]
+    every = [*key_checks(table, context), *(claim_check(each, context) for each in claims(table.name))]
     schema = TableSchema(
         columns,
         checks=every if checks is None else list(checks),
@@ -105,21 +105,21 @@ def schema_of(table: Table, place: Place, checks: Iterable[pandera.Check] | None
         name=table.name,
         description=table.description,
     )
-    schema.place = place
+    schema.context = context
     return schema
 
 
-def hold(frame: pd.DataFrame, checks: Iterable[Check], place: Place) -> None:
-    """Hold the rows of a frame to claims; `place` notes which they break."""
-    schema = pandera.DataFrameSchema(checks=[claim_check(each, place) for each in checks])
+def hold(frame: pd.DataFrame, checks: Iterable[Check], context: ValidationContext) -> None:
+    """Hold the rows of a frame to claims; `context` notes which they break."""
+    schema = pandera.DataFrameSchema(checks=[claim_check(each, context) for each in checks])
     with pinned(), warnings.catch_warnings(), suppress(SchemaErrors):
         warnings.simplefilter("ignore", SchemaWarning)
         schema.validate(frame, lazy=True, inplace=True)
-    if place.failure:
-        raise place.failure
+    if context.failure:
+        raise context.failure
 
 
-def key_checks(table: Table, place: Place) -> list[pandera.Check]:
+def key_checks(table: Table, context: ValidationContext) -> list[pandera.Check]:
     """Return the check that a table's key is unique, where a null equals a null; none of a table without a key."""
     key = list(table.key)
     spelled = ", ".join(f'"{name}"' for name in key)
@@ -127,52 +127,52 @@ def key_checks(table: Table, place: Place) -> list[pandera.Check]:
     found: list[Any] = []  # keys that are in two frames, or twice in one, once they were asked for
 
     def broken(frame: pd.DataFrame) -> list[int]:
-        if not place.whole and has_lists:  # which pandas does not compare
+        if not context.whole and has_lists:  # which pandas does not compare
             numbered = f"select {ROW}, row_number() over (partition by {spelled} order by {ROW}) as n from {FRAME}"
-            return _asked_of(place, frame[key], f"select {ROW} from ({numbered}) where n > 1")
-        if not place.whole:
+            return _asked_of(context, frame[key], f"select {ROW} from ({numbered}) where n > 1")
+        if not context.whole:
             repeated = frame.duplicated(key)
             return [number for number, is_one in enumerate(repeated) if is_one] if repeated.any() else []
         if not found:
-            select = f"select {spelled} from {place.whole} group by all having count(*) > 1"
-            found.append(place.connect().sql(select).to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype))
+            select = f"select {spelled} from {context.whole} group by all having count(*) > 1"
+            found.append(context.connect().sql(select).to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype))
         if found[0].empty:
             return []
         there = frame[key].merge(found[0].astype(frame.dtypes[key]), how="left", on=key, indicator=True)["_merge"]
         return [number for number, which in enumerate(there) if which == "both"]
 
-    return [_asked(key_check(table), broken, place)] if key else []
+    return [_asked(key_check(table), broken, context)] if key else []
 
 
-def claim_check(check: Check, place: Place) -> pandera.Check:
+def claim_check(check: Check, context: ValidationContext) -> pandera.Check:
     """Return a claim about single rows as a check of frames."""
 
     def broken(frame: pd.DataFrame) -> list[int]:
         used = [name for name in map(str, frame.columns) if name in check.reads.names]
-        return _asked_of(place, frame[used], check.by_row(FRAME, place.whole or FRAME))
+        return _asked_of(context, frame[used], check.by_row(FRAME, context.whole or FRAME))
 
-    return _asked(check, broken, place)
+    return _asked(check, broken, context)
 
 
-def _asked_of(place: Place, frame: pd.DataFrame, select: str) -> list[int]:
+def _asked_of(context: ValidationContext, frame: pd.DataFrame, select: str) -> list[int]:
     """Return the numbers of rows that a select gives of a frame."""
     rows = pa.Table.from_pandas(frame, preserve_index=False)
     rows = rows.append_column(ROW, pa.array(range(len(frame)), pa.int64()))
-    return [row[0] for row in place.connect().from_arrow(rows).query(FRAME, select).fetchall()]
+    return [row[0] for row in context.connect().from_arrow(rows).query(FRAME, select).fetchall()]
 
 
-def _asked(check: Check, broken: Callable[[pd.DataFrame], list[int]], place: Place) -> pandera.Check:
+def _asked(check: Check, broken: Callable[[pd.DataFrame], list[int]], context: ValidationContext) -> pandera.Check:
     """Return a check that notes which rows break a claim; a failure of the machine is noted and raised as it is."""
 
     def holds(frame: pd.DataFrame) -> bool | pd.Series[bool]:
         try:
             found = broken(frame)
         except Exception as error:
-            place.failure = error  # else Pandera takes it for a row that is wrong
+            context.failure = error  # else Pandera takes it for a row that is wrong
             raise
         if not found:
             return True
-        place.broken.append((check, found))
+        context.broken.append((check, found))
         right = pd.Series(data=True, index=frame.index)
         right.iloc[found] = False
         return right
