@@ -100,7 +100,7 @@ def track(db: sqlite3.Connection, store: str) -> None:
             )
 
 
-def recorded(path: Path, name: str, before: TrackedStore | None) -> TrackedStore | None:
+def mark_store(path: Path, name: str, before: TrackedStore | None) -> TrackedStore | None:
     """Set a mark in a store, and return its record; `before` if nothing changed, or it is not the one recorded."""
     try:
         with closing(_opened(path)) as db:
@@ -370,7 +370,7 @@ def write_noted(data_dir: Path, path: Path, content: bytes) -> None:
 def note_files(data_dir: Path, paths: Iterable[Path]) -> None:
     """Note files that count from now on, by what they are now."""
     with changing(data_dir) as inventory:
-        inventory.files |= {_name(data_dir, path): measured(path) for path in paths}
+        inventory.files |= {_name(data_dir, path): size_and_sha256(path) for path in paths}
 
 
 def forget_files(data_dir: Path, paths: Iterable[Path]) -> None:
@@ -386,7 +386,7 @@ def adopt_files(data_dir: Path) -> None:
     with changing(data_dir) as inventory:
         for path in (each for pattern in PATTERNS for each in sorted(data_dir.glob(pattern))):
             if (name := _name(data_dir, path)) not in inventory.files:
-                inventory.files[name] = measured(path)
+                inventory.files[name] = size_and_sha256(path)
 
 
 def accept_files(data_dir: Path) -> None:
@@ -397,7 +397,7 @@ def accept_files(data_dir: Path) -> None:
         except InventoryError:
             before = Inventory()
         paths = (each for pattern in PATTERNS for each in sorted(data_dir.glob(pattern)))
-        files = {_name(data_dir, path): measured(path) for path in paths}
+        files = {_name(data_dir, path): size_and_sha256(path) for path in paths}
         write_inventory(data_dir, Inventory(before.no, files, ledger=before.ledger))
 
 
@@ -412,7 +412,7 @@ def settle(data_dir: Path) -> None:
 def is_unsettled(path: Path, noted: tuple[int, str]) -> bool:
     """Tell whether the noted content of a file still has its temporary name."""
     draft = unfinished(path)
-    return os.access(draft, os.R_OK, effective_ids=True) and measured(draft) == noted
+    return os.access(draft, os.R_OK, effective_ids=True) and size_and_sha256(draft) == noted
 
 
 def fault(path: Path, noted: tuple[int, str], *, reads: bool = False) -> str:
@@ -426,7 +426,11 @@ def fault(path: Path, noted: tuple[int, str], *, reads: bool = False) -> str:
         size = path.stat().st_size
         if size != noted[0]:
             return f"{size:,} bytes instead of {noted[0]:,}"
-        return "other content than was written" if (reads or is_small(path.name)) and measured(path) != noted else ""
+        return (
+            "other content than was written"
+            if (reads or is_small(path.name)) and size_and_sha256(path) != noted
+            else ""
+        )
     except FileNotFoundError:
         return "missing"
     except OSError as error:
@@ -443,7 +447,7 @@ def is_noted(data_dir: Path, name: str, content: bytes) -> bool:
     return read_inventory(data_dir).files.get(name) == (len(content), hashlib.sha256(content).hexdigest())
 
 
-def measured(path: Path) -> tuple[int, str]:
+def size_and_sha256(path: Path) -> tuple[int, str]:
     """Return size and SHA-256 of a file."""
     return path.stat().st_size, file_hash(path)
 
@@ -468,7 +472,7 @@ def record_stores(data_dir: Path) -> None:
     if names := [name for name in STORES if (data_dir / name).exists()]:
         with changing(data_dir) as inventory:
             for name in names:
-                if found := recorded(data_dir / name, name, inventory.stores.get(name)):
+                if found := mark_store(data_dir / name, name, inventory.stores.get(name)):
                     inventory.stores[name] = found
 
 

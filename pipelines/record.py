@@ -27,7 +27,7 @@ import msgspec
 
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, write_whole
-from pipelines.inventory import InventoryError, changing, forget_files, measured
+from pipelines.inventory import InventoryError, changing, forget_files, size_and_sha256
 
 SHELL = 128  # a shell's exit code for a process ended by a signal is this and its number
 
@@ -255,7 +255,7 @@ def save(data_dir: Path, run: Run) -> None:
     if run.is_told:
         with suppress(InventoryError), changing(data_dir) as inventory:
             if inventory.no:
-                inventory.files.setdefault(f"runs/{path.name}", measured(path))
+                inventory.files.setdefault(f"runs/{path.name}", size_and_sha256(path))
 
 
 def forget_old(data_dir: Path) -> None:

@@ -456,7 +456,7 @@ def _kill(world: World, place: str) -> None:
         with (folder / "ledger.jsonl").open("ab") as lines:
             lines.write(b'{"act":"posted","at":')
     elif build(world.settings).rows["audit.pending_restatements"] and place == "after_record":
-        closing.record(world.settings)
+        closing.record_restatements(world.settings)
 
 
 def _unchanged_figures(world: World, before: dict[str, list[Any]]) -> dict[str, list[Any]]:

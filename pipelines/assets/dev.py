@@ -30,7 +30,7 @@ from typing import IO
 import dagster as dg
 from dagster import DagsterRunStatus, RunsFilter
 
-from pipelines.assets.shown import show_release
+from pipelines.assets.dagster_history import show_release
 from pipelines.durable import keep_private
 from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.listening import ListenError, claimed

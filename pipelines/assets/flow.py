@@ -17,8 +17,7 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.dev import any_alive, fail_dead_runs
-from pipelines.assets.shown import (
+from pipelines.assets.dagster_history import (
     MADE,
     RELEASE,
     VALIDATED,
@@ -34,6 +33,7 @@ from pipelines.assets.shown import (
     news,
     results_of_own,
 )
+from pipelines.assets.dev import any_alive, fail_dead_runs
 from pipelines.clock import utc_now
 from pipelines.inbox.store import inbox_path, span
 from pipelines.inbox.worklist import WorkList

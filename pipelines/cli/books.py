@@ -219,7 +219,7 @@ def restatements_list(
     from pipelines.finance import closing
     from pipelines.report.finance_views import restatements as listed
 
-    say(listed(closing.recorded(settings, everything=everything)))
+    say(listed(closing.ledger_restatements(settings, everything=everything)))
 
 
 @restatements.command("post")

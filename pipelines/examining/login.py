@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import httpx
 import msgspec
 
-from pipelines.landing.exact import escaped, shown
+from pipelines.landing.exact import escaped, safe_key
 from pipelines.literals import unmarked
 from pipelines.partner.exchange import ASK_FOR_JSON, PartnerMisconfigured, read_body
 from pipelines.partner.listing import word_of
@@ -230,7 +230,7 @@ def leaves(value: Any, pointer: str = "", depth: int = 6) -> Iterator[tuple[str,
 
 def members(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield members by their names as in a pointer; names that do not look like names may hold personal data."""
-    return ((escaped(key), inner) for key, inner in value.items() if shown(key) == key)
+    return ((escaped(key), inner) for key, inner in value.items() if safe_key(key) == key)
 
 
 class Hints:

@@ -21,12 +21,12 @@ from pipelines.finance.released import (
     FinanceError,
     Released,
     Selection,
+    arrow_table,
     finance_sql,
     gaps,
     money_of,
     open_release,
     records,
-    rows_of,
 )
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
@@ -126,7 +126,7 @@ def find_blockers(
         "select distinct business_date, store_id from mart.daily_store_sales where business_date between ? and ?",
         [period.first_day, period.last_day],
     ).fetchall()
-    closed = rows_of((each for each in trading if closes.of(*each)), business_date=pa.date32(), store_id=pa.int64())
+    closed = arrow_table((each for each in trading if closes.of(*each)), business_date=pa.date32(), store_id=pa.int64())
     con.register("closed_store_days", closed)
     con.execute(
         f"""
@@ -196,7 +196,7 @@ def _ends(settings: Settings, released: Released, days: Sequence[dt.date], store
 
     ends = ((day, zone, end(day, zone)) for zone in sorted(zones) for day in days)
     instant = pa.timestamp("us", tz="UTC")
-    return rows_of(ends, business_date=pa.date32(), timezone=pa.string(), close_at=instant)
+    return arrow_table(ends, business_date=pa.date32(), timezone=pa.string(), close_at=instant)
 
 
 def _day_not_ended(ends: pa.Table, now: dt.datetime, hours: str) -> Iterator[str]:

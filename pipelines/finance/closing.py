@@ -31,6 +31,7 @@ from pipelines.finance.released import (
     BookPeriod,
     FinanceError,
     Released,
+    arrow_table,
     check_release_settings,
     circumstances,
     earliest_open,
@@ -39,7 +40,6 @@ from pipelines.finance.released import (
     open_release,
     period_holding,
     period_of,
-    rows_of,
     stores_by_day,
 )
 from pipelines.landing.customers import settle_customers
@@ -95,7 +95,7 @@ def build_and_record(
     """
     settle_customers(settings)
     result = build(settings, full=full, progress=progress)
-    count = record(settings) if result.rows["audit.pending_restatements"] else 0
+    count = record_restatements(settings) if result.rows["audit.pending_restatements"] else 0
     if not count:
         return result
     again = build(settings, progress=progress)
@@ -110,7 +110,7 @@ def build_and_record(
     )
 
 
-def record(settings: Settings) -> int:
+def record_restatements(settings: Settings) -> int:
     """Append the restatements that the last build found to the ledger, as one entry, and return how many."""
     with _warehouse(settings) as con:
         found = con.execute("select count(*) from audit.pending_restatements").fetchone()
@@ -153,7 +153,7 @@ def create_entries(con: duckdb.DuckDBPyConnection, data_dir: Path, present: dict
     """Create memory.entries, the circumstances of every close and restatement, and memory.present, the current ones."""
     current = _hashes(present)
     texts = dict.fromkeys(current, pa.string())
-    rows = rows_of(
+    rows = arrow_table(
         (
             (entry.no, entry.moment, _known_to(entry), *_hashes(entry.body).values())
             for entry in ledger_of(data_dir).entries()
@@ -162,10 +162,10 @@ def create_entries(con: duckdb.DuckDBPyConnection, data_dir: Path, present: dict
         **{"entry_no": pa.int64(), "written_at": _INSTANT, "known_to": _INSTANT, **texts},
     )
     con.from_arrow(rows).create("memory.entries")
-    con.from_arrow(rows_of([tuple(current.values())], **texts)).create("memory.present")
+    con.from_arrow(arrow_table([tuple(current.values())], **texts)).create("memory.present")
 
 
-def recorded(settings: Settings, *, everything: bool = False) -> list[dict[str, Any]]:
+def ledger_restatements(settings: Settings, *, everything: bool = False) -> list[dict[str, Any]]:
     """Return the ledger's restatements by number: the unposted ones under active closes, or all."""
     with sources(settings) as con:
         rows = con.sql("from memory.raw.restated order by restatement_no").to_arrow_table().to_pylist()
@@ -188,7 +188,7 @@ def post(settings: Settings, period: str, user: User | None = None) -> Posting:
         following = earliest_open(settings, closes, found.last_day, stores)
         name = f", such as {following.name}" if following else ": add one to [closing] periods_file"
         raise FinanceError(f"--period: {period} is closed: post to an open period{name}")
-    rows = recorded(settings)
+    rows = ledger_restatements(settings)
     if rows:
         numbers = pa.table({"restatement_no": [row["restatement_no"] for row in rows]}, schema=POSTINGS)
         body = {"period": found.name, "restatement_count": len(rows), **(user or current_user()).body}
@@ -448,7 +448,7 @@ def orders_to_close(release: Released, closes: Closes, unclosed: dict[dt.date, l
     scope += [(day, store, True) for day in whole for store in closes.separately_closed_stores(day)]
     scope += [(day, store, False) for day, stores in unclosed.items() for store in stores or ()]
     columns = {"business_date": pa.date32(), "store_id": pa.int64(), "is_excluded": pa.bool_()}
-    release.con.register("close_scope", rows_of(scope, **columns))
+    release.con.register("close_scope", arrow_table(scope, **columns))
     release.con.execute(f"create or replace temp view order_total_parts as {finance_sql('total_parts')}")
     return release.con.execute(finance_sql("orders_to_close")).to_arrow_table().cast(CLOSED_ORDERS)
 
@@ -530,7 +530,7 @@ def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str, 
     body: dict[str, Any] = {"day": day.isoformat(), "store_id": store_id, "reason": reason}
     body |= (user or current_user()).body
     posted: dict[str, list[dict[str, Any]]] = {}
-    for row in recorded(settings, everything=True):
+    for row in ledger_restatements(settings, everything=True):
         is_of_day = row["business_date"] == day and store_id in {None, row["store_id"]}
         if is_of_day and row["posted_period"] is not None and row["reversed_period"] is None:
             posted.setdefault(row["posted_period"], []).append(row)

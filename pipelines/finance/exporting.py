@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.finance.closing import recorded
+from pipelines.finance.closing import ledger_restatements
 from pipelines.finance.journal import (
     AS_MATCHED,
     JOURNAL_ACT,
@@ -290,7 +290,9 @@ def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
     """Return the journal of a period, or of each one that has entries, without writing anything."""
     accounts = read_accounts(map_file)[0] if map_file else None
     names = {close.period for close in Closes(signing_ledger(settings).entries()).rows() if close.period}
-    names |= {row[column] for row in recorded(settings, everything=True) for column in _PERIODS if row[column]}
+    names |= {
+        row[column] for row in ledger_restatements(settings, everything=True) for column in _PERIODS if row[column]
+    }
     made: dict[str, Journal] = {}
     waiting = [name] if name else sorted(names)
     for each in waiting:

@@ -17,12 +17,12 @@ from pipelines.finance.released import (
     FinanceError,
     Released,
     Selection,
+    arrow_table,
     finance_sql,
     money,
     money_of,
     open_release,
     records,
-    rows_of,
 )
 from pipelines.landing.shape import PRICES
 from pipelines.ledger import LedgerEntry
@@ -184,7 +184,7 @@ def create_break_views(release: Released) -> None:
     Decisions are read from the ledger: those since the build count too.
     """
     accepted = ((key, each.content) for key, each in decisions(release.ledger.entries()).items() if each.content)
-    rows = rows_of(accepted, break_key=pa.string(), content=pa.string())
+    rows = arrow_table(accepted, break_key=pa.string(), content=pa.string())
     release.con.register("accepted_breaks", rows)
     release.con.execute(f"create or replace temp view breaks as {finance_sql('breaks')}")
     release.con.execute(

@@ -390,7 +390,7 @@ def records(db: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] = (
     return [{name: _shown(value) for name, value in zip(names, row, strict=True)} for row in cursor.fetchall()]
 
 
-def rows_of(rows: Iterable[tuple[Any, ...]], **columns: pa.DataType) -> pa.Table:
+def arrow_table(rows: Iterable[tuple[Any, ...]], **columns: pa.DataType) -> pa.Table:
     """Return rows as a table of these columns, to be registered."""
     named = [dict(zip(columns, row, strict=True)) for row in rows]
     return pa.Table.from_pylist(named, pa.schema(list(columns.items())))
@@ -490,7 +490,7 @@ def money_of(amount: Decimal | None, currency: str | None, *, is_signed: bool = 
     return f"{text} {currency}" if currency and amount is not None else text
 
 
-def measured(measure: str, amount: Decimal | None, currency: str | None, *, is_signed: bool = False) -> str:
+def measure_text(measure: str, amount: Decimal | None, currency: str | None, *, is_signed: bool = False) -> str:
     """Return an amount of a closed day's measure: order_count is a number of orders, not money."""
     if measure == "order_count" and amount is not None:
         return f"{amount:{'+' if is_signed else ''},.0f}"

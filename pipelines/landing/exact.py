@@ -102,7 +102,7 @@ def type_name(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def shown(key: str) -> str:
+def safe_key(key: str) -> str:
     """Return a key as it may stand in a pointer or a list: one that does not look like a name is "?".
 
     So is one of six digits and more, which may be a telephone number, and whatever has the sign of an e-mail address.
@@ -169,7 +169,7 @@ def _pointer(place: _Place, id_maps: Collection[str]) -> str:
     pointer = ""
     for token in reversed(tokens):
         is_id = isinstance(token, int) or (pointer in id_maps and ID_KEY.fullmatch(token))
-        pointer += f"/{token if is_id else shown(str(token))}"
+        pointer += f"/{token if is_id else safe_key(str(token))}"
     return pointer
 
 

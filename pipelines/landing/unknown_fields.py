@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from pipelines.landing.exact import IntegerText, escaped, plain, shown, type_name
+from pipelines.landing.exact import IntegerText, escaped, plain, safe_key, type_name
 from pipelines.landing.shape import ORDER, ArrayField, Field, ObjectField, Shape
 from pipelines.partner.pointer import KEYS, elements_of, key_value, parse
 
@@ -73,7 +73,7 @@ class Sorted:
             self.kept += [(named[KEYS][_END], here, _key(key)) for key in value]
         for key, each in value.items():
             token = escaped(key)
-            self.add(each, f"{pointer}/{token}", f"{pattern}/{escaped(shown(key))}", named.get(token, {}))
+            self.add(each, f"{pointer}/{token}", f"{pattern}/{escaped(safe_key(key))}", named.get(token, {}))
 
     def by_pointer(self) -> dict[str, Any]:
         """Return kept values by pointer, in the order of the document."""

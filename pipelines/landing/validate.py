@@ -26,7 +26,7 @@ from pipelines.landing.exact import (
     money,
     plain,
     read,
-    shown,
+    safe_key,
 )
 from pipelines.landing.raw_rows import EMPTY, ValidatedDocument
 from pipelines.landing.shape import (
@@ -258,7 +258,7 @@ class Walk:
             raise InvalidDocumentError("wrong_type", at)
         for key in own:
             if not ID_KEY.fullmatch(key) or int(key) not in INT64:
-                raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
+                raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(safe_key(key))}")
         self._count(field, own)
         return {
             key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)

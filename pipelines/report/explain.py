@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.exporting import numbers_of
-from pipelines.finance.released import NOT_STATED, FinanceError, ReadLimits, measured, money, open_release, records
+from pipelines.finance.released import NOT_STATED, FinanceError, ReadLimits, measure_text, money, open_release, records
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.shape import PRICES
@@ -76,7 +76,7 @@ def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterato
     if not closes:
         yield "  its business day is not closed"
     for row in records(db, "from mart.restatements where order_id = ? order by restatement_no", [order["order_id"]]):
-        shown = partial(measured, row["measure"], currency=row["currency"])
+        shown = partial(measure_text, row["measure"], currency=row["currency"])
         prior = f", restated before by {shown(row['prior_restated_amount'])}" if row["prior_restated_amount"] else ""
         state = f"posted to {plain(row['posted_period'])}" if row["posted_period"] else "unposted"
         closed_again = f"{state}, reversed in {plain(row['reversed_period'])}" if row["reversed_period"] else ""

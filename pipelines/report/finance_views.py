@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.reconciliation import Reconciliation, describe_total
-from pipelines.finance.released import BookPeriod, FinanceError, measured, money, money_of
+from pipelines.finance.released import BookPeriod, FinanceError, measure_text, money, money_of
 from pipelines.landing.shape import CHARGES, TOTAL
 from pipelines.ledger import IntactChain, LedgerEntry
 from pipelines.literals import one_line as plain
@@ -149,7 +149,7 @@ def restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     heads = f"{'no':>6}  {'order':>12}  {'closed day':10}  {'class':9} {'measure':16}"
     yield f"{heads} {'booked':>14} {'current':>14} {'restatement':>14}  cause"
     for row in rows[:_SHOWN]:
-        shown = partial(measured, row["measure"], currency=row["currency"])
+        shown = partial(measure_text, row["measure"], currency=row["currency"])
         state = "" if row["is_close_active"] else "  (day reopened)"
         state += f"  (posted to {row['posted_period']})" if row["posted_period"] else ""
         state += f"  (reversed in {row['reversed_period']})" if row["reversed_period"] else ""

@@ -76,7 +76,7 @@ class transaction:  # noqa: N801 -- used like a function
         self._db.execute("commit" if kind is None else "rollback")
 
 
-def rows_of(db: sqlite3.Connection, query: str, values: set[Any], *before: Any) -> Iterator[tuple[Any, ...]]:
+def select_in_parts(db: sqlite3.Connection, query: str, values: set[Any], *before: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query for all `$values` in it, which follow the arguments `before`, part by part."""
     chosen = sorted(values)
     for start in range(0, len(chosen), _ASKED_AT_ONCE):
@@ -88,7 +88,9 @@ def erased_ids(db: sqlite3.Connection, kind: str, ids: set[int]) -> set[int]:
     """Return which of these documents were erased."""
     if db.execute("select 1 from erased limit 1").fetchone() is None:
         return set()
-    return {id_ for (id_,) in rows_of(db, "select id from erased where kind = ? and id in ($values)", ids, kind)}
+    return {
+        id_ for (id_,) in select_in_parts(db, "select id from erased where kind = ? and id in ($values)", ids, kind)
+    }
 
 
 def all_erased(path: Path, kind: str) -> set[int]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from pipelines.vault.contacts import Sought, is_mentioned, normal_email, normal_phone
-from pipelines.vault.database import ROW, RULE, contact, person_of, rows_of, transaction, values
+from pipelines.vault.database import ROW, RULE, contact, person_of, select_in_parts, transaction, values
 
 if TYPE_CHECKING:
     from pipelines.vault.bodies import QuarantinedBodies
@@ -269,7 +269,7 @@ class Erasing:
             return Person()
         stated, is_phone = self.stated(found_by, value), found_by == "phone"
         query = "select customer from lookups where hash in ($values)"
-        customers = {n for (n,) in rows_of(self._db, query, {self._hash(found_by, each) for each in stated})}
+        customers = {n for (n,) in select_in_parts(self._db, query, {self._hash(found_by, each) for each in stated})}
         if not customers or self._tally.broken("lookups"):
             customers = {n for (n,) in self._db.execute("select n from customers")}
         versions = self._versions(customers, "customer")
@@ -312,7 +312,7 @@ class Erasing:
     def key_hashes(self, numbers: Iterable[int]) -> list[str]:
         """Return the hashes of the keys of customers, by which the ledger names them."""
         query = "select customer_key from customers where wrapped is not null and n in ($values)"
-        return sorted(key_sha256(key) for (key,) in rows_of(self._db, query, set(numbers)))
+        return sorted(key_sha256(key) for (key,) in select_in_parts(self._db, query, set(numbers)))
 
     def _hash(self, found_by: str, stated: str) -> bytes:
         return self._lookup.hash(f"{found_by}:{stated}".encode(errors="surrogatepass"))
@@ -322,7 +322,7 @@ class Erasing:
             f"select {ROW} from personal_data where kind = 'orders' "
             f"and customer in (select n from customers where wrapped is not null) and {by} in ($values) order by id, no"
         )
-        for row in rows_of(self._db, query, chosen):
+        for row in select_in_parts(self._db, query, chosen):
             _, id_, no, n, load_id, *_ = row
             content = self._content_of(*row)
             phone, email = contact(content)
@@ -377,14 +377,16 @@ class Erasing:
             for each in self._versions(customers, "customer")
             for kind, text in (("phone", each.phone), ("email", each.email))
         }
-        held = set(rows_of(self._db, "select hash, customer from lookups where customer in ($values)", customers))
+        held = set(
+            select_in_parts(self._db, "select hash, customer from lookups where customer in ($values)", customers)
+        )
         self._db.executemany("delete from lookups where hash = ? and customer = ?", held - stated)
         self._forget({h for h, _ in held - stated})
         return {n for _, n in stated}
 
     def _forget(self, hashes: set[bytes]) -> None:
         """Forget the notes on hashes that no customer's order states any more."""
-        left = {h for (h,) in rows_of(self._db, "select hash from lookups where hash in ($values)", hashes)}
+        left = {h for (h,) in select_in_parts(self._db, "select hash from lookups where hash in ($values)", hashes)}
         for column in ("pairs where phone", "pairs where email", "shared where hash"):
             self._db.executemany(f"delete from {column} = ?", [(h,) for h in hashes - left])
 

@@ -43,7 +43,7 @@ from pipelines.vault.database import (
     opened,
     pattern,
     person_of,
-    rows_of,
+    select_in_parts,
     transaction,
     values,
 )
@@ -231,14 +231,14 @@ class Vault:
     def _share(self, pairs: set[tuple[bytes, bytes]]) -> set[bytes]:
         """Note the contacts that orders state together; return those of them that too many people state to tell one."""
         query = "select hash from shared where hash in ($values)"
-        shared = {h for (h,) in rows_of(self._db, query, {h for pair in pairs for h in pair if h})}
+        shared = {h for (h,) in select_in_parts(self._db, query, {h for pair in pairs for h in pair if h})}
         stated = {pair for pair in pairs if all(pair)}
         self._db.executemany("insert or ignore into pairs values (?, ?)", stated)
         for at, name in enumerate(("phone", "email")):
             query = (
                 f"select {name} from pairs where {name} in ($values) group by 1 having count(*) > {self._most_people}"
             )
-            new = set(rows_of(self._db, query, {pair[at] for pair in stated} - shared))
+            new = set(select_in_parts(self._db, query, {pair[at] for pair in stated} - shared))
             self._db.executemany("insert into shared values (?, 0)", new)
             shared.update(h for (h,) in new)
         return shared
@@ -343,7 +343,7 @@ class Vault:
     def _known(self, hashes: set[bytes]) -> dict[bytes, int]:
         """Return the customer whom each hash tells, unless erased, with the ciphers at hand."""
         query = "select hash, customer from lookups where owns and hash in ($values)"
-        found = sorted(rows_of(self._db, query, hashes), reverse=True)
+        found = sorted(select_in_parts(self._db, query, hashes), reverse=True)
         self._load_ciphers({n for _, n in found})
         ciphers = self._ciphers
         return {h: n for h, n in found if n in ciphers}
@@ -351,11 +351,13 @@ class Vault:
     def _previous(self, kind: str, ids: set[int]) -> dict[int, _Previous]:
         """Return the last version of each of these documents."""
         query = "select id, no, customer, digest from personal_data where kind = ? and id in ($values) order by id, no"
-        return {id_: (no, customer, digest) for id_, no, customer, digest in rows_of(self._db, query, ids, kind)}
+        return {
+            id_: (no, customer, digest) for id_, no, customer, digest in select_in_parts(self._db, query, ids, kind)
+        }
 
     def _load_ciphers(self, customers: set[int]) -> None:
         query = "select n, customer_key, wrapped from customers where n in ($values) and wrapped is not null"
-        for n, customer_key, wrapped in rows_of(self._db, query, customers - self._ciphers.keys()):
+        for n, customer_key, wrapped in select_in_parts(self._db, query, customers - self._ciphers.keys()):
             key = decrypt(self._master, wrapped, customer_key.encode())
             self._ciphers[n] = (customer_key, AESGCM(key))
 

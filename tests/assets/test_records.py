@@ -9,8 +9,8 @@ import dagster as dg
 import pytest
 from dagster import DagsterRunStatus
 
-from pipelines.assets import shown
-from pipelines.assets.shown import forget_old_runs, key_of, news
+from pipelines.assets import dagster_history
+from pipelines.assets.dagster_history import forget_old_runs, key_of, news
 from pipelines.record import NIGHT, WEBHOOKS
 from pipelines.warehouse.rows.fresh_rows import CheckResult
 
@@ -43,7 +43,7 @@ def test_old_runs_leave_nothing(instance: dg.DagsterInstance, tmp_path: Path) ->
     """Of runs for webhooks the newest hundred stay, nights as long as asked for, and no file of others."""
     nights = runs(instance, NIGHT, 2, DagsterRunStatus.SUCCESS)
     alive = runs(instance, WEBHOOKS, 1, DagsterRunStatus.STARTED)
-    frequent = runs(instance, WEBHOOKS, shown._KEPT + 3, DagsterRunStatus.FAILURE)
+    frequent = runs(instance, WEBHOOKS, dagster_history._KEPT + 3, DagsterRunStatus.FAILURE)
     instance.report_engine_event("it was", instance.get_run_by_id(frequent[0]))
     folder = tmp_path / "history" / "runs"
     assert (folder / f"{frequent[0]}.db").exists()

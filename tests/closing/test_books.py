@@ -80,7 +80,7 @@ def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
     assert sum(by_period(books).values()) == there(books)
     assert books.off() == []
     assert "(posted to 2026-11)  (reversed in 2026-11)" in "\n".join(
-        restatements(closing.recorded(books.settings, everything=True))
+        restatements(closing.ledger_restatements(books.settings, everything=True))
     )
     assert closing.reopen(books.settings, D31, None, "a test").reversals == (), "a posting is reversed once"
     books.publish()

@@ -93,7 +93,7 @@ def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
 @pytest.mark.parametrize(
     ("place", "recorded"),
     [
-        ("restating.record", 0),
+        ("restating.record_restatements", 0),
         pytest.param("restating.circumstances", 0, marks=pytest.mark.long),
         pytest.param("chain.put_in_place", 0, marks=pytest.mark.long),
         pytest.param("chain._canonical", 0, marks=pytest.mark.long),
@@ -119,7 +119,7 @@ def test_a_recorded_restatement_is_built_by_the_next_run(published: Any, hours: 
     published.publish()
     published.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
     build(published.settings)
-    assert closing.record(published.settings) > 0
+    assert closing.record_restatements(published.settings) > 0
     published.publish()
     assert published.restated("restatement_no", "restatement_amount") == [(1, Decimal(2))]
     assert len(list(published.ledger.entries("restated"))) == 1

@@ -137,7 +137,7 @@ def go_on(world: World) -> None:
     world.land("menus", [_about(drawn.menus(("5.25", "4", "6"))[0], -240)], source="archive")
     result = world.build()
     assert not result.full, f"the later night was no increment: {result.why}"
-    closing.record(world.settings)
+    closing.record_restatements(world.settings)
 
 
 def _cost(number: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipelines.finance.reconciliation import describe_total
-from pipelines.finance.released import NOT_STATED, measured, money
+from pipelines.finance.released import NOT_STATED, measure_text, money
 from pipelines.landing.shape import currency_decimals
 from pipelines.literals import one_line as plain
 from pipelines.report.text import counted, fitted, width
@@ -64,7 +64,7 @@ def _environment() -> Environment:
         "counted": lambda number, noun: counted(number, noun, f"{noun}s"),
         "describe_total": describe_total,
         "fitted": lambda text, columns: fitted(plain(text), columns).strip(),
-        "measured": measured,
+        "measure_text": measure_text,
         "minute": lambda at: f"{at:%Y-%m-%d %H:%M}",
         "money": money,
         "rounded_money": lambda amount, currency: (

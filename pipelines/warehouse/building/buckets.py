@@ -34,7 +34,7 @@ from pipelines.warehouse.rows.session import (
     closed_draft,
     code_fingerprint,
     in_memory,
-    measured,
+    measure_cost,
     profiled,
     reopen_draft,
 )
@@ -124,7 +124,7 @@ def take_orders(con: duckdb.DuckDBPyConnection, condition: str, paths: Sequence[
     con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
     if paths is not None:
         con.execute(f"create or replace view touched.bucket_states as {mine}")
-        with measured(DOCUMENTS):
+        with measure_cost(DOCUMENTS):
             create_documents(con, "orders", paths, "touched.bucket_states")
             create_all_versions(con, paths)
 
@@ -229,7 +229,7 @@ def _write(con: duckdb.DuckDBPyConnection, part: BucketTask, own: Path, table: s
     """Write a table's rows to its file, and return how many they are."""
     unfinished = own / "rows.parquet"
     relation = relation or f"warehouse.{table}"
-    with measured(WRITING):
+    with measure_cost(WRITING):
         rows = storage.count_of(con.execute(f"copy (from {relation}) to {literal(unfinished)} (format parquet)"))
     unfinished.replace(part.file(table))
     return rows
@@ -291,7 +291,7 @@ class Spread:
             add_costs(made[place].profile)
         making.tally.raise_if_blocked()
         for place, part in enumerate(parts):
-            with measured(LOADING):
+            with measure_cost(LOADING):
                 _load(making, stage, part, made[place])
             if part is not parts[-1]:
                 reopen_draft(con, self.draft)

@@ -67,7 +67,7 @@ from pipelines.warehouse.rows.fresh_rows import (
     results_as_stored,
     tie_out,
 )
-from pipelines.warehouse.rows.session import OBSERVATIONS, READ_ONLY, measured
+from pipelines.warehouse.rows.session import OBSERVATIONS, READ_ONLY, measure_cost
 from pipelines.warehouse.storage import memory_limit, short, why_not_opened
 
 
@@ -454,7 +454,7 @@ def rebuild(
         draft.write_bytes(_laid_out(catalogue.tables()))
         with spread(engine, draft) if engine else nullcontext() as elsewhere, session.attached_draft(con, draft):
             making = Making(con, full=True)
-            with measured(OBSERVATIONS):
+            with measure_cost(OBSERVATIONS):
                 _fold(con, raw)
             orders = orders_per_bucket(con, raw, buckets, engine) // finer
             _make_all(making, draft, raw, max(1, orders), progress, elsewhere)

@@ -266,7 +266,7 @@ def in_examples(number: int, example: Example) -> dict[str, Any]:
     return row_of(EXAMPLES, number, example.name, example.question, example.sql, list(example.tables))
 
 
-def rows_of(meta: Table, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:
+def meta_rows(meta: Table, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return the rows of a table of META that are known before own ones; those of meta and ref are counted later."""
     described = sorted(release_tables(), key=lambda table: table.name)
     given: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {

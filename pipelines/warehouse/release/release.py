@@ -242,7 +242,7 @@ def _describe(
         meta_tables.create_macros(released)
         released.execute("create schema meta")
         for meta in meta_tables.META:
-            create_table(released, meta, meta_tables.rows_of(meta, rows))
+            create_table(released, meta, meta_tables.meta_rows(meta, rows))
         for each in filter(lambda each: each.unless, meta_tables.not_available()):
             known = f"where subject = {literal(each.subject)} and exists ({each.unless})"
             released.execute(f"delete from {meta_tables.MISSING.name} {known}")

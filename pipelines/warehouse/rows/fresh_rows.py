@@ -22,7 +22,7 @@ from pipelines.warehouse.catalogue.tables import Check, Claims, Severity, Table,
 from pipelines.warehouse.contracts import Column
 from pipelines.warehouse.evidence.gathering import gather_evidence
 from pipelines.warehouse.inputs.relations import FORMULA_EVIDENCE
-from pipelines.warehouse.rows.session import Staged, made, measured, of_fresh_keys, show
+from pipelines.warehouse.rows.session import Staged, made, measure_cost, of_fresh_keys, show
 from pipelines.warehouse.storage import count_of
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Making:
 
     def make(self, table: Table, keys: str | None) -> int:
         """Make the rows of a table for these keys, check them by themselves, and return how many there are."""
-        with measured(table.name):
+        with measure_cost(table.name):
             show(self.staged, table, keys)
             if "raw.formula_populations" in table.depends_on:
                 gather_evidence(self.con)
@@ -287,7 +287,7 @@ class Making:
 
     def look(self, check: Check, keys: str | None) -> None:
         """Look for violations of a check, or of all claims about single rows of a table, in the rows of these keys."""
-        with measured(check.name):
+        with measure_cost(check.name):
             show(self.staged, check, keys)
             broken = self._broken(check) if isinstance(check, Claims) else {check}
             for each in check.checks if isinstance(check, Claims) else (check,):

@@ -598,7 +598,7 @@ def profiled() -> Iterator[Profile]:
 
 
 @contextmanager
-def measured(name: str) -> Iterator[None]:
+def measure_cost(name: str) -> Iterator[None]:
     """Add what this block costs to `name`, where a build is profiled."""
     if _CURRENT.get() is None:
         yield
