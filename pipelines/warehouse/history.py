@@ -316,7 +316,7 @@ def _content(document: str) -> str:
         if isinstance(type_, list):
             value = _normal(value, type_[0], name[0])
         elif type_ == relations.INSTANT:
-            value = f"stated({value}, s.business_day_from, s.business_day_until)"
+            value = f"instant_within_range({value}, s.business_day_from, s.business_day_until)"
         fields.append(f'"{name}" := {value}')
     return f"struct_pack({', '.join(fields)})"
 

@@ -542,7 +542,7 @@ def _find_replaced(con: duckdb.DuckDBPyConnection) -> int:
             where {between(con, "touched.changed_orders", "stored.order_id", "order_id")}
                 and (
                     known.sha256 <> stored._payload_sha256 or stored.created_at is distinct from
-                    stated(t.document.created_at, s.business_day_from, s.business_day_until)
+                    instant_within_range(t.document.created_at, s.business_day_from, s.business_day_until)
                 )
                 and not exists (select 1 from touched.late as l where l.kind = 'orders' and l.id = order_id)
         """)

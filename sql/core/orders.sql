@@ -30,11 +30,11 @@ select
     document.platform as platform,
     document.dispatch_method as dispatch_method,
     -- times
-    stated(document.created_at, business_day_from, business_day_until) as created_at,
-    stated(document.requested_time, business_day_from, business_day_until) as requested_time,
-    stated(document.promised_delivery_time, business_day_from, business_day_until)
+    instant_within_range(document.created_at, business_day_from, business_day_until) as created_at,
+    instant_within_range(document.requested_time, business_day_from, business_day_until) as requested_time,
+    instant_within_range(document.promised_delivery_time, business_day_from, business_day_until)
         as promised_delivery_time,
-    stated(document.promised_pick_up_time, business_day_from, business_day_until)
+    instant_within_range(document.promised_pick_up_time, business_day_from, business_day_until)
         as promised_pick_up_time,
     nullif(
         list_transform(
@@ -46,7 +46,7 @@ select
                     {'name': 'promised_pick_up_time', 'sent': document.promised_pick_up_time},
                 ],
                 lambda each: each.sent is not null
-                    and stated(each.sent, business_day_from, business_day_until) is null
+                    and instant_within_range(each.sent, business_day_from, business_day_until) is null
             ),
             lambda each: each.name || ': ' || each.sent
         ),
