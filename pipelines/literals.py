@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-LONGEST = 2_000  # signs of a text of the service's
+LONGEST = 2_000  # characters of a text of the service's
 # Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.
 UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -47,7 +47,7 @@ def literals(texts: Iterable[str | Path]) -> str:
     return ", ".join(map(literal, texts))
 
 
-# What a spreadsheet may run as a formula, also full-width or after spaces and signs that nobody sees, for Python
+# What a spreadsheet may run as a formula, also full-width or after spaces and characters that nobody sees, for Python
 # and for RE2, to which \s is ASCII. Numbers are harmless: amounts that a column holds as text stay amounts.
 FORMULA = (
     r"^[\x00-\x20\x7f-\xa0\xad\x{1680}\x{180e}\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}-\x{206f}\x{3000}\x{feff}]*"
@@ -83,4 +83,6 @@ def one_line(text: object, most: int = LONGEST) -> str:
     own = own if len(own) <= most else own[:most] + "… (cut)"
     if own.isascii() and own.isprintable():
         return own
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in UNSAFE else sign for sign in own)
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in UNSAFE else character for character in own
+    )

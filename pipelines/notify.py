@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Channel = Callable[[str], None]
-_LONGEST = 10_000  # signs of a message
+_LONGEST = 10_000  # characters of a message
 _TIMEOUT_SECONDS = 10.0  # of each wait for the server
 _MOST_SECONDS = 30.0  # of the whole: a server that sends byte by byte never lets a wait end
 

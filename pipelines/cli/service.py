@@ -224,7 +224,7 @@ def init(
     """
     from shlex import quote
 
-    from pipelines.examining.first import Given, make_settings
+    from pipelines.examining.first import InitAnswers, make_settings
     from pipelines.examining.login import OpenAnswerError
     from pipelines.ingest.loop import ids_of_file
 
@@ -247,7 +247,7 @@ def init(
         return str(typer.prompt(question, default="", show_default=False, hide_input=is_secret))
 
     again = f"--order-ids {quote(str(order_ids))}" if order_ids else f"--order-id {order_id}" if order_id else ""
-    lines, is_proven = make_settings(file, Given(answers, tuple(orders), stores, again), ask, dict(os.environ))
+    lines, is_proven = make_settings(file, InitAnswers(answers, tuple(orders), stores, again), ask, dict(os.environ))
     say(lines)
     leave(is_open=not is_proven)
 

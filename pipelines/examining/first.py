@@ -275,7 +275,7 @@ key_file = "{stem}-keys.json"
 
 
 @dataclass(frozen=True)
-class Given:
+class InitAnswers:
     """What a person gives: answers by dotted key, orders, the number of stores (0: not given)."""
 
     answers: dict[str, Any] = field(default_factory=dict)
@@ -299,7 +299,7 @@ class ProvenAnswers:
         return not self.open and not self.examined.failed
 
 
-def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -> tuple[list[str], bool]:
+def make_settings(file: Path, given: InitAnswers, ask: Ask, environ: dict[str, str]) -> tuple[list[str], bool]:
     """Write or complete a settings file, with keys and secret beside it; return what to say, and if all is proven."""
     folder = file.absolute().parent
     make_folder(folder)
@@ -386,7 +386,7 @@ def _said(file: Path, made: ProvenAnswers, environ: dict[str, str], orders: str,
 
 
 async def find(
-    settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]
+    settings: Settings, ask: Ask, given: InitAnswers, keep: frozenset[str], written: frozenset[str]
 ) -> ProvenAnswers:
     """Find the answers that settings lack, and prove them; `keep` stays, `written` stays as far as it works."""
     meter, made, draft = Meter(settings), ProvenAnswers(), Draft(settings, ask, keep)

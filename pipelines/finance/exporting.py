@@ -79,7 +79,7 @@ _PERIODS = ("posted_period", "reversed_period")
 
 
 @dataclass(frozen=True)
-class Done:
+class JournalExport:
     """An export: its files, or the stops that prevented it; `entry_no`: of the ledger, None if nothing is new."""
 
     journal: Journal
@@ -112,7 +112,7 @@ def export(
     draft: bool,
     left_out: Sequence[Place],
     user: User,
-) -> Done:
+) -> JournalExport:
     """Write the files of a period's journal; none if a store-day is stopped that `left_out` does not name.
 
     Raise FinanceError if the entries differ from mart.period_books, or from those of an earlier export.
@@ -126,10 +126,10 @@ def export(
     exported = [*_earlier(ledger)]
     new = _Plan(settings, found, exported, [*ledger.entries()], {*found.stops} | named).entries()
     if found.stops.keys() - named:
-        return Done(found, is_stopped=True)
+        return JournalExport(found, is_stopped=True)
     if draft:
         contents = _contents([Export(name, export_format, 0, said, new)], accounts) if new else {}
-        return Done(found, tuple(_write(out, contents)))
+        return JournalExport(found, tuple(_write(out, contents)))
     known = {each.number: each for one in exported if one.export.period == name for each in one.export.entries}
     mine = [each for each in exported if (each.export.period, each.export.export_format) == (name, export_format)]
     # the files of earlier exports, which must be the same bytes
@@ -141,7 +141,7 @@ def export(
     missing = (each for number, each in known.items() if number not in done_before)
     new = sorted([*missing, *new], key=lambda each: each.number)
     if not new:
-        return Done(found, tuple(_write(out, contents)))
+        return JournalExport(found, tuple(_write(out, contents)))
     made = Export(name, export_format, len(mine) + 1, said, new)
     files = _contents([made], accounts)
     body: dict[str, Any] = {
@@ -152,7 +152,7 @@ def export(
     }
     body |= {"files": [{"name": name, "sha256": _sha256(content)} for name, content in files.items()]}
     entry = ledger.append(JOURNAL_ACT, {**body, "without": [*said], **user.body}, _rows(new))
-    return Done(found, tuple(_write(out, contents | files)), entry.no, len(new))
+    return JournalExport(found, tuple(_write(out, contents | files)), entry.no, len(new))
 
 
 class _Plan:
@@ -286,7 +286,7 @@ class _Plan:
                 raise FinanceError(f"all exports together miss the tables on {where}: report this")
 
 
-def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
+def check(settings: Settings, name: str, map_file: Path | None) -> list[JournalExport]:
     """Return the journal of a period, or of each one that has entries, without writing anything."""
     accounts = read_accounts(map_file)[0] if map_file else None
     names = {close.period for close in Closes(signing_ledger(settings).entries()).rows() if close.period}
@@ -299,7 +299,7 @@ def check(settings: Settings, name: str, map_file: Path | None) -> list[Done]:
         found = made[each] = journal(settings, period_of(settings, each), accounts)
         held = {period_holding(settings, one.day).name or "" for one in found.settled.values()}
         waiting += sorted(held - {*waiting}) if not name else []
-    return [Done(made[each], is_export=False) for each in sorted(made)]
+    return [JournalExport(made[each], is_export=False) for each in sorted(made)]
 
 
 def numbers_of(release: Released, order_id: int) -> list[str]:

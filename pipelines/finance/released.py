@@ -243,7 +243,7 @@ def _option_day(option: str, text: str) -> dt.date | None:
 # Settings tables that decide an order's business day and sale class, whatever its document.
 PLACING = ("business_day", "sales")
 _AGAIN_SECONDS = 0.05
-MOST = 10_000  # signs of a text, such as a sentence that names many values
+MOST = 10_000  # characters of a text, such as a sentence that names many values
 DAYS = "business_date"
 Scope = tuple[str, int]  # rule target, number of a population or of a division
 Condition = dict[str, Any]

@@ -26,7 +26,7 @@ from pipelines.report.text import COLUMNS, counted, fitted, moment, wrapped
 
 if TYPE_CHECKING:
     from pipelines.finance.closing import Closed, Posting, Reopened, Totals
-    from pipelines.finance.exporting import Done
+    from pipelines.finance.exporting import JournalExport
     from pipelines.report.audit_pack import Pack
 
 
@@ -238,7 +238,7 @@ def _who(entry: LedgerEntry) -> str:
     return f"{name}, {moment(entry.moment)}"
 
 
-def journal_lines(done: Done) -> Iterator[str]:
+def journal_lines(done: JournalExport) -> Iterator[str]:
     """Yield the entries of a period's journal by class; then its stops, differences, open days and files."""
     made = done.journal
     yield f"{made.period.name}: {counted(len(made.entries), 'entry', 'entries')}"
@@ -272,7 +272,7 @@ def journal_lines(done: Done) -> Iterator[str]:
     yield from _exported(done)
 
 
-def _exported(done: Done) -> Iterator[str]:
+def _exported(done: JournalExport) -> Iterator[str]:
     if done.journal.open_days:
         yield f"  not closed: {counted(len(done.journal.open_days), 'store-day', 'store-days')}"
     yield from (f"Wrote {file}" for file in done.files)

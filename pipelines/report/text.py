@@ -25,7 +25,7 @@ from pipelines.record import Run
 
 COLUMNS = 80
 _SIGNS_A_COLUMN = 8
-_LONGEST = 10_000  # signs of a paragraph
+_LONGEST = 10_000  # characters of a paragraph
 _NO_SUCH_PLACE = {errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENOSPC, errno.ENAMETOOLONG}
 _ONE_USER = "The data folder belongs to one user: `ordermart doctor` names files of others"
 
@@ -37,7 +37,10 @@ def moment(at: dt.datetime | None) -> str:
 
 def width(text: str) -> int:
     """Return how many columns a text takes: wide characters take two, combining ones none."""
-    return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
+    return sum(
+        0 if unicodedata.combining(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
+        for character in text
+    )
 
 
 def fitted(text: str, columns: int) -> str:
@@ -45,8 +48,8 @@ def fitted(text: str, columns: int) -> str:
     if len(text) > columns * _SIGNS_A_COLUMN:  # accents upon accents take no column
         text = text[: columns * _SIGNS_A_COLUMN] + "…"
     taken = 0
-    for at, sign in enumerate(text):
-        taken += width(sign)
+    for at, character in enumerate(text):
+        taken += width(character)
         if taken > columns:
             cut = text[:at]
             while width(cut) > columns - 1:
@@ -58,7 +61,7 @@ def fitted(text: str, columns: int) -> str:
 def wrapped(text: str, indent: int = 2, hanging: int = 2) -> Iterator[str]:
     """Yield the lines of a paragraph, with a hanging indent; words too long for a line are broken.
 
-    A paragraph of many pages is cut: breaking a word of a million signs would take minutes.
+    A paragraph of many pages is cut: breaking a word of a million characters would take minutes.
     """
     yield from textwrap.wrap(
         text if len(text) <= _LONGEST else text[:_LONGEST] + "… (cut)",

@@ -39,9 +39,9 @@ from pipelines.ledger import Ledger, LedgerEntry, User
 from pipelines.settlements.lines import (
     BALANCES,
     LINES,
+    CellRef,
     Records,
     SettlementError,
-    Where,
     amount_reader,
     currency_reader,
     day_reader,
@@ -50,7 +50,15 @@ from pipelines.settlements.lines import (
     records_of,
     sha256_of,
 )
-from pipelines.settlements.mapping import Bank, MappingError, Read, StoreColumn, first_groups, short_modulus, signed
+from pipelines.settlements.mapping import (
+    Bank,
+    LoadedMapping,
+    MappingError,
+    StoreColumn,
+    first_groups,
+    short_modulus,
+    signed,
+)
 
 STATEMENT, HEADS, BANK, UNDONE = "statement", "statement_heads", "bank", "import_undone"
 ACTS = (STATEMENT, HEADS, BANK)
@@ -202,7 +210,9 @@ def stated_payouts(ledger: Ledger) -> list[tuple[Any, ...]]:
     return [row for _, *rows in found.values() for row in rows]
 
 
-def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool = False) -> list[ImportedStatement]:
+def import_statements(
+    ledger: Ledger, path: Path, read: LoadedMapping, *, supersede: bool = False
+) -> list[ImportedStatement]:
     """Append a file, or each new file of a folder whose name the mapping knows, as one entry each.
 
     All files are read before the first is appended. Raise SettlementError if one is refused.
@@ -228,7 +238,7 @@ def import_statements(ledger: Ledger, path: Path, read: Read, *, supersede: bool
     ]
 
 
-def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = False) -> ImportedStatement:
+def import_bank(ledger: Ledger, file: Path, read: LoadedMapping, *, supersede: bool = False) -> ImportedStatement:
     """Append a bank's file: of its rows those that name a payout of the platform."""
     content = _content(file)
     if entry_no := _known(ledger, read, is_corrected=supersede).get(sha256_of(content)):
@@ -246,7 +256,7 @@ def import_bank(ledger: Ledger, file: Path, read: Read, *, supersede: bool = Fal
     return ImportedStatement(file.name, entry.no, 0, table.num_rows, len(same) + len(body["undoes"]), changes)
 
 
-def _with_currency(table: pa.Table, name: str, read: Read, known: list[Statement], ledger: Ledger) -> pa.Table:
+def _with_currency(table: pa.Table, name: str, read: LoadedMapping, known: list[Statement], ledger: Ledger) -> pa.Table:
     """Return credits with the currency of their payout, else the one of all statements, where the file has none."""
     if not table["currency"].null_count:
         return table
@@ -263,18 +273,18 @@ def _with_currency(table: pa.Table, name: str, read: Read, known: list[Statement
     for row in rows:
         found = stated.get(row["payout_ref"]) or stated[None]
         if not row["currency"] and len(found) != 1:
-            where = Where(name, row["source_row"], "currency")
+            where = CellRef(name, row["source_row"], "currency")
             raise where.refused("is not stated, and not one of the platform's statements: add currency to [bank]")
         row["currency"] = row["currency"] or next(iter(found))
     return pa.Table.from_pylist(rows, schema=CREDITS)
 
 
 def _append_heads(
-    ledger: Ledger, name: str, content: bytes, lines: pa.Table, key: str, read: Read, *, supersede: bool
+    ledger: Ledger, name: str, content: bytes, lines: pa.Table, key: str, read: LoadedMapping, *, supersede: bool
 ) -> ImportedStatement:
     refs = lines[key].to_pylist()
     if None in refs:
-        raise Where(name, lines["source_row"][refs.index(None)].as_py(), key.removesuffix("_ref")).refused("is empty")
+        raise CellRef(name, lines["source_row"][refs.index(None)].as_py(), key.removesuffix("_ref")).refused("is empty")
     body: dict[str, Any] = _origin(name, content, read, ledger) | {"key": key, "refs": sorted({*refs})}
     same = [
         entry.no
@@ -296,7 +306,7 @@ def _append(
     content: bytes,
     lines: pa.Table,
     paid: list[dict[str, Any]],
-    read: Read,
+    read: LoadedMapping,
     *,
     supersede: bool,
 ) -> ImportedStatement:
@@ -363,7 +373,7 @@ def _described(lines: pa.Table, ref: str | None) -> dict[str, Any]:
     }
 
 
-def _origin(name: str, content: bytes, read: Read, ledger: Ledger) -> dict[str, Any]:
+def _origin(name: str, content: bytes, read: LoadedMapping, ledger: Ledger) -> dict[str, Any]:
     sha256, platform = sha256_of(content), read.mapping.platform
     old = [entry for act in ACTS for entry in _imports(ledger.entries(), act) if entry.body["sha256"] == sha256]
     return {
@@ -375,7 +385,7 @@ def _origin(name: str, content: bytes, read: Read, ledger: Ledger) -> dict[str, 
     }
 
 
-def _known(ledger: Ledger, read: Read, *, is_corrected: bool) -> dict[str, int]:
+def _known(ledger: Ledger, read: LoadedMapping, *, is_corrected: bool) -> dict[str, int]:
     """Return hash → entry of every file that was imported for a platform: a bank's file may be for several.
 
     A corrected file is known only if it was read by the same mapping.
@@ -452,7 +462,7 @@ class Credits(NamedTuple):
     row_count: int
 
 
-def read_bank(content: bytes, name: str, read: Read) -> Credits:
+def read_bank(content: bytes, name: str, read: LoadedMapping) -> Credits:
     """Return the platform's payouts in a bank's file; raise SettlementError, which names row and column."""
     bank = read.mapping.bank
     if bank is None:
@@ -484,7 +494,7 @@ def _csv(content: bytes, name: str, bank: Bank, zone: str) -> Iterator[_Row]:
         of = currency(number, cells) if currency else ""
         found, value = day(number, cells), amount(number, cells, of)
         if found is None or value is None:
-            raise Where(name, number, bank.date.column if found is None else bank.amount).refused("has no value")
+            raise CellRef(name, number, bank.date.column if found is None else bank.amount).refused("has no value")
         yield _Row(number, found.date(), of or None, value, fee(number, cells, of) or Decimal(0), cells[text])
 
 
@@ -496,7 +506,7 @@ def _amounts(records: Records, stated: str, name: str, bank: Bank) -> Callable[[
     place = header_index(records, column, name)
 
     def amount(number: int, cells: list[str], currency: str) -> Decimal | None:
-        value = read(cells[place], Where(name, number, column), currency)
+        value = read(cells[place], CellRef(name, number, column), currency)
         return value if value is None else sign * value
 
     return amount
@@ -511,7 +521,7 @@ def _camt(content: bytes, name: str) -> Iterator[_Row]:
             number += 1
             if (entry.findtext("Sts/Cd") or entry.findtext("Sts") or "").strip() != "BOOK":
                 continue
-            where = Where(name, number, "Ntry")
+            where = CellRef(name, number, "Ntry")
             sign, amount = _sign(entry), _signed(entry, where)
             moved += amount
             details = entry.findall("NtryDtls/TxDtls")
@@ -530,12 +540,12 @@ def _camt(content: bytes, name: str) -> Iterator[_Row]:
                 yield _Row(number, _day(entry, where), _currency(entry, where), value, fee, text)
         balances = {_first_text(each, "Tp/CdOrPrtry/Cd"): each for each in statement.findall("Bal")}
         if {"OPBD", "CLBD"} <= balances.keys():
-            opening, closing = (_signed(balances[kind], Where(name, number, "Bal")) for kind in ("OPBD", "CLBD"))
+            opening, closing = (_signed(balances[kind], CellRef(name, number, "Bal")) for kind in ("OPBD", "CLBD"))
             if opening + moved != closing:
                 raise SettlementError(f"{name}: opening balance and entries do not add up to the closing balance")
 
 
-def _fee(entry: ET.Element, part: ET.Element, amount: Decimal, where: Where) -> Decimal:
+def _fee(entry: ET.Element, part: ET.Element, amount: Decimal, where: CellRef) -> Decimal:
     """Return the amount that the bank kept: charges within a transaction, or the whole of an entry that is a charge.
 
     Banks repeat charges of an entry's one transaction in the entry. Without a record they are within the amount, too.
@@ -561,18 +571,18 @@ def _sign(element: ET.Element) -> int:
     return -1 if element.findtext("CdtDbtInd") == "DBIT" else 1
 
 
-def _signed(element: ET.Element, where: Where) -> Decimal:
+def _signed(element: ET.Element, where: CellRef) -> Decimal:
     return _sign(element) * _decimal(element.find("Amt"), where)
 
 
-def _decimal(element: ET.Element | None, where: Where) -> Decimal:
+def _decimal(element: ET.Element | None, where: CellRef) -> Decimal:
     text = (element.text or "").strip() if element is not None else ""
     if not _DECIMALS.fullmatch(text):
         raise where.refused("has no amount")
     return Decimal(text)
 
 
-def _day(entry: ET.Element, where: Where) -> dt.date:
+def _day(entry: ET.Element, where: CellRef) -> dt.date:
     text = _first_text(entry, "BookgDt/Dt", "BookgDt/DtTm")
     with suppress(ValueError):
         if (day := dt.date.fromisoformat(text[:10])).year in YEARS:
@@ -580,7 +590,7 @@ def _day(entry: ET.Element, where: Where) -> dt.date:
     raise where.refused("has no booking date")
 
 
-def _currency(entry: ET.Element, where: Where) -> str:
+def _currency(entry: ET.Element, where: CellRef) -> str:
     amount = entry.find("Amt")
     code = amount.get("Ccy", "") if amount is not None else ""
     if not re.fullmatch("[A-Z]{3}", code):

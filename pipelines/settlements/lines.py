@@ -31,9 +31,9 @@ from pipelines.settlements.mapping import (
     ROW_KINDS,
     Csv,
     Date,
+    LoadedMapping,
     OrderColumn,
     PlainColumn,
-    Read,
     StoreColumn,
     Text,
     TotalRow,
@@ -79,14 +79,14 @@ _MONEY, _RATE = 4, 8  # decimals at most
 _ALIKE = (" \u00a0\u2000-\u200a\u202f\u205f\u3000", "'\u2018\u2019\u02bc\u2032`\u00b4")  # one sign of thousands
 _MINUS = re.compile("[\u2010-\u2015\u2212\ufe63\uff0d]")
 _MARKS = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")  # of writing direction
-_SIGNS = dict(  # and the currencies that they may stand for
+_CURRENCY_SYMBOLS = dict(  # and the currencies that they may stand for
     each.split("=")
     for each in "€=EUR;£=GBP EGP GIP;R$=BRL;US$=USD;C$=CAD;CA$=CAD;A$=AUD;AU$=AUD;NZ$=NZD;S$=SGD;NT$=TWD;MX$=MXN;"
     "$=USD CAD AUD NZD HKD SGD TWD MXN ARS CLP COP UYU DOP;zł=PLN;kr=SEK NOK DKK ISK;kr.=SEK NOK DKK;Fr=CHF;Fr.=CHF;"
     "SFr.=CHF;Ft=HUF;Kč=CZK;lei=RON;лв=BGN;лв.=BGN;₽=RUB;₴=UAH;₺=TRY;TL=TRY;₹=INR;Rs=INR PKR LKR;Rs.=INR PKR LKR;₪=ILS;"
     "₩=KRW;¥=JPY CNY;円=JPY;元=CNY;₫=VND;฿=THB;₱=PHP;₦=NGN;₸=KZT;₲=PYG;₡=CRC;S/=PEN;RM=MYR;Rp=IDR;R=ZAR".split(";")
 )
-_OF = "|".join(map(re.escape, sorted(_SIGNS, key=len, reverse=True)))
+_OF = "|".join(map(re.escape, sorted(_CURRENCY_SYMBOLS, key=len, reverse=True)))
 _BESIDE = re.compile(rf"^(?:[A-Z]{{3}}|{_OF})(?![^\W\d_])|(?<![^\W\d_])(?:[A-Z]{{3}}|{_OF})$")
 _SIDE = re.compile(r"(?<![^\W\d_])\s*([CDcd])[Rr]$")
 
@@ -104,7 +104,7 @@ class Records(NamedTuple):
     header_row: int
 
 
-class Where(NamedTuple):
+class CellRef(NamedTuple):
     """A cell, for messages."""
 
     name: str
@@ -172,12 +172,12 @@ def amount_reader(decimal: str, thousands: str, decimals: int = _MONEY) -> Calla
     is_money = decimals == _MONEY
     known: dict[tuple[str, str], Decimal | None] = {}
 
-    def parsed(text: str, where: Where, currency: str) -> Decimal | None:
+    def parsed(text: str, where: CellRef, currency: str) -> Decimal | None:
         plain = _MARKS.sub("", _MINUS.sub("-", text)).strip()
         sign, plain = _sign_of(plain)
         if beside := _BESIDE.search(plain):
             plain = f"{plain[: beside.start()]}{plain[beside.end() :]}".strip()
-            if not currency or currency not in _SIGNS.get(beside[0].strip(), beside[0]).split():
+            if not currency or currency not in _CURRENCY_SYMBOLS.get(beside[0].strip(), beside[0]).split():
                 raise where.refused("beside it stands another currency than the row's, or the row has none")
         inner, plain = _sign_of(plain)
         if is_money and (sign + inner, plain) in {("-", ""), ("", "-")}:
@@ -194,7 +194,7 @@ def amount_reader(decimal: str, thousands: str, decimals: int = _MONEY) -> Calla
         amount = Decimal(f"{whole or 0}.{found[2] or 0}")
         return -amount if sign + inner in {"-", "("} else amount
 
-    def read(text: str, where: Where, currency: str = "") -> Decimal | None:
+    def read(text: str, where: CellRef, currency: str = "") -> Decimal | None:
         if (text, currency) not in known:
             known[text, currency] = parsed(text, where, currency)
         return known[text, currency]
@@ -226,7 +226,7 @@ def currency_reader(
     def read(number: int, cells: list[str]) -> str:
         code = cells[place].strip().upper()
         if not _CURRENCY.fullmatch(code) and (code or not may_lack):
-            raise Where(name, number, stated.column).refused("no currency code such as EUR")
+            raise CellRef(name, number, stated.column).refused("no currency code such as EUR")
         return code
 
     return read
@@ -235,10 +235,10 @@ def currency_reader(
 def day_reader(records: Records, stated: Date, name: str, zone: str) -> Callable[[int, list[str]], dt.datetime | None]:
     """Return a function that gives a row's day or time; it is aware if its zone is known. None: none that can be."""
     place = header_index(records, stated.column, name)
-    return lambda number, cells: _moment(cells[place], stated.form, zone, Where(name, number, stated.column))
+    return lambda number, cells: _moment(cells[place], stated.form, zone, CellRef(name, number, stated.column))
 
 
-def _moment(text: str, form: str, zone: str, where: Where) -> dt.datetime | None:
+def _moment(text: str, form: str, zone: str, where: CellRef) -> dt.datetime | None:
     if not text.strip(" 0-/.:TZ"):  # empty, or a zero date
         return None
     try:
@@ -269,12 +269,12 @@ def has_time(form: str) -> bool:
     return any(sign in form for sign in ("%H", "%I", "%c", "%X", "%s"))
 
 
-def read_lines(content: bytes, name: str, read: Read) -> pa.Table:
+def read_lines(content: bytes, name: str, read: LoadedMapping) -> pa.Table:
     """Return the neutral lines of a file; raise SettlementError, which names row and column."""
     return read_statements(content, name, read)[0]
 
 
-def read_statements(content: bytes, name: str, read: Read) -> tuple[pa.Table, list[dict[str, Any]]]:
+def read_statements(content: bytes, name: str, read: LoadedMapping) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return the neutral lines of a file, and the payouts among its rows."""
     reader = _Reader(records_of(content, name, read.mapping.file), name, read)
     return reader.lines(), reader.paid
@@ -283,7 +283,7 @@ def read_statements(content: bytes, name: str, read: Read) -> tuple[pa.Table, li
 class _Reader:
     """Reads the rows of one file, with the places of its columns."""
 
-    def __init__(self, records: Records, name: str, read: Read) -> None:
+    def __init__(self, records: Records, name: str, read: LoadedMapping) -> None:
         self.records, self.name, self.read, self.mapping = records, name, read, read.mapping
         self.line, file = self.mapping.line, self.mapping.file
         self.amount, self.rate = amount_reader(file.decimal, file.thousands), amount_reader(file.decimal, "", _RATE)
@@ -353,7 +353,7 @@ class _Reader:
         totals = {number for number, _ in self.records.totals}
         for number, cells in sorted((*self.records.rows, *self.records.totals)) if totals else ():
             for column, (above, since) in sums.items():
-                where = Where(self.name, number, column)
+                where = CellRef(self.name, number, column)
                 of = code if number in totals else self.currency(number, cells)
                 amount = self.amount(cells[self.places[column]], where, of) or Decimal(0)
                 is_stated = number in totals and cells[self.places[column]].strip()
@@ -406,7 +406,7 @@ class _Reader:
             return None, None, None
         smallest = Decimal(1).scaleb(-currency_decimals(code))
         if column:
-            where = Where(self.name, number, column)
+            where = CellRef(self.name, number, column)
             rate = self.rate(cells[self.places[column]], where)
             if rate is None:
                 raise where.refused("is empty")
@@ -414,7 +414,7 @@ class _Reader:
         if check := self.mapping.check.settled:
             settled = self._signed(check, number, cells, code)
             if settled is None or (rate is not None and abs(settled - net * rate) > smallest / 2):
-                raise Where(self.name, number, signed(check)[0][1]).refused(
+                raise CellRef(self.name, number, signed(check)[0][1]).refused(
                     "not what the row comes to at its exchange rate"
                 )
         return code, rate, settled
@@ -426,7 +426,7 @@ class _Reader:
         known = self.balances.setdefault(of, {})
         for name, amount in found.items():
             if amount is not None and known.setdefault(name, amount) != amount:
-                raise Where(self.name, number, signed(stated[name])[0][1]).refused(
+                raise CellRef(self.name, number, signed(stated[name])[0][1]).refused(
                     "another row of the statement has another"
                 )
         return [found.get(name) for name in BALANCES]
@@ -482,7 +482,7 @@ class _Reader:
             values = parts["values"]
             word = cells[self.places[str(parts["column"])]].strip()
             if not isinstance(values, dict) or word not in values:
-                raise Where(self.name, number, str(parts["column"])).refused("a word that the mapping does not list")
+                raise CellRef(self.name, number, str(parts["column"])).refused("a word that the mapping does not list")
             stated = {values[word]: parts["amount"]}
         else:
             stated = parts
@@ -490,7 +490,7 @@ class _Reader:
         if check := self.mapping.check.net:
             net = self._signed(check, number, cells, currency)
             if net is None or net != sum(amount or 0 for _, amount in amounts):
-                raise Where(self.name, number, signed(check)[0][1]).refused("the row does not add up to it")
+                raise CellRef(self.name, number, signed(check)[0][1]).refused("the row does not add up to it")
         found = [(name, amount) for name, amount in amounts if amount]
         return found or [(amounts[0][0], Decimal(0))]
 
@@ -499,7 +499,7 @@ class _Reader:
         found = [
             (sign, amount)
             for sign, column in signed(stated)
-            if (amount := self.amount(cells[self.places[column]], Where(self.name, number, column), currency))
+            if (amount := self.amount(cells[self.places[column]], CellRef(self.name, number, column), currency))
             is not None
         ]
         return sum((sign * amount for sign, amount in found), Decimal(0)) if found else None
@@ -527,7 +527,7 @@ class _Reader:
         return self.days[key]
 
     def _ref(self, stated: str | Text | OrderColumn | None, number: int, cells: list[str]) -> str | None:
-        """Return a reference: letters, digits and a few signs, so that it starts no formula and hides nothing."""
+        """Return a reference: letters, digits and a few characters, so that it starts no formula and hides nothing."""
         if stated is None:
             return None
         column, pattern = (stated, "") if isinstance(stated, str) else (stated.column, stated.pattern)
@@ -539,10 +539,12 @@ class _Reader:
         if pattern:
             (found,) = first_groups(pattern, [text])
             if found is None:
-                raise Where(self.name, number, column).refused("does not match the mapping's pattern")
+                raise CellRef(self.name, number, column).refused("does not match the mapping's pattern")
             text = found
         if not _REF.fullmatch(text):
-            raise Where(self.name, number, column).refused("no reference: more than letters, digits and ._/#:+- in it")
+            raise CellRef(self.name, number, column).refused(
+                "no reference: more than letters, digits and ._/#:+- in it"
+            )
         return text
 
     def _store(self, day: dt.date, number: int, cells: list[str]) -> tuple[str | None, int | None]:
@@ -551,7 +553,7 @@ class _Reader:
             return None, None
         column = stated if isinstance(stated, str) else stated.column
         text = cells[self.places[column]].strip()
-        where = Where(self.name, number, column)
+        where = CellRef(self.name, number, column)
         if not text:
             return None, None
         if len(text) > _MOST_NAME or any(unicodedata.category(sign)[0] == "C" for sign in text):
@@ -577,11 +579,11 @@ class _Reader:
         column = self.line.count
         text = cells[self.places[column]].strip() if column else ""
         if column and not _ID.fullmatch(text):
-            raise Where(self.name, number, column).refused("no whole number")
+            raise CellRef(self.name, number, column).refused("no whole number")
         return int(text) if column else None
 
-    def _where(self, number: int, stated: Any) -> Where:
-        return Where(self.name, number, stated if isinstance(stated, str) else stated.column)
+    def _where(self, number: int, stated: Any) -> CellRef:
+        return CellRef(self.name, number, stated if isinstance(stated, str) else stated.column)
 
 
 def _number_settlements(columns: dict[str, list[Any]], *, by_event: bool) -> None:

@@ -249,10 +249,13 @@ class Mapping(_MappingPart, frozen=True):
         )
         if part is None:
             return None
-        sums, net = StatedSums(), signs(part.amount if isinstance(part, Payouts) else part.paid)
+        sums, net = StatedSums(), signed_columns(part.amount if isinstance(part, Payouts) else part.paid)
         if isinstance(part, StatementHeads):
             sums = StatedSums(opening=part.opening, paid=part.paid, closing=part.closing)
-            net += [*signs(part.closing), *({"+": "-"}.get(each[0], "+") + each[1:] for each in signs(part.opening))]
+            net += [
+                *signed_columns(part.closing),
+                *({"+": "-"}.get(each[0], "+") + each[1:] for each in signed_columns(part.opening)),
+            ]
         line = RowColumns(
             part.currency or self.line.currency, part.statement, part.payout, date=part.date, type="total"
         )
@@ -261,7 +264,7 @@ class Mapping(_MappingPart, frozen=True):
         return key, Mapping(self.platform, self.orders, line, {"gross": net}, file, sums)
 
 
-class Read(msgspec.Struct, frozen=True):
+class LoadedMapping(msgspec.Struct, frozen=True):
     """A mapping that was read: with its hash, that of the store file included, and the stores that the file lists."""
 
     mapping: Mapping
@@ -269,7 +272,7 @@ class Read(msgspec.Struct, frozen=True):
     stores: dict[str, list[StoreSpan]]
 
 
-def read_mapping(file: Path) -> Read:
+def read_mapping(file: Path) -> LoadedMapping:
     """Read a mapping; raise MappingError naming the key that is missing, unknown or invalid."""
     try:
         content = file.read_bytes()
@@ -287,15 +290,15 @@ def read_mapping(file: Path) -> Read:
     if isinstance(mapping.line.store, StoreColumn) and mapping.line.store.file:
         stores, more = _stores(file.parent / mapping.line.store.file, mapping.line.store, mapping.file.delimiter)
         digest.update(more)
-    return Read(mapping, digest.hexdigest(), stores)
+    return LoadedMapping(mapping, digest.hexdigest(), stores)
 
 
 def signed(stated: Any) -> list[tuple[int, str]]:
     """Return sign and column of a text such as "+items", or of several: + the platform owes us."""
-    return [((-1 if text.startswith("-") else 1), text[1:]) for text in signs(stated)]
+    return [((-1 if text.startswith("-") else 1), text[1:]) for text in signed_columns(stated)]
 
 
-def signs(stated: str | list[str]) -> list[str]:
+def signed_columns(stated: str | list[str]) -> list[str]:
     """Return a list of columns with signs, whether the mapping has one or several."""
     return [text for text in ([stated] if isinstance(stated, str) else stated) if text]
 

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from pipelines.settlements.lines import Records, SettlementError, Where, amount_reader
+from pipelines.settlements.lines import CellRef, Records, SettlementError, amount_reader
 from pipelines.settlements.mapping import COSTS
 
 _ROWS = 200
 _KEY = re.compile(r"([_ ](id|ref|no|number|date)|Id|ID)$")
 _FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S")
-_SIGNS = ((".", ""), (",", ""), (".", ","), (",", "."), (",", " "), (".", "'"), (",", "'"))
+_AMOUNT_SEPARATORS = ((".", ""), (",", ""), (".", ","), (",", "."), (",", " "), (".", "'"), (",", "'"))
 _WORDS = {  # of names of columns, the more particular first
     "net": "net|payout amount|paid|auszahlung|liquido|líquido",
     "commission_tax": "(tax|vat|iva|mwst|gst|imposto).*(comm?iss|fee)|(comm?iss|fee).*(tax|vat|iva|mwst|gst)",
@@ -40,15 +40,15 @@ def proposed_mapping(records: Records, delimiter: str, order: str, name: str) ->
     """Yield a mapping as TOML, its columns guessed by names and values; cells are shown of a column of types alone."""
     rows = [cells for _, cells in records.rows[:_ROWS]]
     columns = {column: [cells[at].strip() for cells in rows] for at, column in enumerate(records.header)}
-    amounts, signs = _amounts(columns, order)
+    amounts, separators = _amounts(columns, order)
     found = {key: _named(columns, words, {order, *amounts}) for key, words in _NAMES.items()}
     dates = [(column, forms) for column, cells in columns.items() if (forms := _forms(cells))]
     currency = next((each for each, cells in columns.items() if all(re.fullmatch("[A-Z]{3}", c) for c in cells)), "")
     parts, net = _components(amounts)
     yield 'platform = ""  # could not tell: the platform\'s name, and of our orders'
     yield 'orders = { platform = [""] }'
-    yield f"[file]\nnames = {_text(name)}\ndelimiter = {_text(delimiter)}\ndecimal = {_text(signs[0])}"
-    yield f'thousands = {_text(signs[1])}\ntimezone = "store"  # could not tell: of times without a zone'
+    yield f"[file]\nnames = {_text(name)}\ndelimiter = {_text(delimiter)}\ndecimal = {_text(separators[0])}"
+    yield f'thousands = {_text(separators[1])}\ntimezone = "store"  # could not tell: of times without a zone'
     yield "[line]"
     found["statement"] = found["statement"] or found["payout"]
     for key in ("statement", "payout", "store"):
@@ -105,18 +105,18 @@ def _forms(cells: list[str]) -> list[str]:
 def _amounts(columns: dict[str, list[str]], order: str) -> tuple[dict[str, list[Decimal]], tuple[str, str]]:
     """Return the columns of amounts in the form that fits most of them."""
     best: dict[str, list[Decimal]] = {}
-    form = _SIGNS[0]
-    for signs in _SIGNS:
-        read, found = amount_reader(*signs), {}
+    form = _AMOUNT_SEPARATORS[0]
+    for separators in _AMOUNT_SEPARATORS:
+        read, found = amount_reader(*separators), {}
         for column, cells in columns.items():
             if column == order or not _component(column) or _KEY.search(column):
                 continue
             try:
-                found[column] = [read(cell, Where("", 0, column)) or Decimal(0) for cell in cells]
+                found[column] = [read(cell, CellRef("", 0, column)) or Decimal(0) for cell in cells]
             except SettlementError:
                 continue
         if len(found) > len(best):
-            best, form = found, signs
+            best, form = found, separators
     return best, form
 
 

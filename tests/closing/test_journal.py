@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.finance.exporting import Done, check, export, parse_store_days
+from pipelines.finance.exporting import JournalExport, check, export, parse_store_days
 from pipelines.finance.journal import Journal, StoppedDay, read_accounts, unbalanced
 from pipelines.finance.reconciliation import accept_breaks
 from pipelines.finance.released import BookPeriod, FinanceError, period_of
@@ -235,7 +235,7 @@ def test_each_stop_names_its_command() -> None:
         (day, 1): StoppedDay(day, 1, 3, "its break is open"),
         (day, None): StoppedDay(day, None, None, "class 'fee' has no account"),
     }
-    text = [*journal_lines(Done(Journal(BookPeriod(day, day, "2026-10"), stops=stops), is_stopped=True))]
+    text = [*journal_lines(JournalExport(Journal(BookPeriod(day, day, "2026-10"), stops=stops), is_stopped=True))]
     assert "ordermart breaks accept 3 --reason TEXT --account-class CLASS`" in text[4]
     assert [line.partition("export ")[2] for line in text[2:5:2]] == [
         "`--without 2026-10-31:none`",

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from pipelines.settlements.lines import SettlementError, Where, amount_reader
+from pipelines.settlements.lines import CellRef, SettlementError, amount_reader
 
-WHERE = Where("f.csv", 3, "Amount")
+WHERE = CellRef("f.csv", 3, "Amount")
 READ = [  # text, decimal, thousands, currency, amount
     ("3", ".", "", "", "3"),
     ("+3", ".", "", "", "3"),

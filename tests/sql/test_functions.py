@@ -63,7 +63,8 @@ def test_a_time_outside_the_bounds_is_not_stated(con: duckdb.DuckDBPyConnection)
     some = ("1970-01-01T00:00:00Z", "2100-12-31T23:59:59", "2101-01-01T00:59:59+01:00")
     bounds = "timestamptz '1970-01-01 00:00:00Z', timestamptz '2101-01-01 00:00:00Z'"
     rows = con.execute(
-        f"select sent from unnest(?) as t (sent) where instant_within_range(sent, {bounds}) is not null", [[*none, *some]]
+        f"select sent from unnest(?) as t (sent) where instant_within_range(sent, {bounds}) is not null",
+        [[*none, *some]],
     )
     assert [sent for (sent,) in rows.fetchall()] == [*some]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.examining.first import Given, make_settings, with_answers
+from pipelines.examining.first import InitAnswers, make_settings, with_answers
 from pipelines.settings import SettingsError, load_settings
 from tests.forked import ROOT, ordermart
 from tests.service.process import StandIn
@@ -313,7 +313,7 @@ def test_file_of_dotted_keys_is_refused_before_anything_is_sent(tmp_path: Path) 
     file = tmp_path / "shop.toml"
     file.write_text('partner.base_url = "http://127.0.0.1:9"\npartner.store.id_pointer = "/id"\n')
     with pytest.raises(SettingsError, match=r"write them as \[partner.store\]"):
-        make_settings(file, Given(), lambda *_: "x", {})
+        make_settings(file, InitAnswers(), lambda *_: "x", {})
 
 
 @pytest.mark.slow

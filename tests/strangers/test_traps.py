@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pipelines.examining.first import Given, ProvenAnswers, find
+from pipelines.examining.first import InitAnswers, ProvenAnswers, find
 from pipelines.settings import load_settings
 from tests.strangers.service import ATTEMPTS, CLIENT_ID, CLIENT_SECRET, TOKEN, Reply, Request, Stranger
 from tests.strangers.services import PAIR, Square, Stripe
@@ -55,7 +55,7 @@ def tried(
             "ORDERMART_PARTNER__CLIENT_SECRET": secret,
         }
     )
-    made = asyncio.run(find(settings, ask, Given(**given), frozenset(), frozenset()))
+    made = asyncio.run(find(settings, ask, InitAnswers(**given), frozenset(), frozenset()))
     assert len(service.asked) <= 160
     assert service.refused_logins < ATTEMPTS
     return made, asked
@@ -529,5 +529,5 @@ def test_nobody_answers() -> None:
     with Plain() as service:
         url = service.base_url
     settings = load_settings(environ={"ORDERMART_PARTNER__BASE_URL": url, "ORDERMART_PARTNER__CLIENT_SECRET": "s"})
-    made = asyncio.run(find(settings, lambda *_: "", Given(), frozenset(), frozenset()))
+    made = asyncio.run(find(settings, lambda *_: "", InitAnswers(), frozenset(), frozenset()))
     assert (made.found, "does not answer" in made.open[0]) == ({}, True)

@@ -129,7 +129,7 @@ def _type(kind: str, names: Mapping[str, str], other: str) -> str:
 
 
 CONTRACT = "contract.odcs.yaml"
-_WIDE = 1_000_000  # signs of a line: none is folded
+_WIDE = 1_000_000  # characters of a line: none is folded
 _LOGICAL = {
     "BIGINT": "integer",
     "VARCHAR": "string",
