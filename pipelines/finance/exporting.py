@@ -1,4 +1,4 @@
-"""Export the journal of a period: each entry once, in the form of another system, and recorded in the ledger.
+"""Export the journal of a period: each entry once, in a format of `journal.py`, and recorded in the ledger.
 
 | act | body | rows |
 |---|---|---|

@@ -308,6 +308,7 @@ def tool(name: str, *arguments: str, **environ: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_dagsters_own_tools_work_in_a_checkout(by_command: Place, tmp_path: Path) -> None:
     """`dg list defs`, `dg launch` and `dagster job execute` find the definitions, as Dagster's documentation has it."""
     home = {"DAGSTER_HOME": str(dagster_home(tmp_path / "data"))}

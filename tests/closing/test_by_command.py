@@ -109,6 +109,7 @@ def order(order_id: int, prices: list[Decimal], total: Decimal, **fields: Any) -
     return {"id": order_id} | person | place | at | said | amounts | fields
 
 
+@pytest.mark.long
 def test_an_order_whose_platform_changes_twice_is_in_one_receivable(tmp_path: Path) -> None:
     """Exported as dash, then web, then kiosk: each export moves it, and a statement credits the last."""
     shop, price = Shop(tmp_path, SETTINGS), [Decimal("20.00")]

@@ -27,7 +27,7 @@ excluded_statuses = ["cancelled"]
 CUT = WHOLE.partition("counted")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_night_with_settings_that_were_cut_off_is_not_good(serve: Callable[..., Place]) -> None:
     """Cut off after a line they are valid: every night is said to lack keys until they are there again."""
     place = serve(orders=30, stores=2, days=3)

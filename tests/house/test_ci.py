@@ -33,7 +33,7 @@ STEPS = [
     "mypy ",
     "python -m venv --clear .venv-storage",
     *STORAGE,
-    "python bootstrap.py test --all --durations 40 --begin-within 2700",
+    "python bootstrap.py test --all --durations 40 --begin-within 2500",
     "python bootstrap.py test --long --share-of-day today --begin-within 480",
     "python bootstrap.py run --orders 500",
     "python -m venv --clear .venv-readers",

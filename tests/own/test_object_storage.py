@@ -496,7 +496,9 @@ def test_stale_objects_go_and_those_of_readers_stay(changed: tuple[World, Path],
     assert {key.split("/")[1] for key in keys(url, "releases") - theirs} == {"0", now["id"]}
 
 
-@pytest.mark.parametrize("url", ["moto", "folder", pytest.param("s3rver", marks=pytest.mark.long)], indirect=True)
+@pytest.mark.parametrize(
+    "url", ["moto", *(pytest.param(name, marks=pytest.mark.long) for name in ("folder", "s3rver"))], indirect=True
+)
 def test_erased_person_is_in_no_object_after_the_next_copy(own: World, url: str, tmp_path: Path) -> None:
     """The receipt names the copy until then; at once, also for objects of releases that would else stay a day."""
     write(own, "people", "-- One row per order.\nselect order_id, customer_key from mart.orders")

@@ -33,7 +33,7 @@ def _is_gone(world: World) -> None:
     assert keys == [(1, True), (2, False), (3, True)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_erased_person_stays_erased(landed: World, tmp_path: Path) -> None:
     """In files and names of the data folder, in any form, there is no mark of her; another customer's key stays."""

@@ -26,7 +26,7 @@ def test_increments_of_a_history_equal_a_rebuild(seed: int, tmp_path: Path) -> N
     assert play(history(seed), tmp_path) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", MANY)
 def test_increments_of_many_histories_equal_rebuilds(seed: int, tmp_path: Path) -> None:
     """The same, for more."""
