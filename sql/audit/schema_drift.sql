@@ -1,6 +1,6 @@
 -- One row per value, field, type or null that first occurred after the first loads of its kind.
 --
--- Source: every version of orders and menus, workings.load_notes, audit.quarantine. What occurs until the
+-- Source: every version of orders and menus, workings.load_notes, every rejection. What occurs until the
 -- first pause of ten seconds between loads of a kind is what later ones are compared with. A first sight by an
 -- archive, or at an unknown time, is no drift.
 -- Caveats: it warns and blocks nothing. The run's summary lists those first seen since the previous release.
@@ -78,11 +78,11 @@ noted as (
         regexp_replace(refused.pointer, '/[0-9]+', '/*', 'g') as path,
         'type' as change_type,
         null as value,
-        refused.first_seen_at as first_observed_at,
-        refused.source = 'live' as can_drift,
-        refused.load_id,
-        [refused.entity_id] as example_ids,
-    from audit.quarantine as refused
+        refused.observed_at as first_observed_at,
+        live.can_drift, refused.load_id,
+        [refused.id] as example_ids,
+    from raw.refusals as refused
+    inner join live using (load_id)
     where refused.reason = 'wrong_type' and refused.pointer is not null
 ),
 
@@ -92,7 +92,7 @@ notes_met as (
         kind, path, change_type, value,
         min(first_observed_at) as first_seen_at,
         arg_min(load_id, row(first_observed_at, load_id)) as load_id,
-        arg_min(example_ids, row(first_observed_at, load_id)) as example_ids,
+        arg_min(example_ids, row(first_observed_at, load_id, example_ids)) as example_ids,
     from noted
     group by kind, path, change_type, value
     having bool_and(first_observed_at is not null)

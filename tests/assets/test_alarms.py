@@ -103,6 +103,18 @@ def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> N
     assert _night(settings, 4, *third) == []
 
 
+@pytest.mark.slow
+def test_alarms_report_a_document_that_stays_refused_once(settings: Settings) -> None:
+    """The night in which a documented field first has another type says so; those that meet it again say nothing."""
+    refused = _order(7, user_name=["Canary K4n4ry"])
+    assert _night(settings, 2, *map(_order, range(1, 7))) == []
+    assert _night(settings, 3, refused) == [
+        "Schema drift since the previous release: 1 (audit.schema_drift)",
+        "  orders /user_name: type, first in 7",
+    ]
+    assert _night(settings, 4, _order(8), refused) == []
+
+
 def test_a_good_night_says_what_it_mended(settings: Settings) -> None:
     """Other notes are for --verbose; that a file was damaged is said, however well the night ended."""
     run = recorded(NOW)

@@ -30,6 +30,12 @@ def value(name: str, hour: int, second: int = 1, **fields: Any) -> Row:
     return {"kind": "orders", "path": "/status", "value": name, **seen, **fields}
 
 
+def refusal(name: str, hour: int) -> Row:
+    """Return an order that was quarantined in a load of that hour."""
+    refused = {"kind": "orders", "id": 5, "reason": "wrong_type", "pointer": "/items/3/price", "source": "live"}
+    return {"load_id": name, "observed_at": at(hour, 1), **refused}
+
+
 @pytest.mark.duckdb2
 def test_values_after_the_first_loads_are_drift(run_table: Run) -> None:
     """Loads without a pause between them are one start; what a later one brings first is drift."""
@@ -57,17 +63,7 @@ def test_notes_and_other_types_are_drift_too(run_table: Run) -> None:
                 {"load_id": "d", "note": "tip=absent", "kind": "orders", "example_ids": [9]},
             ],
             "audit.field_profile": [{"kind": "orders", "path": "/items/*/x"}],
-            "audit.quarantine": [
-                {
-                    "kind": "orders",
-                    "entity_id": 5,
-                    "reason": "wrong_type",
-                    "pointer": "/items/3/price",
-                    "source": "live",
-                    "load_id": "d",
-                    "first_seen_at": at(6, 1),
-                }
-            ],
+            "raw.refusals": [refusal("d", 6)],
         },
     )
     assert [(row["path"], row["change_type"], row["value"], row["load_id"], row["example_ids"]) for row in rows] == [
@@ -75,6 +71,18 @@ def test_notes_and_other_types_are_drift_too(run_table: Run) -> None:
         ("/items/*/x", "field", "number|string", "c", [3]),
         ("/tip", "absent", None, "c", [3]),
     ]
+
+
+def test_a_document_refused_every_night_is_drift_of_the_first(run_table: Run) -> None:
+    """The load is the one in which the type first occurred, however often the document is refused later."""
+    rows = run_table(
+        "audit.schema_drift",
+        {
+            "audit.loads": [load("a", 1), load("c", 5), load("d", 6), load("e", 7)],
+            "raw.refusals": [refusal("e", 7), refusal("c", 5), refusal("d", 6)],
+        },
+    )
+    assert [(row["path"], row["load_id"], row["first_seen_at"]) for row in rows] == [("/items/*/price", "c", at(5, 1))]
 
 
 def test_archives_raise_nothing(run_table: Run) -> None:
