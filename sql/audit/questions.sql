@@ -35,7 +35,7 @@ with of_orders as (
                 when 'total_formula' then '{:,} totals differ from what their parts make, or have no rule in force; {:,} are equal to it.'
                 when 'subtotal_formula' then '{:,} subtotals differ from what their lines make, or have no rule in force; {:,} are equal to it.'
                 when 'nulls' then '{:,} orders lack an amount; {:,} have all.'
-                when 'decimals' then '{:,} orders have an amount of more than two decimals; {:,} have none.'
+                when 'decimals' then '{:,} accepted orders have an amount of more than two decimals; {:,} have none.'
             end,
             against,
             agree

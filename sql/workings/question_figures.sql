@@ -3,7 +3,7 @@
 -- A step: read audit.questions instead.
 --
 -- Source: audit.service_behaviour, audit.field_profile, audit.vocabulary, audit.status_transitions, core.store_menus,
--- audit.formula_populations.
+-- audit.formula_populations, audit.quarantine.
 --
 -- key: none
 --
@@ -28,6 +28,21 @@ with populations as (
     from audit.formula_populations
 ),
 
+-- what a rejected document shows against the assumptions: the accepted ones never do
+rejected as (
+    select
+        kind, entity_id, reason,
+        coalesce(cast(entity_id as varchar), load_id || '/' || seq) as document,
+        unnest(list_filter([
+            if(reason = 'too_many_decimals', 'decimals', null),
+            if(reason = 'id_out_of_range' or pointer like '%id', 'ids', null),
+            if(reason = 'no_id', 'nulls', null),
+            if(reason in ('too_large', 'too_deep', 'too_many_parts'), 'sizes', null),
+            if(kind = 'stores' and pointer <> '', 'store_record', null),
+        ], lambda each: each is not null)) as question,
+    from audit.quarantine
+),
+
 figures as (
     -- what the client and the receiver counted of the service
     select
@@ -39,7 +54,6 @@ figures as (
                     when 'authenticate' then 'authenticate'
                     when 'store list' then 'store_list'
                     when 'stores' then 'store_path'
-                    else 'errors'
                 end
                 when aspect = 'error_body' then 'errors'
                 when aspect = 'token_lifetime' then 'token_lifetime'
@@ -49,7 +63,9 @@ figures as (
                 when aspect = 'deliveries' then 'webhook_places'
                 when aspect in ('lag_seconds', 'loss') then 'webhook_signing'
             end,
+            if(aspect = 'status' and not regexp_matches(name, '^[23]'), 'errors', null),
             if(aspect = 'status' and name = '401', 'token_refused', null),
+            if(aspect = 'token_lifetime' and name = 'accepted', 'token_place', null),
             if(has_document, 'base_address', null),
             if(has_document, 'token_header', null),
         ], lambda each: each is not null)) as question,
@@ -60,8 +76,24 @@ figures as (
             format('{:.6g}', metric_value),
             format('from {:.6g} to {:.6g}', min_value, max_value)
         ) as said,
-        if(aspect = 'status' and name like '2%', occurrence_count, null) as agree,
+        if(
+            (aspect = 'status' and name like '2%') or question = 'token_place',
+            occurrence_count,
+            null
+        ) as agree,
     from audit.service_behaviour
+
+    union all by name
+
+    select
+        question,
+        kind || ' quarantined' as place,
+        count(distinct document) as against,
+        against as figure,
+        format('{} ({:,})', reason, against) as said,
+        min(entity_id, 3) as example_ids,
+    from rejected
+    group by question, kind, reason
 
     union all by name
 

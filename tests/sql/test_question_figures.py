@@ -16,10 +16,70 @@ def test_an_answer_of_the_service_is_of_several_questions(run_table: Run) -> Non
     )
     assert {(row["question"], row["place"], row["said"], row["agree"]) for row in rows} == {
         ("base_address", "orders status 200", "4 times", 4),
-        ("errors", "orders status 200", "4 times", 4),
         ("errors", "orders status 401", "4 times", None),
         ("token_header", "orders status 200", "4 times", 4),
         ("token_refused", "orders status 401", "4 times", None),
+    }
+
+
+def test_an_error_is_an_answer_of_another_status(run_table: Run) -> None:
+    """Documents and redirects show no error, whoever sent them; each other status does, and supports nothing."""
+    met = {"aspect": "status", "occurrence_count": 4}
+    operations = ("orders", "menus", "stores", "store list", "authenticate")
+    rows = run_table(
+        "workings.question_figures",
+        {
+            "audit.service_behaviour": [
+                met | {"operation": operation, "name": name}
+                for operation in operations
+                for name in ("200", "204", "302", "404", "500")
+            ]
+        },
+    )
+    errors = {(row["place"], row["agree"]) for row in rows if row["question"] == "errors"}
+    assert errors == {(f"{operation} status {name}", None) for operation in operations for name in ("404", "500")}
+
+
+def test_an_accepted_token_shows_where_it_is_in_the_response(run_table: Run) -> None:
+    """Requests with a token that the service accepted support its place; claims and refusals do not."""
+    met = {"operation": "authenticate", "aspect": "token_lifetime", "occurrence_count": 7}
+    rows = run_table(
+        "workings.question_figures",
+        {"audit.service_behaviour": [met | {"name": name} for name in ("accepted", "claimed", "refused")]},
+    )
+    assert [(row["place"], row["agree"]) for row in rows if row["question"] == "token_place"] == [
+        ("authenticate token_lifetime accepted", 7)
+    ]
+
+
+def test_rejected_documents_are_cases_against_what_accepted_ones_show(run_table: Run) -> None:
+    """A document counts once for each reason, under each question that the reason is about, others under none."""
+    rejected = [
+        ("orders", 7, "too_many_decimals", "/tip"),
+        ("orders", 7, "too_many_decimals", "/total_price"),
+        ("orders", 5, "too_many_decimals", "/tip"),
+        ("orders", None, "no_id", "/id"),
+        ("orders", 8, "wrong_type", "/store_id"),
+        ("orders", 9, "wrong_type", "/items/0/price"),
+        ("menus", 3, "too_large", ""),
+        ("stores", 2, "wrong_type", "/currency"),
+    ]
+    rows = run_table(
+        "workings.question_figures",
+        {
+            "audit.quarantine": [
+                {"kind": kind, "entity_id": id_, "reason": reason, "pointer": pointer, "load_id": "a", "seq": seq}
+                for seq, (kind, id_, reason, pointer) in enumerate(rejected)
+            ]
+        },
+    )
+    assert {(row["question"], row["place"], row["said"], row["against"], *row["example_ids"]) for row in rows} == {
+        ("decimals", "orders quarantined", "too_many_decimals (2)", 2, 5, 7),
+        ("ids", "orders quarantined", "no_id (1)", 1),
+        ("ids", "orders quarantined", "wrong_type (1)", 1, 8),
+        ("nulls", "orders quarantined", "no_id (1)", 1),
+        ("sizes", "menus quarantined", "too_large (1)", 1, 3),
+        ("store_record", "stores quarantined", "wrong_type (1)", 1, 2),
     }
 
 

@@ -191,3 +191,21 @@ def test_how_the_service_behaves_answers_too(answers: Answers) -> None:
     assert told["limits"]["evidence"] == "orders retry_after 429: 2 times, from 1 to 30"
     assert (told["token_header"]["evidence_status"], told["token_header"]["supporting_count"]) == ("supported", 40)
     assert 'orders error_body 404 {"error":string}: 1,200 times' in told["errors"]["evidence"]
+
+
+def test_quarantined_orders_contradict_what_accepted_ones_support(run_table: Run) -> None:
+    """All accepted orders have two decimals, since others are quarantined: the answer is not that the data agree."""
+    case = {"question": "decimals", "is_against": False, "currency": "EUR", "order_count": 90, "example_ids": [1]}
+    rejected = {"kind": "orders", "entity_id": 7, "reason": "too_many_decimals", "pointer": "/tip", "load_id": "a"}
+    figures = run_table("workings.question_figures", {"audit.quarantine": [rejected]})
+    (row,) = run_table(
+        "audit.questions",
+        {
+            "raw.assumptions": asked("decimals"),
+            "workings.daily_question_cases": [case],
+            "workings.question_figures": figures,
+        },
+    )
+    assert (row["evidence_status"], row["supporting_count"], row["contradicting_count"]) == ("contradicted", 90, 1)
+    assert (row["affected_order_count"], row["example_ids"]) == (0, [7])
+    assert row["evidence"].endswith(" orders quarantined: too_many_decimals (1)")
