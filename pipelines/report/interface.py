@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Any
 
 from pipelines.finance.released import ReadLimits, money_of, open_release, records
+from pipelines.report.text import counted
 from pipelines.settings import DEFAULT_FILE, Settings, given_keys
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
 from pipelines.warehouse.catalogue.descriptions import dbt_sources
@@ -103,7 +104,7 @@ def open_answers(settings: Settings) -> list[str]:
 
 
 def _lines(found: list[dict[str, Any]], total: int) -> Iterator[str]:
-    yield f"{len(found)} things are not shown by the interface; {total:,} orders are known."
+    yield f"{len(found)} things are not shown by the interface; {counted(total, 'order is', 'orders are')} known."
     for row in found:
         yield f"{row['rank']:3}. {row['undocumented']} (section {row['section']}): {row['evidence_status']}"
         yield f"     assumed: {row['assumption']}"
@@ -119,7 +120,7 @@ def _lines(found: list[dict[str, Any]], total: int) -> Iterator[str]:
 
 def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
     yield _LETTER
-    yield f"So far we have seen {total:,} orders."
+    yield f"So far we have seen {counted(total, 'order', 'orders')}."
     for number, row in enumerate(found, 1):
         yield f"\n## {number}. {_plain(row['partner_question'])}\n"
         yield f"- Section {row['section']} of the document does not show: {_plain(row['undocumented'])}."
@@ -133,7 +134,7 @@ def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
 
 
 def _depends(row: dict[str, Any]) -> str:
-    orders = f"{row['affected_order_count']:,} orders"
+    orders = counted(row["affected_order_count"], "order", "orders")
     return (
         orders
         if row["affected_amount"] is None

@@ -94,7 +94,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                "What do the fields mean that the document does not show, and do they hold personal data?"),
     Assumption("free_texts", "2.1", "free texts that may hold personal data", _keys("privacy", "plaintext_fields"),
                "May dispatch_note, instructions, confirmation_code and tracking_url hold personal data?"),
-    Assumption("product_ids", "2.2", "is a product id the same product in every menu?",
+    Assumption("product_ids", "2.2", "whether a product id is the same product in every menu",
                _keys("menus", "product_id_scope"), "Is a product id the same product in every menu and store?"),
     Assumption("final_statuses", "3", "which statuses are final", _keys("planner", "final_statuses"),
                "After which statuses does an order no longer change, and how do statuses follow each other?"),
@@ -160,5 +160,5 @@ def _set(key: str, settings: Settings) -> str:
     value: Any = functools.reduce(getattr, [*tables, name], settings)
     if key == "partner.base_url":  # a part before @ would be a credential
         value = value.rpartition("@")[2]
-    shown = f"(with {', '.join(sorted(value))})" if key in _HIDDEN else msgspec.json.encode(value).decode()
+    shown = f"(with {', '.join(sorted(value))})" if value and key in _HIDDEN else msgspec.json.encode(value).decode()
     return f"[{'.'.join(tables)}] {name} = {shown}"

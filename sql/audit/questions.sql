@@ -27,15 +27,15 @@ with of_orders as (
         cast(coalesce(sum(order_count) filter (where not is_against), 0) as bigint) as agree,
         format(
             case question
-                when 'sales' then '{:,} orders have a status that no list in [sales] names; {:,} have one that is named.'
-                when 'currency' then '{:,} orders are of stores without a currency; {:,} of stores with one.'
-                when 'timezone' then '{:,} orders are of stores without a timezone that exists; {:,} of stores with one.'
-                when 'deleted' then '{:,} orders that were seen are not found any more; {:,} still are.'
-                when 'business_day' then '{:,} orders were asked for on another local day than they were created; {:,} for the same.'
-                when 'total_formula' then '{:,} totals differ from what their parts make, or have no rule in force; {:,} are equal to it.'
-                when 'subtotal_formula' then '{:,} subtotals differ from what their lines make, or have no rule in force; {:,} are equal to it.'
-                when 'nulls' then '{:,} orders lack an amount; {:,} have all.'
-                when 'decimals' then '{:,} accepted orders have an amount of more than two decimals; {:,} have none.'
+                when 'sales' then 'Orders of a status that no list in [sales] names: {:,}; of one that is named: {:,}.'
+                when 'currency' then 'Orders of stores without a currency: {:,}; of stores with one: {:,}.'
+                when 'timezone' then 'Orders of stores without a timezone that exists: {:,}; of stores with one: {:,}.'
+                when 'deleted' then 'Orders seen that are not found any more: {:,}; that still are: {:,}.'
+                when 'business_day' then 'Orders asked for on another local day than they were created: {:,}; for the same: {:,}.'
+                when 'total_formula' then 'Totals that differ from what their parts make, or have no rule in force: {:,}; equal to it: {:,}.'
+                when 'subtotal_formula' then 'Subtotals that differ from what their lines make, or have no rule in force: {:,}; equal to it: {:,}.'
+                when 'nulls' then 'Orders that lack an amount: {:,}; that have all: {:,}.'
+                when 'decimals' then 'Accepted orders with an amount of more than two decimals: {:,}; without: {:,}.'
             end,
             against,
             agree

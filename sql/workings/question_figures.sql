@@ -70,11 +70,31 @@ figures as (
             if(has_document, 'token_header', null),
         ], lambda each: each is not null)) as question,
         concat_ws(' ', operation, aspect, name) as place,
+        case aspect
+            when 'response_bytes' then ' bytes'
+            when 'duration_ms' then ' ms'
+            when 'deliveries' then ' per id'
+            when 'loss' then ' of them'
+            when 'rate_limit' then ''
+            else ' s'
+        end as unit,
+        list_transform(
+            [
+                coalesce(metric_value, if(min_value = max_value, min_value, null)),
+                min_value,
+                max_value
+            ],
+            lambda x: if(
+                abs(x) < 100,
+                regexp_replace(format('{:.3f}', x), '\.?0+$', ''),
+                format('{:,.0f}', x)
+            ) || unit
+        ) as measured,
         concat_ws(
             ', ',
-            format('{:,} times', occurrence_count),
-            format('{:.6g}', metric_value),
-            format('from {:.6g} to {:.6g}', min_value, max_value)
+            if(occurrence_count = 1, 'once', format('{:,} times', occurrence_count)),
+            measured[1],
+            if(min_value < max_value, format('from {} to {}', measured[2], measured[3]), null)
         ) as said,
         if(
             (aspect = 'status' and name like '2%') or question = 'token_place',
@@ -119,6 +139,7 @@ figures as (
         array_to_string(types, '|') as named_types,
         coalesce(present_count, 0) as present,
         coalesce(parent_count, 0) as parents,
+        format('{:,} {}', present, if(present = 1, 'place', 'places')) as places,
         case question
             when 'nulls' then format(
                 'null in {:,}, absent from {:,} of {:,}',
@@ -126,13 +147,12 @@ figures as (
                 absent_document_count,
                 document_count
             )
-            when 'new_fields' then format('{} in {:,} documents', named_types, present)
-            when 'store_record'
-                then format('{} in {:,} of {:,} records', named_types, present, parents)
-            when 'store_personal' then format('kept encrypted in {:,} records', present)
-            when 'decimals' then format('up to {} decimals', max_decimals)
+            when 'new_fields' then format('{} in {}', named_types, places)
+            when 'store_record' then format('{} in {:,} of {:,}', named_types, present, parents)
+            when 'store_personal' then format('kept encrypted in {}', places)
+            when 'decimals' then format('decimals up to {}', max_decimals)
             when 'free_texts' then format(
-                'not empty in {:,} of {:,} places', present - coalesce(empty_count, 0), parents
+                'not empty in {:,} of {:,}', present - coalesce(empty_count, 0), parents
             )
             when 'ids' then format(
                 '{} to {}',
@@ -200,7 +220,7 @@ figures as (
     select
         'store_menus' as question,
         format(
-            '{:,} stores name {:,} menus between them, one store up to {:,}.',
+            'Stores that name menus: {:,}; menus that they name: {:,}; most of one store: {:,}.',
             count(*),
             sum(menus),
             max(menus)

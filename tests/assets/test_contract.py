@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,6 +45,18 @@ def test_the_questions_are_a_letter(published: Place) -> None:
     assert "Examples by id:" in done.stdout
     plain = published.command("questions")
     assert "which statuses are sales (section 3): contradicted" in plain.stdout
+
+
+@pytest.mark.slow
+def test_a_reader_outside_understands_every_figure(published: Place) -> None:
+    """No noun in the plural after a one, no empty words, no numbers of many decimals: neither in rows nor lines."""
+    rows = published.all("select concat_ws(' ', undocumented || '.', assumption, evidence) from audit.questions")
+    said = [row[0] for row in rows]
+    for options in ((), ("--markdown",)):
+        said += published.command("questions", *options).stdout.splitlines()
+    wrong = r"\b1 (orders|documents|places|records|times|stores|menus)\b|\?\.$|\?\. |\(with \)|\d\.\d{4}"
+    assert [line for line in said if re.search(wrong, line)] == []
+    assert any("[partner.list_stores] query = {}" in line for line in said)
 
 
 def test_without_a_release_both_say_what_to_do(place: Place) -> None:

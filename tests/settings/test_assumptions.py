@@ -31,6 +31,7 @@ def test_every_open_section_has_a_question() -> None:
 def test_a_question_is_named_once() -> None:
     """No two questions share a name, and each asks something."""
     assert len({each.question for each in ASSUMPTIONS}) == len(ASSUMPTIONS)
+    assert all(each.undocumented[-1] not in ".?" for each in ASSUMPTIONS), "the letter ends the sentence"
     assert all(each.ask.rstrip(".").endswith("?") and (each.keys or each.assumed) for each in ASSUMPTIONS)
 
 
@@ -47,5 +48,6 @@ def test_assumptions_name_settings_without_secrets(tmp_path: Path) -> None:
     said = {each.question: text for _, each, text in assumptions(load_settings(file, environ))}
     assert said["sales"] == '[sales] counted_statuses = ["done"]; [sales] excluded_statuses = []'
     assert "(with key)" in said["authenticate"]
+    assert "[partner.list_stores] query = {};" in said["store_pages"], "nothing to hide"
     assert "service.example" in said["base_address"]
     assert "TOPSECRET" not in repr(said)

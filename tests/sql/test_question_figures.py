@@ -84,22 +84,40 @@ def test_rejected_documents_are_cases_against_what_accepted_ones_show(run_table:
 
 
 def test_what_is_measured_is_said(run_table: Run) -> None:
-    """A measured value stands behind its count, and so does the range where there is one."""
-    counted = {"operation": "orders", "aspect": "retry_after", "occurrence_count": 1200}
+    """A measured value stands behind its count with its unit, rounded, and the range where there is one."""
+    measured: list[tuple[str, float | None, float | None, float | None]] = [
+        ("token_lifetime", None, 0.000996787, 6.02063),
+        ("token_lifetime", None, 3600, 3600),
+        ("deliveries", 5.26316, None, None),
+        ("loss", 0.0185185, None, None),
+        ("response_bytes", 80, 80, 80),
+        ("response_bytes", 10107, 4840, 10107),
+        ("duration_ms", 99.99951, 0.3585, 629.361),
+        ("lag_seconds", 34640.414, 9731.744, 67452.235),
+        ("rate_limit", None, 1, 30),
+        ("retry_after", None, None, None),
+    ]
     rows = run_table(
         "workings.question_figures",
         {
             "audit.service_behaviour": [
-                counted | {"name": str(n), "metric_value": metric, "min_value": least, "max_value": least}
-                for n, (metric, least) in enumerate([(None, None), (0.5, None), (None, 2.0), (1.25, 3.0)])
+                {"operation": str(n), "aspect": aspect, "name": "p99", "occurrence_count": 1200 if n else 1}
+                | {"metric_value": metric, "min_value": least, "max_value": most}
+                for n, (aspect, metric, least, most) in enumerate(measured)
             ]
         },
     )
-    assert {(row["place"], row["said"]) for row in rows} == {
-        ("orders retry_after 0", "1,200 times"),
-        ("orders retry_after 1", "1,200 times, 0.5"),
-        ("orders retry_after 2", "1,200 times, from 2 to 2"),
-        ("orders retry_after 3", "1,200 times, 1.25, from 3 to 3"),
+    assert {(int(row["place"].partition(" ")[0]), row["said"]) for row in rows} == {
+        (0, "once, from 0.001 s to 6.021 s"),
+        (1, "1,200 times, 3,600 s"),
+        (2, "1,200 times, 5.263 per id"),
+        (3, "1,200 times, 0.019 of them"),
+        (4, "1,200 times, 80 bytes"),
+        (5, "1,200 times, 10,107 bytes, from 4,840 bytes to 10,107 bytes"),
+        (6, "1,200 times, 100 ms, from 0.358 ms to 629 ms"),
+        (7, "1,200 times, 34,640 s, from 9,732 s to 67,452 s"),
+        (8, "1,200 times, from 1 to 30"),
+        (9, "1,200 times"),
     }
 
 
@@ -120,9 +138,9 @@ def test_what_fields_hold_is_said(run_table: Run) -> None:
     )
     assert {(row["question"], row["place"], row["said"]) for row in rows} == {
         ("ids", "orders", "1 to 2000"),
-        ("decimals", "orders /tip", "up to 2 decimals"),
-        ("free_texts", "orders /dispatch_note", "not empty in 3 of 9 places"),
-        ("new_fields", "orders /x", "null|string in 0 documents"),
+        ("decimals", "orders /tip", "decimals up to 2"),
+        ("free_texts", "orders /dispatch_note", "not empty in 3 of 9"),
+        ("new_fields", "orders /x", "null|string in 0 places"),
     }
 
 

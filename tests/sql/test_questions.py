@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def test_what_most_orders_depend_on_comes_first(run_table: Run) -> None:
     ]
     assert (by_rank[0]["affected_amount"], by_rank[0]["currency"]) == (Decimal("11.5"), "EUR")
     assert by_rank[0]["example_ids"] == [4, 7, 8]
-    assert by_rank[0]["evidence"].startswith("5 orders are of stores without a timezone")
+    assert by_rank[0]["evidence"].startswith("Orders of stores without a timezone that exists: 5; ")
     assert by_rank[2]["supporting_count"] == 90
     assert by_rank[1]["evidence"] is None
 
@@ -165,9 +166,11 @@ def test_stores_and_statuses_are_reported(answers: Answers) -> None:
             ],
         },
     )
-    assert told["store_record"]["evidence"] == "/name: string in 2 of 3 records"
-    assert told["store_personal"]["evidence"] == "/phone: kept encrypted in 2 records"
-    assert told["store_menus"]["evidence"] == "2 stores name 3 menus between them, one store up to 2."
+    assert told["store_record"]["evidence"] == "/name: string in 2 of 3"
+    assert told["store_personal"]["evidence"] == "/phone: kept encrypted in 2 places"
+    assert told["store_menus"]["evidence"] == (
+        "Stores that name menus: 2; menus that they name: 3; most of one store: 2."
+    )
     assert told["store_menus"]["example_ids"] == [7]
     assert told["final_statuses"]["evidence"] == (
         "orders stand at: done (3); seen to follow each other: new to done (2)"
@@ -188,7 +191,7 @@ def test_how_the_service_behaves_answers_too(answers: Answers) -> None:
             ],
         },
     )
-    assert told["limits"]["evidence"] == "orders retry_after 429: 2 times, from 1 to 30"
+    assert told["limits"]["evidence"] == "orders retry_after 429: 2 times, from 1 s to 30 s"
     assert (told["token_header"]["evidence_status"], told["token_header"]["supporting_count"]) == ("supported", 40)
     assert 'orders error_body 404 {"error":string}: 1,200 times' in told["errors"]["evidence"]
 
@@ -209,3 +212,36 @@ def test_quarantined_orders_contradict_what_accepted_ones_support(run_table: Run
     assert (row["evidence_status"], row["supporting_count"], row["contradicting_count"]) == ("contradicted", 90, 1)
     assert (row["affected_order_count"], row["example_ids"]) == (0, [7])
     assert row["evidence"].endswith(" orders quarantined: too_many_decimals (1)")
+
+
+def test_one_of_each_is_singular(run_table: Run) -> None:
+    """Nothing that is found once is said in the plural, whatever the question."""
+    cases = ("business_day", "currency", "decimals", "deleted", "nulls", "sales", "subtotal_formula", "timezone")
+    field = {"kind": "stores", "types": ["number"], "present_count": 1, "parent_count": 1, "document_count": 1}
+    field |= {"null_document_count": 0, "absent_document_count": 1, "max_decimals": 1, "example_id": 1}
+    figures = run_table(
+        "workings.question_figures",
+        {
+            "audit.service_behaviour": [
+                {"operation": "orders", "aspect": "status", "name": "404", "occurrence_count": 1}
+            ],
+            "audit.field_profile": [
+                field | {"path": path, "is_documented": is_documented, "kind": kind}
+                for path, is_documented in (("/id", True), ("/dispatch_note", True), ("/x", False))
+                for kind in ("orders", "stores")
+            ],
+            "core.store_menus": [{"store_id": 1, "menu_id": 1}],
+        },
+    )
+    given = {
+        "raw.assumptions": asked(*cases, "total_formula", *{row["question"] for row in figures} - {*cases}),
+        "workings.question_figures": figures,
+        "workings.daily_question_cases": [
+            {"question": each, "is_against": is_against, "order_count": 1, "example_ids": [1]}
+            for each in (*cases, "total_formula")
+            for is_against in (False, True)
+        ],
+    }
+    rows = run_table("audit.questions", given)
+    assert len(rows) > 12
+    assert [row["evidence"] for row in rows if re.search(r"\b1 (?!of\b)[a-z]+s\b", row["evidence"])] == []
