@@ -6,7 +6,7 @@
 -- _load_id VARCHAR: The load that brought this version.
 -- _payload_sha256 VARCHAR: SHA-256 of the document as stored.
 -- account_class VARCHAR null: The account class that it was accepted with, to which a journal writes it off.
--- action VARCHAR null: The action, as sent (observed: add).
+-- action VARCHAR null: The action, as sent (the interface's example: add; audit.vocabulary has the values seen).
 -- actual_order_count BIGINT
 -- amount
 -- archive_count BIGINT >= 0: Known orders last observed in a file and not requested since.
@@ -15,7 +15,7 @@
 -- business_date DATE null: The business day in the store's time zone: the date of [business_day] time_field, less [business_day] day_start. Null for orders without that time: they are counted under no day, not dropped.
 -- change_seen_at TIMESTAMPTZ null: When the menu was first observed with something else in this place, or with nothing: the change lies between observed_to and this. Null while it is current, and for an archive of unknown time.
 -- changed_fields VARCHAR[] null
--- channel VARCHAR null: Where the price holds, as sent (observed: both).
+-- channel VARCHAR null: Where the price holds, as sent (the interface's example: both; audit.vocabulary has the values seen).
 -- close_entry_no BIGINT >= 1: The ledger entry that closed the day.
 -- closed_amount DECIMAL(38,4): The order's amount here at close; zero if the close does not have it here.
 -- closed_at TIMESTAMPTZ
@@ -38,7 +38,7 @@
 -- description VARCHAR null
 -- difference DECIMAL(38,4) null
 -- discount DECIMAL(18,4) null: The discount, as sent; subtracted in the observed total.
--- dispatch_method VARCHAR null: How it is dispatched, as sent (observed: store_delivery).
+-- dispatch_method VARCHAR null: How it is dispatched, as sent (the interface's example: store_delivery; audit.vocabulary has the values seen).
 -- document_count BIGINT >= 1
 -- duration_ms BIGINT >= 0
 -- edge_no BIGINT >= 1: The reference's position in its parent, from 1.
@@ -136,9 +136,9 @@
 -- period VARCHAR: A period of [closing] periods_file, or a calendar month.
 -- period_from DATE null: The first day of a total.
 -- period_to DATE null: The last day of a total.
--- platform VARCHAR null: Where it was placed, as sent (observed: web).
+-- platform VARCHAR null: Where it was placed, as sent (the interface's example: web; audit.vocabulary has the values seen).
 -- population_no BIGINT: The population, numbered from 0 by rule target; below 0: orders for which settings name a rule.
--- position BIGINT null: The display position among its siblings (observed: from 1); may repeat or have gaps.
+-- position BIGINT null: The display position among its siblings (the interface's example: from 1); may repeat or have gaps.
 -- posted_amount DECIMAL(38,4)
 -- present_count BIGINT >= 0: How many of them have it, neither null nor absent.
 -- previous_last_seen_at TIMESTAMPTZ null: When what was before was last observed: the change lies between this and first_seen_at, nobody saw when. Null where nothing was before, or at an unknown time.

@@ -9,7 +9,7 @@
 -- template: status_runs with delivery_id
 --
 -- observation_no: The run's place among those of the same place, from 1.
--- status: The delivery's status, as sent (observed: confirmed).
+-- status: The delivery's status, as sent (the interface's example: confirmed; audit.vocabulary has the values seen).
 -- previous_status: The status of the same record in the run before; null where there is none, and where it was null.
 -- is_change: Whether the same record was seen with another status in the run before.
 select

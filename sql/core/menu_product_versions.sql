@@ -10,5 +10,5 @@
 -- product_id not null: The product: its key in the dictionary.
 -- name: The product's name.
 -- description: The product's description.
--- dispatch_method: How the product can be dispatched, as sent (observed: both).
+-- dispatch_method: How the product can be dispatched, as sent (the interface's example: both; audit.vocabulary has the values seen).
 -- _load_id: The load of the observation with which the interval starts.

@@ -9,8 +9,8 @@
 -- unique (order_id, delivery_id), warning have_unique_ids: No two delivery records of an order have the same id.
 -- join mart.orders (order_id): a delivery record has its order; the order's money repeats: do not sum it
 --
--- type VARCHAR null: Who delivers, as sent (observed: own_delivery).
--- status: The delivery's status, as sent (observed: confirmed).
+-- type VARCHAR null: Who delivers, as sent (the interface's example: own_delivery; audit.vocabulary has the values seen).
+-- status: The delivery's status, as sent (the interface's example: confirmed; audit.vocabulary has the values seen).
 -- has_confirmation_code BOOLEAN null: Whether there is a confirmation code; false for an empty text, null if the source gave null or nothing.
 -- confirmation_code VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 -- has_tracking_url BOOLEAN null: Whether there is a tracking URL; false for an empty text, null if the source gave null or nothing.

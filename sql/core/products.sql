@@ -12,7 +12,7 @@
 -- product_id not null: The product: its key in the dictionary.
 -- name: The product's name.
 -- description: The product's description.
--- dispatch_method: How the product can be dispatched, as sent (observed: both).
+-- dispatch_method: How the product can be dispatched, as sent (the interface's example: both; audit.vocabulary has the values seen).
 with entries as (
     select
         menu_id,

@@ -150,6 +150,13 @@ def test_nothing_is_said_twice() -> None:
     assert sorted(name for name, count in names.items() if count > 1) == sorted(glossary())
 
 
+def test_an_example_of_the_interface_is_not_called_observed() -> None:
+    """A comment travels with the data: what it calls observed was seen in them, and the interface's word was not."""
+    texts = {name: _text(name) for name in (table.name for table in catalogue.tables())}
+    texts["glossary"] = "\n".join(f"{name}: {each.meaning}" for name, each in glossary().items())
+    assert [name for name, text in texts.items() if "(observed: " in text] == []
+
+
 @pytest.mark.slow
 def test_reading_contracts_needs_no_slow_library() -> None:
     """A process that builds and requests nothing imports neither Pandera nor aiohttp."""
