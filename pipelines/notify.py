@@ -230,6 +230,11 @@ def active_alarms(data_dir: Path) -> list[AlarmState]:
     return sorted((a for a in _read(_file(data_dir)).values() if not a.is_over), key=lambda a: (a.since, a.cause))
 
 
+def next_command(cause: str) -> str:
+    """Return the command to run for an alarm, as the page names it."""
+    return CAUSES.get(cause.partition(":")[0], ("", ""))[1] or "ordermart status"
+
+
 def update_alarms(
     data_dir: Path,
     raised: Iterable[Alarm],

@@ -21,7 +21,7 @@ from pipelines.clock import utc_now
 from pipelines.examining.first import Finding
 from pipelines.examining.first import examine as examine_service
 from pipelines.ingest.lock import lock_holder
-from pipelines.notify import active_alarms, channels_of, last_backup
+from pipelines.notify import active_alarms, channels_of, last_backup, next_command
 from pipelines.partner.token import missing_credentials
 from pipelines.privacy import PrivacyError, erasure_log, read_log
 from pipelines.record import Verdict, runs
@@ -35,7 +35,7 @@ from pipelines.warehouse.storage import bytes_in_spill
 _ALIVE = dt.timedelta(minutes=2)  # a daemon that works says so every 30 seconds
 _SECONDS = 3.0
 _GIB = 1 << 30
-_OF_ALARM = "see docs/OPERATIONS.md, Alarms"
+_SELF = "ordermart doctor"
 
 
 def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
         ("daemon", lambda: [_daemon(settings, now)]),
         ("last run", lambda: [_last_run(settings, now)]),
         ("data", lambda: _data(settings)),
-        ("alarm", lambda: (Finding("alarm", "warning", alarm.text, _OF_ALARM) for alarm in active_alarms(data_dir))),
+        ("alarm", lambda: (Finding("alarm", "warning", a.text, _fix(a.cause)) for a in active_alarms(data_dir))),
         ("alarms", lambda: [_channels(settings)]),
         ("receiver", lambda: [_receiver(settings)]),
     )
@@ -76,6 +76,11 @@ def _settings(settings: Settings) -> Finding:
     if doubts := [*lost_keys(settings, runs(settings.data_dir)), *unused_statuses(settings)]:
         return Finding("settings", "warning", f"{'; '.join(doubts)}.", f"correct {settings.file}")
     return Finding("settings", "ok", f"{settings.file} is valid.")
+
+
+def _fix(cause: str) -> str:
+    command = next_command(cause)
+    return "see the other parts, and docs/OPERATIONS.md, Alarms" if command == _SELF else f"`{command}`"
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList, due_by_request_reason
 from pipelines.ingest.lock import lock_holder
 from pipelines.literals import one_line as plain
-from pipelines.notify import active_alarms, last_backup
+from pipelines.notify import active_alarms, last_backup, next_command
 from pipelines.record import NIGHT, WEBHOOKS, Run, current_release, ended_runs, is_ahead, runs
 from pipelines.report.text import counted, moment
 from pipelines.settings import Settings, given_keys
@@ -245,7 +245,9 @@ def _text(at: dt.datetime | None) -> str | None:
 def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a state."""
     for alarm in state["alarms"]:
-        yield f"ALARM since {alarm['since']}: {alarm['text']}"
+        command = next_command(alarm["cause"])
+        is_said = command == "ordermart status" or f"`{command}`" in alarm["text"]
+        yield f"ALARM since {alarm['since']}: {alarm['text']}" + ("" if is_said else f" Next: `{command}`")
     last, good = state["last_run"], state["last_good_at"]
     if last is None:
         yield "Last run: none yet; start one with `ordermart run`."

@@ -17,7 +17,7 @@ from pipelines.notify import Alarm, LastBackup, record_backup, update_alarms
 from pipelines.partner.exchange import PartnerMisconfigured
 from pipelines.partner.token import authenticate_request
 from pipelines.record import save
-from pipelines.report.doctor import Finding, _secrets, examine
+from pipelines.report.doctor import Finding, _fix, _secrets, examine
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
@@ -166,7 +166,7 @@ def test_a_failed_or_old_run_and_its_alarms_are_shown(tmp_path: Path, environ: d
     update_alarms(tmp_path / "data", [Alarm("disk", "little is free")], {}, evaluated_causes={"disk"}, now=NOW)
     found = examined(environ)
     assert (found["last run"].level, "failed" in found["last run"].text) == ("failure", True)
-    assert "alarm" in found
+    assert (found["alarm"].level, found["alarm"].fix) == ("warning", "`ordermart status`")
     (tmp_path / "data" / "runs" / f"{failed.id}.json").unlink()
     save(tmp_path / "data", recorded(NOW - dt.timedelta(hours=40)))
     assert examined(environ)["last run"].level == "failure"
@@ -188,3 +188,17 @@ def test_log_of_erasures_is_looked_for(environ: dict[str, str], tmp_path: Path) 
         "warning",
         f"{log} is on the same disk as the data folder.",
     )
+
+
+@pytest.mark.parametrize(
+    ("cause", "fix"),
+    [
+        ("verification", "`ordermart build --full`"),
+        ("incomplete:menus", "`ordermart run`"),
+        ("new_failures", "`ordermart status`"),
+        ("outage:webhooks", "see the other parts, and docs/OPERATIONS.md, Alarms"),
+    ],
+)
+def test_the_fix_of_an_alarm_is_the_command_of_the_page(cause: str, fix: str) -> None:
+    """Each cause has its command, whatever it is about; where that is `doctor` itself, its other parts say more."""
+    assert _fix(cause) == fix

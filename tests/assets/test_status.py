@@ -103,6 +103,9 @@ def test_disk_outage_and_staleness(tmp_path: Path) -> None:
     settings = load_settings(environ=data | {"ORDERMART_NOTIFY__MIN_FREE_GB": "1000000"})
     after_run(settings, recorded(NOW, is_outage=True), NOW)
     assert [alarm["cause"] for alarm in status(settings, NOW)["alarms"]] == ["disk", "outage"]
+    first, second = (line for line in status_lines(status(settings, NOW)) if line.startswith("ALARM"))
+    assert "min_free_gb" in first, "of which nothing but status says more"
+    assert ("Next:" in first, second.endswith(" Next: `ordermart doctor`")) == (False, True)
     assert status(settings, NOW)["is_stale"]
     settings = load_settings(environ=data | {"ORDERMART_NOTIFY__MIN_FREE_GB": "0"})
     after_run(settings, recorded(NOW), NOW)
