@@ -59,7 +59,7 @@ _TEXT = """\
 # Settings of the demo, written by `ordermart demo`: they fit the sandbox, whose credentials are no secret.
 #   ordermart --config {path} reconcile
 # Every command with these settings is at the time of the demo's world: its clock goes on from the last night.
-# `run` starts the sandbox for its time; `ordermart demo --next-night` moves the world on by a day before.
+# `run` and `doctor` start the sandbox for their time; `ordermart demo --next-night` moves the world on by a day before.
 
 [data]
 dir = "."

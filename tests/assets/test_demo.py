@@ -161,6 +161,10 @@ def test_other_commands_and_the_next_night(ordermart: Ordermart, played: Path) -
     assert "not at the bank, overdue" in ordermart("explain", "payout", "PO-000002", config=config).stdout
     status = ordermart("status", config=config)
     assert "2026-10-30" in status.stdout, status.stdout + status.stderr
+    doctor = ordermart("doctor", config=config)
+    assert doctor.returncode == 3, "its sandbox answers, at the demo's time" + doctor.stdout + doctor.stderr
+    for part in ("service", "store list", "store", "menu", "order", "clock"):
+        assert re.search(rf"^ok +{part}: ", doctor.stdout, re.MULTILINE), doctor.stdout
     run = ordermart("run", "--due", config=config)
     assert run.returncode == 0, run.stdout + run.stderr
     file = played / "published" / "current" / "ordermart.duckdb"
