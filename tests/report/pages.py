@@ -44,7 +44,7 @@ class Page(HTMLParser):
 
 
 def offences(text: str) -> list[str]:
-    """Return what keeps a page from being well-formed and self-contained under a strict policy."""
+    """Return what keeps a page from being well-formed and self-contained under a strict policy; and uneven tables."""
     page = Page(text)
     found = [f"<{tag}> is not closed" for tag in page.open]
     policy = next(of["content"] or "" for tag, of in page.tags if "http-equiv" in of)
@@ -57,6 +57,8 @@ def offences(text: str) -> list[str]:
         found += [f"{name} of <{tag}>" for name in attributes if name.startswith("on") or name in {"src", "style"}]
         link = attributes.get("href") or attributes.get("xlink:href")
         found += [f"link to {link}"] if link and not link.startswith("#") else []
+    for head, *rows in page.tables:
+        found += [f"{len(row)} cells below {', '.join(head)}" for row in rows if len(row) != len(head)]
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     found += [f"id {each} twice" for each in {*ids} if ids.count(each) > 1]
     return found

@@ -82,6 +82,35 @@ def test_page_fits_and_is_quiet_in_every_look(pages: dict[str, Path], tab: Tab, 
     assert {look: complaints for look, complaints in found.items() if complaints} == {}
 
 
+_CUT = """
+[...document.querySelectorAll('#restatements .frame, #restatements td')].filter(each => {
+    if (each.matches('.frame')) return each.scrollWidth > each.clientWidth + 1;
+    return [...each.childNodes].filter(part => part.data).some(part => [...part.data.matchAll(/\\S+/g)].some(word => {
+        const place = document.createRange();
+        place.setStart(part, word.index);
+        place.setEnd(part, word.index + word[0].length);
+        return place.getClientRects().length > 1;
+    }));
+}).map(each => each.textContent)
+"""
+
+
+@pytest.mark.slow
+def test_restatements_are_read_without_scrolling(closed_world: World, tab: Tab, tmp_path: Path) -> None:
+    """No column is cut and no word broken, at a desk and on a phone, in long words and ids of six digits."""
+    assert write_morning_page(closed_world.settings, recorded(NOW), NOW) == ""
+    morning, reconciliation = closed_world.settings.data_dir / "published" / "morning.html", tmp_path / "page.html"
+    assert closed_world.command("reconcile", "--html", str(reconciliation)).returncode == 3
+    for page in (morning, reconciliation):
+        text = page.read_text("utf-8").replace("source changed", "released from quarantine")
+        file = tmp_path / "long.html"
+        file.write_text(text.replace('<td class="n id">', '<td class="n id">24742'), encoding="utf-8")
+        for width in (390, 1200):
+            tab.open(file, width)
+            assert tab.evaluate("document.querySelectorAll('#restatements td').length") > 0
+            assert tab.evaluate(_CUT) == []
+
+
 @pytest.mark.slow
 def test_faults_are_found(pages: dict[str, Path], tab: Tab, tmp_path: Path) -> None:
     """A script, a style, an image and a wide word, planted into the page, are each noticed: the policy blocks three."""
