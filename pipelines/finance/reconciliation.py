@@ -95,13 +95,13 @@ class Reconciliation:
         return sorted([*found, *left], key=lambda day: [(day[key] is None, day[key]) for key in _DAY])
 
     def unposted_restatements(self) -> list[Record]:
-        """Return one row per currency and measure with unposted restatements: line, count and sum."""
+        """Return one row per currency, sale class and measure with unposted restatements: line, count and sum."""
         return records(
             self.db,
-            f"select {RESTATED_LINE} as line, currency, measure, count(*) as restatement_count, "
+            f"select {RESTATED_LINE} as line, currency, sale_class, measure, count(*) as restatement_count, "
             "cast(sum(restatement_amount) as decimal(38, 4)) as restatement_amount from mart.restatements as rows "
             f"where {UNPOSTED} and {self.selection.where('closed_business_date')} "
-            "group by currency, measure order by line",
+            "group by currency, sale_class, measure order by line",
         )
 
     def control_total_variances(self) -> list[Record]:
@@ -168,7 +168,7 @@ class Reconciliation:
 # Rows refer to a line of the summary by number: a currency's label comes from outside, and a spreadsheet would read one
 # such as ">0" or "*" as a condition.
 LINE = "dense_rank() over (order by currency nulls last, sale_class)"
-RESTATED_LINE = "dense_rank() over (order by currency nulls last, measure)"
+RESTATED_LINE = "dense_rank() over (order by currency nulls last, sale_class, measure)"
 UNPOSTED = "rows.posted_period is null and rows.is_close_active and rows.restatement_amount <> 0"
 
 

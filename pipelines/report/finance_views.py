@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.reconciliation import Reconciliation, describe_total
-from pipelines.finance.released import BookPeriod, FinanceError, measure_text, money, money_of
+from pipelines.finance.released import NOT_STATED, BookPeriod, FinanceError, measure_text, money, money_of
 from pipelines.landing.shape import CHARGES, TOTAL
 from pipelines.ledger import IntactChain, LedgerEntry
 from pipelines.literals import one_line as plain
@@ -380,6 +380,11 @@ def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     suspected = reconciled.possible_duplicates()
     if suspected:
         yield from wrapped(f"Possible duplicate orders: {suspected:,}, see audit.possible_duplicate_orders.", 0)
+    for each in reconciled.unposted_restatements():
+        amount = measured(each["measure"], each["restatement_amount"], each["currency"], is_signed=True)
+        count = counted(each["restatement_count"], "restatement", "restatements")
+        of = f"{each['sale_class']}, {plain(each['currency'] or NOT_STATED)}"
+        yield from wrapped(f"Unposted, {of}: {each['measure']} {amount} in {count}", 0)
     if totals := reconciled.control_total_variances():
         yield "Control totals that differ"
     for total in totals[:_TOTALS]:

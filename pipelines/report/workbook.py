@@ -116,7 +116,7 @@ def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str
         sheet.row += 1
     sheet.row += 1
     _unposted(sheet, reconciled, chosen["restatements"])
-    sheet.widen((46, *(22 for _ in range(max(len(lines), 4)))))
+    sheet.widen((46, *(22 for _ in range(max(len(lines), 5)))))
 
 
 def _write_bridge(
@@ -179,17 +179,18 @@ def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: WorkbookLi
     sheet.lone(title if found else f"{title}: none", "strong")
     if not found:
         return
-    for number, name in enumerate(("measure", "currency", "line", "restatements", "restatement amount")):
-        sheet.text(number, name, "head" if number < 2 else "head right")
+    for number, name in enumerate(("measure", "sale class", "currency", "line", "restatements", "restatement amount")):
+        sheet.text(number, name, "head" if number < 3 else "head right")
     sheet.row += 1
     for row in found:
-        key, value = f"$C{sheet.row + 1}", row["restatement_amount"]
+        key, value = f"$D{sheet.row + 1}", row["restatement_amount"]
         sheet.text(0, row["measure"].replace("_", " "), "label")
-        sheet.text(1, row["currency"] or "not stated")
-        sheet.cell(2, row["line"], "count")
-        sheet.formula(3, f"={restatements.by_line('count', key)}", row["restatement_count"], "count")
+        sheet.text(1, row["sale_class"])
+        sheet.text(2, row["currency"] or "not stated")
+        sheet.cell(3, row["line"], "count")
+        sheet.formula(4, f"={restatements.by_line('count', key)}", row["restatement_count"], "count")
         look = amount_look(value, row["currency"], row["measure"])
-        sheet.formula(4, f"={restatements.by_line('restatement_amount', key)}", value, look)
+        sheet.formula(5, f"={restatements.by_line('restatement_amount', key)}", value, look)
         sheet.row += 1
 
 

@@ -10,7 +10,7 @@ with restatements as (
 lines as (
     select
         restatement_no,
-        dense_rank() over (order by currency nulls last, measure) as line,
+        dense_rank() over (order by currency nulls last, sale_class, measure) as line,
     from restatements
     where is_unposted and restatement_amount <> 0
 ),

@@ -12,10 +12,11 @@ import pytest
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import Selection, open_release
 from pipelines.report.explain import receipt
-from pipelines.report.finance_views import reconciliation_lines
+from pipelines.report.finance_views import page_text, reconciliation_lines
 from pipelines.report.identities import bridge
 from pipelines.report.text import width
 from pipelines.report.workbook import write_workbook
+from tests.report.pages import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -280,12 +281,48 @@ def test_the_workbook_adds_up_what_is_open(
     )
     assert tip["restatement_no"].is_text
     cells = book.sheets["summary"]
-    row = next(place[1:] for place, cell in cells.items() if cell.value == "tip" and f"E{place[1:]}" in cells)
-    assert (cells[f"E{row}"].formula or "").startswith("SUMIFS('restatements'!")
-    assert Decimal(cells[f"E{row}"].value) == 3
+    row = next(place[1:] for place, cell in cells.items() if cell.value == "tip" and f"F{place[1:]}" in cells)
+    assert (cells[f"F{row}"].formula or "").startswith("SUMIFS('restatements'!")
+    assert Decimal(cells[f"F{row}"].value) == 3
 
 
 @pytest.mark.slow
+def test_restatements_are_not_added_across_sale_classes(
+    world_of: Callable[..., World],
+    make_order: Callable[..., dict[str, Any]],
+    read_workbook: Callable[[Path], Workbook],
+    tmp_path: Path,
+) -> None:
+    """Text, page and workbook sum an order that left a class for another in each, as `restatements list` does."""
+    world = world_of(tmp_path / "classes", '[sales]\ncounted_statuses = ["delivered"]\n[finance]\ncurrency = "EUR"\n')
+    world.land("orders", [make_order(1), make_order(2)])
+    world.publish()
+    assert world.command("close", "2026-11-01", "--with-exceptions", "a test").returncode == 0
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)
+    changed = [make_order(1, status="new"), make_order(2, tip=3, total_price=30.5)]
+    world.land("orders", changed, later)
+    world.publish()
+    with released(world.settings) as release:
+        reconciled = reconciliation(release, Selection())
+        lines, rows = list(reconciliation_lines(reconciled)), reconciled.unposted_restatements()
+        page = Page(page_text(reconciled))
+        write_workbook(reconciled, tmp_path / "book.xlsx")
+    listed = re.findall(r"^  \w+ +(\w+) +([+-][\d.]+) EUR$", world.command("restatements", "list").stdout, re.MULTILINE)
+    sums: dict[str, Decimal] = {}
+    for sale_class, amount in listed:
+        sums[sale_class] = sums.get(sale_class, Decimal(0)) + Decimal(amount)
+    assert sums == {"counted": Decimal("-24.50"), "unmapped": Decimal("27.50")}
+    assert {row["sale_class"]: row["restatement_amount"] for row in rows if row["measure"] == "total_price"} == sums
+    assert "Unposted, counted, EUR: total_price -24.50 in 2 restatements" in lines
+    shown = [row for table in page.tables for row in table if row[1:2] == ["total price"] and row[0] in sums]
+    assert shown == [["counted", "total price", "2", "-24.50"], ["unmapped", "total price", "1", "+27.50"]]
+    cells = read_workbook(tmp_path / "book.xlsx").sheets["summary"]
+    found = {cells[f"B{at[1:]}"].value: cells[f"F{at[1:]}"] for at, cell in cells.items()
+             if cell.value == "total price" and f"F{at[1:]}" in cells}  # fmt: skip
+    assert {name: Decimal(cell.value) for name, cell in found.items()} == sums
+    assert all((cell.formula or "").startswith("SUMIFS('restatements'!") for cell in found.values())
+
+
 @pytest.mark.slow
 def test_a_posted_restatement_is_not_a_variance(closed_world: World, tmp_path: Path) -> None:
     """Posted to a period and published again, the same orders are balanced: exit 0."""

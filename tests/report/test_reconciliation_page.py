@@ -126,10 +126,10 @@ def test_restatements_rank_within_their_currency_and_measure(
     assert offences(text) == []
     (table,) = (table for table in Page(text).tables if "by" in table[0])
     assert [[row[0], row[5], row[6], row[3]] for row in table[1:]] == [
-        ["2", "+9,000", "JPY", "tip"],
-        ["2", "+9,000", "JPY", "total price"],
-        ["1", "+3.00", "USD", "tip"],
-        ["1", "+3.00", "USD", "total price"],
+        ["2", "+9,000", "JPY", "counted tip"],
+        ["2", "+9,000", "JPY", "counted total price"],
+        ["1", "+3.00", "USD", "counted tip"],
+        ["1", "+3.00", "USD", "counted total price"],
     ]
 
 
@@ -141,10 +141,10 @@ def test_restatements_stand_under_their_heads(closed_world: World) -> None:
     shown.append((closed_world.settings.data_dir / "published" / "morning.html").read_text("utf-8"))
     (tip,) = closed_world.all(
         "select order_id::varchar, closed_business_date || 'store ' || store_id, replace(cause::varchar, '_', ' '), "
-        "measure, '0.00', '+3.00' from mart.restatements where measure = 'tip' and order_id = 1"
+        "sale_class || ' ' || measure, '0.00', '+3.00' from mart.restatements where measure = 'tip' and order_id = 1"
     )
     for text in shown:
         assert offences(text) == []
         (table,) = (table for table in Page(text).tables if "by" in table[0])
-        assert table[0] == ["order", "closed day, store", "cause", "measure", "at close", "by"]
+        assert table[0] == ["order", "closed day, store", "cause", "class, measure", "at close", "by"]
         assert list(tip) in table

@@ -110,7 +110,7 @@ _ORDERS = """
     from mart.orders
 """
 _CHARTS = 3  # currencies with a waterfall, of the first sale class
-# The largest of each currency first, and of each measure: amounts of two currencies cannot be compared.
+# The largest of each currency first, and of each sale class and measure: amounts of two currencies cannot be compared.
 _BREAKS_SQL = """
     select order_id, business_date, rows.store_id, stores.name as store_name, rows.currency, total_residual,
         subtotal_residual, coalesce(total_likely_cause::varchar, subtotal_likely_cause::varchar) as likely_cause
@@ -121,10 +121,12 @@ _BREAKS_SQL = """
     limit {most}
 """
 _RESTATEMENTS = """
-    select order_id, closed_business_date, store_id, currency, measure, closed_amount, restatement_amount, cause
+    select order_id, closed_business_date, store_id, currency, sale_class, measure, closed_amount,
+        restatement_amount, cause
     from mart.restatements as rows where {unposted} and {where}
-    order by row_number() over (partition by currency, measure order by abs(restatement_amount) desc, restatement_no),
-        count(*) over (partition by currency, measure) desc, currency nulls last, measure
+    order by row_number() over (
+            partition by currency, sale_class, measure order by abs(restatement_amount) desc, restatement_no
+        ), count(*) over (partition by currency, sale_class, measure) desc, currency nulls last, sale_class, measure
     limit {most}
 """
 
