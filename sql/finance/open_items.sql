@@ -1,6 +1,6 @@
 -- One row per matter that a release leaves open: its kind, its key, by how much it is off, and since when it is open.
 --
--- Reads the view `open_breaks`. Amounts of two kinds are never added up.
+-- Reads the view `open_breaks`. Amounts of two kinds are never added up. An unmapped order is off by all of its total.
 select
     'break' as kind,
     break_key as item,
@@ -27,6 +27,10 @@ union all
 select 'settlement', break_key, currency, abs(amount), since_date,
 from audit.settlement_breaks
 where state <> 'accepted'
+union all
+select 'unmapped', order_id::varchar, currency, total_price, business_date
+from mart.orders
+where sale_class = 'unmapped'
 union all
 select
     'rejected', concat_ws('/', kind, coalesce(entity_id::varchar, load_id || ':' || seq), reason, pointer), null, null,

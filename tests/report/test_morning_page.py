@@ -22,7 +22,7 @@ from pipelines.report.page.headline import OpenMatters, headline
 from pipelines.report.page.morning import write_morning_page
 from pipelines.settings import load_settings
 from tests.recorded import recorded
-from tests.report.conftest import MARKUP, World, order
+from tests.report.conftest import MARKUP, RULE, World, order
 from tests.report.pages import Page, offences
 
 if TYPE_CHECKING:
@@ -78,9 +78,11 @@ def test_page_is_self_contained_and_escaped(written: Callable[..., str], canarie
 def test_verdict_names_the_largest_break_and_its_command(written: Callable[..., str]) -> None:
     """What is new is said in one sentence, then by kind with amount and age; the first command explains the largest."""
     assert said(written()) == (
-        "Needs attention: A new release is published; new: 4 orders don't add up, 1 document is rejected or failed, "
-        "and more. First: ordermart explain order 14 to see where the largest break comes from "
+        "Needs attention: A new release is published; new: 4 orders don't add up, 1 order has a status that [sales] "
+        "does not name, and more. First: ordermart explain order 14 to see where the largest break comes from "
         "4 orders don't add up, up to 0.50 USD, 0.0001 >0, 3.00 EUR, since 1 Nov 2026 "
+        "1 order has a status that [sales] does not name, 27.4999 >0, since 1 Nov 2026 "
+        "(write into [sales] counted_statuses or excluded_statuses: others 1) "
         "1 document is rejected or failed, since 2 Nov 2026 2 orders can't be tested, since 1 Nov 2026"
     )
 
@@ -101,6 +103,25 @@ def test_what_the_night_before_had_open_stands(written: Callable[..., str], morn
     shown = headline(recorded(NOW), state, stands)
     assert (shown.level, shown.new, list(shown.older_matters)) == ("good", [], stands)
     assert headline(recorded(NOW), state, [OpenMatters("rejected", 12, new=1)]).level == "warn"
+
+
+@pytest.mark.slow
+def test_unmapped_orders_are_not_called_good(tmp_path: Path) -> None:
+    """Orders that all add up need attention while some are neither counted nor excluded: how many, how much, which."""
+    made = World(tmp_path, f'[sales]\ncounted_statuses = ["delivered"]\n[formula]\nsubtotal_rule = "{RULE}"\n')
+    made.land("stores", [{"id": 3, "name": "S", "timezone": "UTC", "currency": "USD", "menu_ids": []}])
+    statuses = ("delivered", "lost", "being lost", "lost", "call 555 0199")
+    made.land("orders", [order(number, status=status) for number, status in enumerate(statuses, 1)])
+    made.publish()
+    assert write_morning_page(made.settings, GOOD, NOW) == ""
+    text = (made.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
+    assert said(text) == (
+        "Needs attention: A new release is published; new: 4 orders have a status that [sales] does not name. "
+        "First: ordermart questions to see which statuses are neither counted nor excluded "
+        "4 orders have a status that [sales] does not name, 110.00 USD, since 1 Nov 2026 "
+        "(write into [sales] counted_statuses or excluded_statuses: lost 2, being lost 1, others 1)"
+    )
+    assert "555" not in text
 
 
 FIRST_FIGURES = """

@@ -19,6 +19,7 @@ from pipelines.finance.reconciliation import create_break_views
 from pipelines.finance.released import FinanceError, Released, finance_sql, money_of, open_release, records
 from pipelines.notify import CAUSES
 from pipelines.record import NIGHT, Run
+from pipelines.report.status import named
 from pipelines.report.text import counted
 from pipelines.settings import Settings
 
@@ -66,6 +67,13 @@ _KINDS = {  # the most urgent first
         "ordermart settlements list",
         "to see what platforms did not settle or pay",
     ),
+    "unmapped": KindOfMatter(
+        "order has a status that [sales] does not name",
+        "orders have a status that [sales] does not name",
+        "sales",
+        "ordermart questions",
+        "to see which statuses are neither counted nor excluded",
+    ),
     "rejected": KindOfMatter(
         "document is rejected or failed",
         "documents are rejected or failed",
@@ -82,22 +90,31 @@ _KINDS = {  # the most urgent first
     ),
 }
 _WITHOUT_AMOUNT = ("rejected", "untested")
+_ADDED = ("unmapped",)  # their amounts are added up: an order is one item
+_TO_NAME = "write into [sales] counted_statuses or excluded_statuses: "
+# A status that is not a few words may be anything: it is not shown.
+_STATUSES = """
+    select if(coalesce(regexp_full_match(status, '[A-Za-z_ -]{1,30}'), true), status, 'others'), count(*) as number
+    from mart.orders where sale_class = 'unmapped' group by 1 order by number desc, 1
+"""
 _SUMMED = """
     select kind, currency, count(*) as number, count(*) filter (item not in (select item from earlier_items
-        where earlier_items.kind = open_items.kind)) as new, max(amount) as amount, min(since_date) as since
+        where earlier_items.kind = open_items.kind)) as new, max(amount) as largest, sum(amount) as amount,
+        min(since_date) as since
     from open_items group by kind, currency order by kind, number desc, currency
 """
 
 
 @dataclass(frozen=True)
 class OpenMatters:
-    """What a release leaves open of one kind: how many, how many are new, the largest amounts, and since when."""
+    """What a release leaves open of one kind: how many, how many are new, amounts, since when, and what to do."""
 
     kind: str
     number: int
     new: int = 0
-    largest: str = ""  # of each currency; never a sum: an order and its line may both be open
+    amounts: str = ""  # the largest of each currency; mostly no sum: an order and its line may both be open
     since: dt.date | None = None
+    to_do: str = ""  # what to write where
 
     @property
     def section(self) -> str:
@@ -131,7 +148,9 @@ def open_matters(settings: Settings, opened: Released, runs: Sequence[Run]) -> l
     opened.con.register("earlier_items", _earlier_items(settings, opened, runs))
     opened.con.execute(f"create or replace temp view open_items as {finance_sql('open_items')}")
     rows = records(opened.con, _SUMMED)
-    return [_of_kind(kind, own) for kind in _KINDS if (own := [row for row in rows if row["kind"] == kind])]
+    to_do = {"unmapped": _TO_NAME + named(opened.con.execute(_STATUSES).fetchall())}
+    own = {kind: [row for row in rows if row["kind"] == kind] for kind in _KINDS}
+    return [_of_kind(kind, found, to_do.get(kind, "")) for kind, found in own.items() if found]
 
 
 def _earlier_items(settings: Settings, opened: Released, runs: Sequence[Run]) -> pa.Table:
@@ -150,16 +169,18 @@ def _earlier_items(settings: Settings, opened: Released, runs: Sequence[Run]) ->
         return nothing
 
 
-def _of_kind(kind: str, rows: list[dict[str, Any]]) -> OpenMatters:
-    amounts = [money_of(row["amount"], row["currency"]) for row in rows if row["amount"]]
+def _of_kind(kind: str, rows: list[dict[str, Any]], to_do: str) -> OpenMatters:
+    column, most = ("amount", "") if kind in _ADDED else ("largest", "up to ")
+    amounts = [money_of(row[column], row["currency"]) for row in rows if row[column]]
     more = [f"{len(amounts) - _IN_LINE} more currencies"] if len(amounts) > _IN_LINE else []
     days = [row["since"] for row in rows if row["since"]]
     return OpenMatters(
         kind,
         sum(row["number"] for row in rows),
         sum(row["new"] for row in rows),
-        ", ".join([*amounts[:_IN_LINE], *more]),
+        most * bool(amounts) + ", ".join([*amounts[:_IN_LINE], *more]),
         min(days, default=None),
+        to_do,
     )
 
 

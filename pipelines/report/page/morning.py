@@ -5,7 +5,7 @@ A page that cannot be written fails no run.
 Facts for pages: of a release (sales, coverage, quarantine, schema drift, checks) and of a reconciliation.
 
 Of breaks and restatements the largest are first. Names of stores and of fields are shown; values of documents never
-are.
+are, but for statuses that are words.
 """
 
 from __future__ import annotations
