@@ -122,6 +122,12 @@ def test_unmapped_orders_are_not_called_good(tmp_path: Path) -> None:
         "(write into [sales] counted_statuses or excluded_statuses: lost 2, being lost 1, others 1)"
     )
     assert "555" not in text
+    assert write_morning_page(made.settings, GOOD, NOW + dt.timedelta(days=20)) == ""
+    text = (made.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
+    end = (
+        "Figures end on Sun 1 Nov: no order of a later day is known; orders were last fetched at 2026-11-02 03:00 UTC."
+    )
+    assert end in text, "the next day was over long ago"
 
 
 FIRST_FIGURES = """
@@ -154,6 +160,8 @@ def test_the_first_figures_are_those_of_complete_days(tmp_path: Path) -> None:
     made.publish()
     assert write_morning_page(made.settings, GOOD, NOW) == ""
     text = (made.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
+    end = "Figures end on Sat 31 Oct: orders were last fetched at 2026-11-02 03:00 UTC, before Sun 1 Nov was over"
+    assert end in text
     shown = re.findall(r"<dt>Sales (?:on Sat|of 7 days to Sat) 31 Oct, (\w+)</dt><dd>([^<]*)<small>([^<]*)<", text)
     with made.open() as db:
         figures = {

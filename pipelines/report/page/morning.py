@@ -39,7 +39,7 @@ _OPEN = "failed_count + quarantined_count + unrequested_count"
 _LAST = """
     select max(business_date) filter (
             business_date < (select coalesce(min(business_date), 'infinity') from mart.calendar where not is_day_over)
-        ), max(business_date)
+        ), max(business_date), min(business_date) filter (not is_day_over)
     from mart.calendar where business_date <= ? and is_day_over is not null
 """
 # Until settings name the statuses that are sales, everything that was not deleted is shown.
@@ -135,13 +135,15 @@ def released_facts(opened: Released) -> dict[str, Any]:
     """Return the facts of each section by its name; all but `sales` and `coverage` say nothing of days."""
     db = opened.con
     published = dt.datetime.fromisoformat(opened.manifest.published_at).date()
-    ((complete, latest),) = db.execute(_LAST, [published + dt.timedelta(days=1)]).fetchall()  # none of the future
+    ((complete, latest, unfinished),) = db.execute(
+        _LAST, [published + dt.timedelta(days=1)]
+    ).fetchall()  # none of the future
     last = complete or latest
     counted = (db.execute(_CLASSES).fetchone() or ("",))[0]
     window = [last - dt.timedelta(days=DAYS - 1 - number) for number in range(DAYS)] if last else []
     return {
         "window": window,
-        "sales": _sales(db, window, counted) | {"is_complete": complete is not None},
+        "sales": _sales(db, window, counted) | {"is_complete": complete is not None, "unfinished": unfinished},
         "changed": {"rows": records(db, _CHANGED), "sales": records(db, _CHANGED_SALES)},
         "coverage": _coverage(db, window),
         "quarantine": records(db, _QUARANTINE),
