@@ -30,7 +30,7 @@ _MATCHES = {
     "both": "equals both the price and the delivery price",
     "price": "equals the price, not the delivery price",
     "delivery_price": "equals the delivery price, not the price",
-    "neither": "is not on the menu",
+    "neither": "is none of the menus' prices",
     "indeterminate": "cannot be compared",
 }
 _FIRST_SEEN = (
@@ -122,19 +122,21 @@ def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iter
 
 def _seen(
     db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], row: Mapping[str, Any]
-) -> list[tuple[int, dt.datetime | None]]:
-    """Return the store's menus that offered an item when it was compared, and since when they were seen to do so."""
-    table, item = (
-        ("core.menu_price_versions", "product_id = $product_id and $modifier_id is null")
+) -> list[tuple[int, dt.datetime | None, list[dict[str, Decimal | None]]]]:
+    """Return the store's menus that offered an item when it was compared, since when they did so, and their prices."""
+    table, delivery_price, item = (
+        ("core.menu_price_versions", "delivery_price", "product_id = $product_id and $modifier_id is null")
         if row["modifier_no"] is None
         else (
             "core.modifier_price_versions",
+            "null::decimal(18, 4)",
             "modifier_id = $modifier_id and (parent_type = 'modifier' or parent_id = $product_id)",
         )
     )
     then = _FIRST_SEEN if row["menu_match"] == "first_seen_later" else "$created_at"
     return db.execute(
-        f"select menu_id, max(observed_from) from {table} as seen "
+        f"select menu_id, max(observed_from), list_sort(list(distinct {{price: price, delivery: {delivery_price}}})) "
+        f"from {table} as seen "
         "where menu_id in (select menu_id from core.store_menus where store_id = $store_id) "
         f"and coalesce(observed_from <= {then}, true) "
         f"and (is_current or change_seen_at > {then}) and {item} group by menu_id order by menu_id",
@@ -143,14 +145,22 @@ def _seen(
     ).fetchall()
 
 
-def _comparison(row: Mapping[str, Any], currency: str | None, seen: list[tuple[int, dt.datetime | None]]) -> str:
+def _comparison(
+    row: Mapping[str, Any],
+    currency: str | None,
+    seen: list[tuple[int, dt.datetime | None, list[dict[str, Decimal | None]]]],
+) -> str:
     if row["menu_match"] == "menu_unknown":
         return "is on no menu observed by then; others had not been observed"
     if row["menu_match"] == "none":
         return "is on no menu of the store"
     entries = counted(row["menu_entry_count"], "menu entry", "menu entries")
     first = "first " * (row["menu_match"] == "first_seen_later")
-    menus = [f"menu {menu_id}, {first}seen {moment(seen_at)}" for menu_id, seen_at in seen]
+    is_neither = row["price_match"] == "neither"
+    menus = [
+        f"menu {menu_id}{_asked(prices, currency) * is_neither}, {first}seen {moment(seen_at)}"
+        for menu_id, seen_at, prices in seen
+    ]
     known = [
         f"{name} {money(row[column], currency)}"
         + (f", variance {money(row[variance], currency)}" if row[variance] else "")
@@ -160,7 +170,18 @@ def _comparison(row: Mapping[str, Any], currency: str | None, seen: list[tuple[i
         )
         if row[column] is not None
     ]
-    return f"{_MATCHES[row['price_match']]} ({'; '.join([*menus, entries, *known])})"
+    said = "; ".join([*menus, entries, *known])
+    return f"{_MATCHES[row['price_match']]}{f': {said}' if is_neither else f' ({said})'}"
+
+
+def _asked(prices: list[dict[str, Decimal | None]], currency: str | None) -> str:
+    """Return the prices of a menu's entries: " has 4.60 (delivery 5.10) or 4.80"."""
+    said = [
+        money(each["price"], currency)
+        + ("" if each["delivery"] is None else f" (delivery {money(each['delivery'], currency)})")
+        for each in prices
+    ]
+    return f" has {' or '.join(said)}"
 
 
 Record = dict[str, Any]

@@ -16,6 +16,8 @@ VARIANCES = [
     (2, 1, 6, 7, "unique"),
     (3, None, 8, None, "none"),
     (4, None, 9, None, "first_seen_later"),
+    (5, None, 6, None, "neither"),
+    (6, 1, 6, 7, "neither"),
 ]
 # Menu, product, from and until: of 5 the first is over, of 6 one is later, of another store or of no known time.
 PRICES = [(1, 5, 1, 3), (1, 5, 3, None), (1, 6, None, None), (2, 6, 4, None), (2, 6, 8, None), (3, 6, 1, None)]
@@ -37,25 +39,30 @@ def test_a_compared_price_names_its_menus() -> None:
             "menu_price decimal(38, 4), price_variance decimal(38, 4), menu_delivery_price decimal(38, 4), "
             "delivery_price_variance decimal(38, 4))"
         )
-        for row in VARIANCES:
+        for *row, match in VARIANCES:
+            found = ("ambiguous", "neither", None) if match == "neither" else (match, "price", "1.21")
             db.execute(
-                "insert into mart.price_variances values (1, ?, ?, ?, ?, ?, 1, 'price', 1.21, 1.21, 0, null, null)", row
+                "insert into mart.price_variances values (1, ?, ?, ?, ?, ?, 1, ?, 1.21, ?, 0, null, null)",
+                [*row, *found],
             )
         db.execute(
             "create table core.store_menus as from (values (9, 1), (9, 2), (9, 4), (10, 3)) t(store_id, menu_id)"
         )
-        columns = "menu_id int, observed_from timestamptz, change_seen_at timestamptz, is_current boolean"
-        db.execute(f"create table core.menu_price_versions (product_id int, {columns})")
+        columns = "price decimal(18, 4), menu_id int, "
+        columns += "observed_from timestamptz, change_seen_at timestamptz, is_current boolean"
+        db.execute(f"create table core.menu_price_versions (product_id int, delivery_price decimal(18, 4), {columns})")
         db.execute(
             "create table core.modifier_price_versions "
             f"(modifier_id int, parent_type varchar, parent_id int, {columns})"
         )
         for menu, product, since, until in PRICES:
-            row = [product, menu, day(since), day(until), until is None]
-            db.execute("insert into core.menu_price_versions values (?, ?, ?, ?, ?)", row)
+            row = [product, menu + 1, menu, menu, day(since), day(until), until is None]
+            db.execute("insert into core.menu_price_versions values (?, ?, ?, ?, ?, ?, ?)", row)
+        dearer = "select * replace (1.5 as price) from core.menu_price_versions where menu_id = 2"
+        db.execute(f"insert into core.menu_price_versions {dearer}")
         for parent, menu in ((6, 1), (5, 2)):
-            row = [7, "product", parent, menu, day(2), None, True]
-            db.execute("insert into core.modifier_price_versions values (?, ?, ?, ?, ?, ?, ?)", row)
+            row = [7, "product", parent, menu, menu, day(2), None, True]
+            db.execute("insert into core.modifier_price_versions values (?, ?, ?, ?, ?, ?, ?, ?)", row)
         text = " ".join(" ".join(menu_prices(db, ORDER)).split())
     equal = "1.210 equals the price, not the delivery price"
     assert f"line 1: {equal} (menu 1, seen 2026-10-03 12:00:00Z; 1 menu entry; price 1.210)" in text
@@ -63,4 +70,9 @@ def test_a_compared_price_names_its_menus() -> None:
     assert f"line 2, modifier 1: {equal} (menu 1, seen 2026-10-02 12:00:00Z; 1 menu entry" in text
     assert "line 3: 1.210 is on no menu of the store" in text
     assert f"line 4: {equal} (menu 4, first seen 2026-10-08 12:00:00Z; 1 menu entry" in text
+    assert (
+        "line 5: 1.210 is none of the menus' prices: menu 1 has 1.000 (delivery 2.000), seen at an unknown time; "
+        "menu 2 has 1.500 (delivery 3.000) or 2.000 (delivery 3.000), seen 2026-10-04 12:00:00Z; 1 menu entry"
+    ) in text
+    assert "line 6, modifier 1: 1.210 is none of the menus' prices: menu 1 has 1.000, seen 2026-10-02" in text
     assert text.count("compared with each as first seen later") == 1
