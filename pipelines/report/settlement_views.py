@@ -65,13 +65,13 @@ def aging(settings: Settings, day: dt.date) -> Iterator[str]:
         items = records(release.con, finance_sql("aging"), [day])
     if not items:
         yield "Nothing is open."
-    ages = {"to_30_days": "30 days", "to_60_days": "60", "to_90_days": "90", "older": "older"}
+    days = {"to_30_days": "up to 30", "to_60_days": "31 to 60", "to_90_days": "61 to 90", "older": "over 90"}
     for platform, currency in dict.fromkeys((each["platform"], each["currency"]) for each in items):
         own = [each for each in items if (each["platform"], each["currency"]) == (platform, currency)]
         yield f"{platform}, {currency}"
         for each in own:
-            parts = [f"{name} {money(each[age], currency)}" for age, name in ages.items() if each[age]]
-            yield from wrapped(f"{each['kind']}: {money(each['total'], currency)} ({', '.join(parts)})")
+            parts = [f"{span} days: {money(each[age], currency)}" for age, span in days.items() if each[age]]
+            yield from wrapped(f"{each['kind']}: {money(each['total'], currency)} ({'; '.join(parts)})")
         yield f"  receivable: {money(sum(each['total'] for each in own), currency)}"
 
 

@@ -20,6 +20,7 @@ from pipelines.report.explain import money
 from pipelines.report.page import scale
 from pipelines.report.page.headline import OpenMatters, headline
 from pipelines.report.page.morning import write_morning_page
+from pipelines.report.settlement_views import aging
 from pipelines.settings import load_settings
 from tests.recorded import recorded
 from tests.report.conftest import MARKUP, RULE, World, order
@@ -201,6 +202,20 @@ def test_settlements_are_shown_from_orders_to_the_bank(written: Callable[..., st
     overdue = Page(text).tables[place_of(text, "payout")]  # all of one currency, which the caption names
     assert overdue[1:] == [["PO-000002", "web", "2026-11-09", "23.80"]]
     assert "Payouts overdue, USD" in text
+
+
+@pytest.mark.slow
+def test_open_items_name_the_days_of_each_age(settled_world: World) -> None:
+    """In the terminal each amount follows its span, and the page's heads are spans, too."""
+    by_age = [
+        list(aging(settled_world.settings, dt.date(2026, 11, 1) + dt.timedelta(days=age))) for age in (30, 31, 90, 91)
+    ]
+    spans = [re.findall(r"amount differs: 0\.01 \((.*)\)", "\n".join(lines)) for lines in by_age]
+    assert spans == [["up to 30 days: 0.01"], ["31 to 60 days: 0.01"], ["61 to 90 days: 0.01"], ["over 90 days: 0.01"]]
+    assert write_morning_page(settled_world.settings, GOOD, NOW) == ""
+    text = (settled_world.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
+    head = Page(text).tables[place_of(text, "what is open")][0]
+    assert head[3:6] == ["up to 14 days", "15 to 30 days", "over 30 days"]
 
 
 def place_of(text: str, column: str) -> int:
