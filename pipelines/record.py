@@ -121,6 +121,7 @@ class Run(msgspec.Struct):
     stopped_by: str = ""  # the name of a signal, KILLED, or "an interruption"
     release_before: str = ""  # the current release when it began; "": none
     release: str = ""  # the current release when it ended
+    why_kept: str = ""  # why it published nothing, although it could
     keys: list[str] = msgspec.field(default_factory=list)  # that the settings file has
     doubts: list[str] = msgspec.field(default_factory=list)  # sentences on settings that look wrong
     rows: dict[str, int] = msgspec.field(default_factory=dict)  # of each table that changed

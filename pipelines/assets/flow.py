@@ -196,6 +196,8 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
         with failing_by_sentence():
             published = way.do("publish")
             _log(context, published)
+            if way.run.why_kept:
+                context.log.info("Published nothing: %s", way.run.why_kept)
             if way.run.is_new:
                 yield from news(context.instance, results_of_own(way.settings), way.run.rows)
             for name in models.keys() & way.run.rows.keys():

@@ -58,8 +58,8 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
     """Yield the summary of a run: fifteen lines at most when all is well, unless verbose; else also its notes."""
     release = current_release(settings.data_dir / "published")
     yield ""
-    if run.did_all_steps:
-        yield f"Published {release}" if run.is_new else f"Published nothing: the current release is still {release}"
+    if run.is_published:
+        yield f"Published {release}" if run.is_new else _kept(run.why_kept, release)
     else:
         yield "FAILED. Nothing was published; " + (
             f"the previous release stays current: {release}" if release else "there is no release yet."
@@ -81,6 +81,11 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
         yield f"  maintenance task failed: {task}"
     if run.did_all_steps and release is not None:
         yield from _contents(settings, release, run, is_verbose=is_verbose)
+
+
+def _kept(why: str, release: Path | None) -> str:
+    """Return that nothing was published, and why, if that was recorded."""
+    return f"Published nothing: {f'{why}; ' if why else ''}the current release is still {release}"
 
 
 def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) -> Iterator[str]:
@@ -203,7 +208,7 @@ def built(result: BuildResult, release: Release) -> Iterator[str]:
 
     with duckdb.connect(str(release.path / "ordermart.duckdb"), read_only=True) as db:
         yield from _own(db)
-    yield f"Release: {release.path}"
+    yield _kept(release.why_kept, release.path) if release.why_kept else f"Release: {release.path}"
 
 
 def _own(db: duckdb.DuckDBPyConnection) -> Iterator[str]:

@@ -434,10 +434,8 @@ def _note_checks(way: UnderWay, checks: list[CheckResult]) -> None:
 def _publish(way: UnderWay, step: Step) -> None:
     release = publish(way.settings, way.result, run=way.run.kind)
     step.said += release.notes
-    way.run.release = release.id
+    way.run.release, way.run.why_kept = release.id, release.why_kept
     way.run.rows |= release.own
-    if release.why_kept:
-        step.said.append(f"No release was published: {release.why_kept} {release.id}.")
 
 
 def _maintenance(way: UnderWay, step: Step) -> None:

@@ -98,6 +98,10 @@ def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> N
     assert "Published nothing" not in published
     assert heading not in nothing
     assert nothing.strip().startswith("Published nothing: the current release is still ")
+    kept = recorded(NOW)
+    kept.why_kept = "nothing changed"
+    reason = "Published nothing: nothing changed; the current release is still /"
+    assert "\n".join(summary(settings, kept)).strip().startswith(reason)
     # a later status of an order makes nothing else of it new
     third = [_order(2, platform="kiosk", status="eaten"), _order(5, deliveries=drones, status="new"), _order(9)]
     assert _night(settings, 4, *third) == []

@@ -6,11 +6,13 @@ import datetime as dt
 import json
 import os
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.record import NIGHT, WEBHOOKS
+from pipelines.report.outcomes import built
 from pipelines.warehouse.release.manifest import DATABASE, MANIFEST, damaged_files, deferred_until, superfluous
 from pipelines.warehouse.release.release import publish
 
@@ -68,6 +70,18 @@ def test_a_hint_reads_what_was_written_since_and_a_night_everything(world: Any, 
     file.write_bytes(content[:-1])
     os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
     assert damaged_files(release, by_times=True) == [DATABASE]
+
+
+@pytest.mark.slow
+def test_a_second_build_says_why_it_publishes_nothing(world: Any) -> None:
+    """Its summary ends with the reason and the release that stays current."""
+    result = world.build()
+    first = publish(world.settings, result)
+    kept = publish(world.settings, world.build())
+    assert kept.id == first.id
+    still = f"Published nothing: nothing changed; the current release is still {first.path}"
+    assert list(built(result, kept))[-1] == still
+    assert list(built(result, replace(kept, why_kept="")))[-1] == f"Release: {first.path}"
 
 
 @pytest.mark.slow

@@ -113,7 +113,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         fingerprint = memory.fingerprint if memory else {}
         started = _now_after(releases)
         if last and known and not damaged and (known.reference, known.models) == (reference.digest, models.digest):
-            why = "nothing changed since" if known.commit == commit else ""
+            why = "nothing changed" if known.commit == commit else ""
             if run and not why and known.fingerprint == fingerprint:
                 why = _why_wait(settings, known, shown_in, run)
             if why:
@@ -191,14 +191,14 @@ def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: st
     """
     published = settings.data_dir / "published"
     if known.shown_in == shown_in:
-        clear_publication_due(published)
-        return "no row of core or mart and no open decision changed since"
+        is_published(published)
+        return "no row of core or mart and no open decision changed"
     made, now = dt.datetime.fromisoformat(known.as_of or known.published_at), utc_now()
     until = made + dt.timedelta(minutes=settings.release.publish_every_minutes)
     if run != WEBHOOKS or until <= now or made > now:
         return ""
     defer(published, until)
-    return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ}: [release] publish_every_minutes"
+    return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ} ([release] publish_every_minutes)"
 
 
 def _compared(
