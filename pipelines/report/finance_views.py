@@ -381,7 +381,7 @@ def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     if suspected:
         yield from wrapped(f"Possible duplicate orders: {suspected:,}, see audit.possible_duplicate_orders.", 0)
     for each in reconciled.unposted_restatements():
-        amount = measured(each["measure"], each["restatement_amount"], each["currency"], is_signed=True)
+        amount = measure_text(each["measure"], each["restatement_amount"], each["currency"], is_signed=True)
         count = counted(each["restatement_count"], "restatement", "restatements")
         of = f"{each['sale_class']}, {plain(each['currency'] or NOT_STATED)}"
         yield from wrapped(f"Unposted, {of}: {each['measure']} {amount} in {count}", 0)

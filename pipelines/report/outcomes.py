@@ -58,7 +58,7 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
     """Yield the summary of a run: fifteen lines at most when all is well, unless verbose; else also its notes."""
     release = current_release(settings.data_dir / "published")
     yield ""
-    if run.is_published:
+    if run.did_all_steps:
         yield f"Published {release}" if run.is_new else _kept(run.why_kept, release)
     else:
         yield "FAILED. Nothing was published; " + (

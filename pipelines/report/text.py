@@ -159,7 +159,7 @@ def run_lines(run: Run, exit_code: int) -> Iterator[str]:
         yield line("landed", kind=kind, verdicts=dict(verdicts))
     for table, check, violations in run.failing:
         yield line("check", table=table, check=check, violations=violations)
-    for text in [*run.said, *([f"Published nothing: {run.why_kept}."] if run.why_kept else [])]:
+    for text in [*run.notes, *([f"Published nothing: {run.why_kept}."] if run.why_kept else [])]:
         yield line("note", text=text)
     for kind, sentences in run.incomplete.items():
         yield from (line("incomplete", kind=kind, text=text) for text in sentences)

@@ -302,7 +302,7 @@ def test_restatements_are_not_added_across_sale_classes(
     changed = [make_order(1, status="new"), make_order(2, tip=3, total_price=30.5)]
     world.land("orders", changed, later)
     world.publish()
-    with released(world.settings) as release:
+    with open_release(world.settings) as release:
         reconciled = reconciliation(release, Selection())
         lines, rows = list(reconciliation_lines(reconciled)), reconciled.unposted_restatements()
         page = Page(page_text(reconciled))

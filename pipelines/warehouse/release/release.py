@@ -191,7 +191,7 @@ def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: st
     """
     published = settings.data_dir / "published"
     if known.shown_in == shown_in:
-        is_published(published)
+        clear_publication_due(published)
         return "no row of core or mart and no open decision changed"
     made, now = dt.datetime.fromisoformat(known.as_of or known.published_at), utc_now()
     until = made + dt.timedelta(minutes=settings.release.publish_every_minutes)
