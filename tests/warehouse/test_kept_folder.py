@@ -127,7 +127,7 @@ def test_a_folder_with_everything_is_upgraded_by_run(tmp_path: Path) -> None:
         night = kept.command("run")
         assert night.returncode == 3, night.stdout + night.stderr
         assert "x-total-count states 7 stores" in night.stdout + night.stderr
-        assert "403 where a token has expired" in night.stdout + night.stderr
+        assert "403 when a token has expired" in night.stdout + night.stderr
         assert uses["empty"] > 0
         # webhooks named two orders of files, which the service does not have
         assert {str(FAILED), "7", "8"} <= service.served()["tries"]["orders"].keys()

@@ -98,8 +98,9 @@ def remove_database(file: Path) -> None:
         each.unlink(missing_ok=True)
 
 
-# An increment reads few tables: without this it would miss a block that another one lost.
-_SIZE_OF_BLOCKS = "select block_size * total_blocks from pragma_database_size() where database_name = 'damaged'"
+# An increment reads few tables: without this it would miss a block that another one lost. Of free blocks those at the
+# end may be gone: DuckDB gives them back to the file system.
+_SIZE_OF_USED_BLOCKS = "select block_size * used_blocks from pragma_database_size() where database_name = 'damaged'"
 
 
 def unreadable(file: Path) -> str:
@@ -110,11 +111,11 @@ def unreadable(file: Path) -> str:
         with duckdb.connect(":memory:") as con:
             con.execute(f"attach {literal(file)} as damaged {READ_ONLY}")
             con.execute("select count(*) from duckdb_tables() where database_name = 'damaged'").fetchone()
-            (size,) = con.execute(_SIZE_OF_BLOCKS).fetchall()[0]
+            (used,) = con.execute(_SIZE_OF_USED_BLOCKS).fetchall()[0]
     except duckdb.Error as error:
         return "" if why_not_opened(error) else short(error)
-    is_cut = file.stat().st_size < size and not log_of(file).exists()
-    return "it is shorter than its blocks, so its end was cut off" if is_cut else ""
+    is_cut = file.stat().st_size < used and not log_of(file).exists()
+    return "it is shorter than its used blocks, so its end was cut off" if is_cut else ""
 
 
 def is_damage(error: duckdb.Error, data_dir: Path) -> bool:
