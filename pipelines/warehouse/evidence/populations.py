@@ -547,15 +547,15 @@ def _pattern(sample: dict[str, Any], common: float = COMMON) -> tuple[str, int, 
     """Return the pattern that explains most of a sample, of equals the first; None if none explains that share."""
     if not sample["residual"].any():
         return None
+    # an unknown base has no share
+    sample = sample | {base: np.ma.filled(sample[base], 0) for base in BASES}
     fits = {each: int(explained(sample, *each).sum()) for each in _candidates(sample) if each[:2] != ("share", 0)}
     likely = [pattern for pattern, fit in fits.items() if fit >= common * len(sample["residual"])]
     return max(likely, key=lambda pattern: (_exact(sample, fits[pattern], *pattern), fits[pattern]), default=None)
 
 
 def _candidates(sample: dict[str, Any]) -> Iterable[tuple[str, int, str]]:
-    yield "zero", 0, ""
-    yield "negated", 0, ""
-    yield "unit", 0, ""
+    yield from (("zero", 0, ""), ("negated", 0, ""), ("unit", 0, ""))
     constant, _ = Counter(sample["residual"].tolist()).most_common(1)[0]
     yield "constant", int(constant), ""
     for base in BASES:
