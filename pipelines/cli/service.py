@@ -237,7 +237,7 @@ def init(
 
     def ask(key: str, question: str) -> str:
         if key in answers:
-            return ", ".join(answers[key]) if key in _LISTS else str(answers[key])
+            return ", ".join(map(str, answers[key])) if key in _LISTS else str(answers[key])
         if not sys.stdin.isatty():
             flag = _FLAGS.get(key, f"--set {key}=…")
             variable = "" if key.startswith("--") or key in _LISTS else f"ORDERMART_{key.upper().replace('.', '__')}"
@@ -259,9 +259,10 @@ def _pairs(sets: list[str]) -> Iterator[tuple[str, Any]]:
             raise usage_error(f"--set {each}: write KEY=VALUE")
         known = key if key.split(".")[0] in {"partner", "business_day", "finance", "sales"} else f"partner.{key}"
         try:
-            yield known, tomllib.loads(f"value = {value}")["value"]
+            answer = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            yield known, [word.strip() for word in value.split(",")] if known in _LISTS else value
+            answer = [word.strip() for word in value.split(",")] if known in _LISTS else value
+        yield known, [str(answer)] if known in _LISTS and not isinstance(answer, list) else answer
 
 
 @app.command(short_help="List open questions about the partner's interface.")

@@ -316,7 +316,7 @@ def make_settings(file: Path, given: InitAnswers, ask: Ask, environ: dict[str, s
     start = {key: (value, "given") for key, value in answers.items()}
     settings = _drafted(file, with_answers(text, start), environ)
     made = asyncio.run(find(settings, ask, given, frozenset({*start, *named}), frozenset(written - {*start})))
-    if not {*counted} <= _WORDS:
+    if not {str(each).lower() for each in counted} <= _WORDS:
         made.found.setdefault(_STATUSES, (counted, "given"))
     for key, (value, _) in list(made.found.items()):
         if key in named or (file.exists() and value == functools.reduce(getattr, key.split("."), settings)):

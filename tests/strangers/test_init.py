@@ -318,7 +318,13 @@ def test_file_of_dotted_keys_is_refused_before_anything_is_sent(tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("answer", "counted"), [("yes", ["delivered", "picked_up"]), ("delivered", ["delivered"]), ("no", [])]
+    ("answer", "counted"),
+    [
+        ("yes", ["delivered", "picked_up"]),
+        ('"Yes"', ["delivered", "picked_up"]),
+        ("delivered", ["delivered"]),
+        ("no", []),
+    ],
 )
 def test_statuses_are_answered_by_an_option_as_at_a_terminal(tmp_path: Path, answer: str, counted: list[str]) -> None:
     """Without a terminal `yes` confirms what was proposed, a list leaves the excluded ones, `no` writes nothing."""
