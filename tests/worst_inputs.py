@@ -17,8 +17,8 @@ from pipelines.landing.archives import JsonStream, time_in
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
 from pipelines.literals import one_line as plain
+from pipelines.partner.behaviour import shape
 from pipelines.partner.breaker import Pages, has_a_field
-from pipelines.partner.exchange import shape
 from pipelines.partner.listing import LinkError, targets, value_at
 from pipelines.partner.pacing import seconds_to_wait
 from pipelines.partner.pointer import get_all

@@ -34,8 +34,8 @@ from pipelines.assets.dagster_history import show_release
 from pipelines.durable import keep_private
 from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.listening import ListenError, claimed
+from pipelines.run.reporting import report_dead_runs
 from pipelines.run.steps import damage_of, set_aside
-from pipelines.run.under_way import report_dead_runs
 from pipelines.settings import Settings
 
 _ALIVE = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]

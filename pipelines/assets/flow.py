@@ -51,7 +51,7 @@ from pipelines.record import (
 from pipelines.report.page.morning import PAGE
 from pipelines.report.status import next_tick
 from pipelines.report.text import sentence_of
-from pipelines.run.under_way import look_for_dead_runs, report_run
+from pipelines.run.reporting import look_for_dead_runs, report_run
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.catalogue.tables import Table, tables

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pipelines.record import Run
-    from pipelines.run.under_way import RunReport
+    from pipelines.run.reporting import RunReport
     from pipelines.settings import Settings
 
 app = Commands()
@@ -127,7 +127,7 @@ def build(
     from pipelines.finance.closing import build_and_record
     from pipelines.landing.data_folder import migrate
     from pipelines.report.outcomes import built, costs
-    from pipelines.run.under_way import report_dead_runs
+    from pipelines.run.reporting import report_dead_runs
     from pipelines.warehouse.release.manifest import make_room
     from pipelines.warehouse.release.release import publish
     from pipelines.warehouse.rows.session import profiled
@@ -234,7 +234,7 @@ def status(
 
     from pipelines.report.status import status as state_of
     from pipelines.report.status import status_lines
-    from pipelines.run.under_way import look_for_dead_runs
+    from pipelines.run.reporting import look_for_dead_runs
 
     look_for_dead_runs(settings)
     state = state_of(settings)

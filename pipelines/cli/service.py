@@ -153,7 +153,7 @@ def webhooks_serve(
     sensor of `ordermart dev` within a minute, fetches the document that it names.
     """
     from pipelines.inbox.receiver import serve_webhooks
-    from pipelines.run.under_way import keep_looking
+    from pipelines.run.reporting import keep_looking
 
     keep_looking(settings)
     serve_webhooks(settings, host or None, port)

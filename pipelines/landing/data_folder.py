@@ -15,7 +15,7 @@ import msgspec
 
 from pipelines.inventory import FORMAT, adopt_files, is_noted, read_inventory, write_noted
 from pipelines.landing.raw_folder import LandingError
-from pipelines.partner.exchange import Counted
+from pipelines.partner.behaviour import Counted
 from pipelines.settings import Settings, SettingsError
 
 T = TypeVar("T")

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import httpx
 
+from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import BodyOrigin, Breaker, KnownGood, Pages, has_a_field
 from pipelines.partner.exchange import (
     ASK_FOR_JSON,
@@ -25,7 +26,6 @@ from pipelines.partner.exchange import (
     Answer,
     Attempt,
     AuthenticationFailed,
-    Behaviour,
     Fetched,
     Recorder,
     RequestError,

@@ -17,10 +17,10 @@ import httpx
 import msgspec
 
 from pipelines.partner import pointer
+from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.exchange import (
     ASK_FOR_JSON,
     AuthenticationFailed,
-    Behaviour,
     PartnerMisconfigured,
     RunStopped,
     TokenRefused,

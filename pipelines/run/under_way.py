@@ -1,22 +1,15 @@
-"""A run under way: it holds the run lock and writes its record; when it ends, however it ends, it is told, once.
-
-The next run that holds the run lock, or a look while nobody does, tells of a run that was killed or stopped, or
-was killed while it told.
-"""
+"""A run under way: it holds the run lock and writes its record; when it ends, whatever the outcome, it is reported."""
 
 from __future__ import annotations
 
-import logging
 import sqlite3
-import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 
@@ -25,10 +18,9 @@ from pipelines.durable import naming_a_full_disk
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.ingest_session import PartnerSession, current_stop
-from pipelines.ingest.lock import A_MOMENT, RunLockedError, lock_holder, run_lock
+from pipelines.ingest.lock import A_MOMENT, RunLockedError, run_lock
 from pipelines.ingest.loop import add_requested
 from pipelines.landing.data_folder import guard_source
-from pipelines.notify import notice_missing_nights
 from pipelines.record import (
     NIGHT,
     WEBHOOKS,
@@ -38,85 +30,18 @@ from pipelines.record import (
     code_of_error,
     current_release,
     forget_old,
-    mark_if_killed,
     new_run,
     resumable_since,
-    runs,
     save,
 )
 from pipelines.report.status import lost_keys, refused, unused_statuses
 from pipelines.report.text import sentence_of
+from pipelines.run.reporting import RunReport, report_dead_runs, report_run
 from pipelines.run.steps import STEPS, check_before_run, steps_of
 from pipelines.settings import Settings, given_keys
 from pipelines.warehouse.rows.fresh_rows import BuildResult, CheckResult
 
 Progress = Callable[[str, int, int], None]
-
-_EVERY_SECONDS = 900.0
-log = logging.getLogger(__name__)
-
-
-class RunReport(NamedTuple):
-    """What could not be sent or recorded, and why the page could not be written: "" if it was."""
-
-    failures: tuple[str, ...] = ()
-    unwritten: str = ""
-
-
-def report_run(settings: Settings, run: Run) -> RunReport:
-    """Record the run, send what changed about alarms, call the heartbeat after a good night, write the page."""
-    from pipelines.report.night_alarms import after_run  # noqa: PLC0415 -- slow: a status only looks for dead runs
-    from pipelines.report.page.morning import write_morning_page  # noqa: PLC0415 -- the same
-
-    failures = after_run(settings, run, write_page=lambda: write_morning_page(settings, run))
-    run.is_told = True
-    try:
-        save(settings.data_dir, run)
-    except OSError as error:
-        failures.append(f"The record of the run could not be written: {error.strerror}.")
-    return RunReport(tuple(failures), run.unwritten)
-
-
-def report_dead_runs(settings: Settings) -> list[Run]:
-    """Tell of each run that ended without telling, and return all runs; the caller holds the run lock."""
-    found = runs(settings.data_dir)
-    for run in found:
-        if not run.is_told:
-            if run.ended_at is None:
-                release = current_release(settings.data_dir / "published")
-                run.release = release.name if release else ""
-                mark_if_killed(run)
-            report_run(settings, run)
-    return found
-
-
-def look_for_dead_runs(settings: Settings) -> None:
-    """Tell of each run that ended without telling, and of nights that are missing, unless a run is under way."""
-    if lock_holder(settings.data_dir):
-        return
-    with suppress(OSError):
-        notice_missing_nights(settings)
-    if all(run.is_told for run in runs(settings.data_dir)):
-        return
-    with suppress(RunLockedError, OSError), run_lock(settings.data_dir, "a look for dead runs"):
-        report_dead_runs(settings)
-
-
-def keep_looking(settings: Settings, every: float = _EVERY_SECONDS) -> threading.Thread:
-    """Look for dead runs and missing nights every quarter of an hour, in a thread that ends with the process."""
-
-    def look() -> None:
-        while True:
-            time.sleep(every)
-            try:
-                look_for_dead_runs(settings)
-            except Exception as error:  # noqa: BLE001 -- the next look may find more
-                log.warning("looking for dead runs: %s", sentence_of(error) or type(error).__name__)
-
-    thread = threading.Thread(target=look, name="looking for dead runs", daemon=True)
-    thread.start()
-    return thread
-
 
 COMMAND = "ordermart run"
 _A_NIGHT_WAITS = timedelta(minutes=30)

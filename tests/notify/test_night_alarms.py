@@ -14,7 +14,7 @@ from pipelines.notify import active_alarms, notice_missing_nights
 from pipelines.record import NIGHT, VERIFYING, WEBHOOKS, Step, runs
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
-from pipelines.run.under_way import report_run
+from pipelines.run.reporting import report_run
 from pipelines.settings import Secret, load_settings
 from pipelines.warehouse.inputs.sources import ComparedPart, append_verification
 from pipelines.warehouse.release.manifest import defer

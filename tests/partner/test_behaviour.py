@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from pipelines.landing.data_folder import keep_behaviour, service_log, service_log_state
+from pipelines.partner.behaviour import Behaviour, shape, with_shown_keys
 from pipelines.partner.client import PartnerClient
-from pipelines.partner.exchange import Behaviour, shape, with_shown_keys
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -11,7 +11,8 @@ import pytest
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.record import NIGHT, WEBHOOKS
-from pipelines.run.under_way import NotBegunError, RunRequest, begun, keep_looking
+from pipelines.run.reporting import keep_looking
+from pipelines.run.under_way import NotBegunError, RunRequest, begun
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
 

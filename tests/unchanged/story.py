@@ -12,7 +12,7 @@ from pipelines.finance.released import Selection, one_day
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, User, import_totals, ledger_of
-from pipelines.partner.exchange import Counted
+from pipelines.partner.behaviour import Counted
 from pipelines.settings import load_settings
 from pipelines.warehouse.inputs.sources import ComparedPart, append_verification
 from pipelines.warehouse.release.release import publish

@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import HEADER, import_totals, ledger_of
-from pipelines.partner.exchange import Counted
+from pipelines.partner.behaviour import Counted
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.rows.session import profiled
 from tests.warehouse.conftest import World, menu, order, store

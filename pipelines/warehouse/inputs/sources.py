@@ -48,7 +48,7 @@ from pipelines.ledger.entries import (
     decisions,
 )
 from pipelines.literals import unmarked
-from pipelines.partner.exchange import with_shown_keys
+from pipelines.partner.behaviour import with_shown_keys
 from pipelines.settings import Settings, SettingsError
 from pipelines.settings.assumptions import assumptions
 from pipelines.settings.contradictions import read_conditions
