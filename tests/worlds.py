@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.evidence.gathering import gather_target
+from pipelines.warehouse.evidence.gathering import find_places, gather_target
 from pipelines.warehouse.evidence.verdicts import (
     AGREED,
     COMPATIBLE,
@@ -333,7 +333,7 @@ def rule_of(target: str, parameters: list[int | None]) -> Rule:
 
 def judged(world: World, con: Any, target: str, thresholds: EvidenceThresholds) -> list[tuple[str, bool, str]]:
     """Return verdict, whether it is wrong and a description for each population of a rule target."""
-    found: Gathered = gather_target(con, target, thresholds)
+    found: Gathered = gather_target(con, target, thresholds, find_places(con))
     parameters = dict(
         con.execute(
             "select form_no - 1, rule_parameters from workings.formula_forms where rule_target = ?", [target]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipelines.landing.shape import read_sql
 from pipelines.literals import literal
 from pipelines.resources import resource
-from pipelines.warehouse.catalogue.selects import reads
+from pipelines.warehouse.catalogue.selects import keep_reads, reads
 from pipelines.warehouse.catalogue.tables import SQL, Table, listed, partition_of, release_tables
 from pipelines.warehouse.contracts import CatalogueError, Column
 
@@ -87,7 +87,9 @@ class Example:
 @functools.cache
 def examples() -> tuple[Example, ...]:
     """Return every example in the order of its file. Raise CatalogueError for one that starts with no question."""
-    return tuple(example_of(path.stem, path.read_text("utf-8")) for path in sorted((SQL / "examples").glob("*.sql")))
+    found = tuple(example_of(path.stem, path.read_text("utf-8")) for path in sorted((SQL / "examples").glob("*.sql")))
+    keep_reads()
+    return found
 
 
 def example_of(file: str, text: str) -> Example:

@@ -377,14 +377,22 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     """Judge both rule targets from all orders, and fill the relations of FORMULA_EVIDENCE."""
     limits = "select formula_min_distinguishing_orders, formula_max_violation_rate from raw.settings"
     thresholds = verdicts.EvidenceThresholds(*con.execute(limits).fetchall()[0])
-    found = [gather_target(con, target, thresholds) for target in TARGETS]
+    values = find_places(con)
+    found = [gather_target(con, target, thresholds, values) for target in TARGETS]
     fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, thresholds)))
     fill(con, "raw.formula_divisions", (row for each in found for row in _divisions(each)))
     fill(con, "raw.formula_evidence", (row for each in found for row in _evidence(each, thresholds)))
-    for name in ("facts", "texts", "leaves", "leaf_forms", "wanted", "off_orders", "moves"):
-        con.execute(f"drop table if exists temp.{name}")
-    for dimension in DIMENSIONS:
-        con.execute(f"drop table if exists temp.places_{dimension}")
+    made = (
+        "facts",
+        "texts",
+        "leaves",
+        "leaf_forms",
+        "wanted",
+        "off_orders",
+        "moves",
+        *(f"places_{d}" for d in DIMENSIONS),
+    )
+    con.execute("; ".join(f"drop table if exists temp.{name}" for name in made))
 
 
 def find_roundings(
@@ -408,8 +416,16 @@ def find_roundings(
     }
 
 
-def gather_target(con: duckdb.DuckDBPyConnection, target: str, thresholds: verdicts.EvidenceThresholds) -> Gathered:
-    """Judge one rule target; leave the temporary table facts with the node of each order."""
+def gather_target(
+    con: duckdb.DuckDBPyConnection,
+    target: str,
+    thresholds: verdicts.EvidenceThresholds,
+    values: dict[str, list[Any]],
+) -> Gathered:
+    """Judge one rule target; leave the temporary table facts with the node of each order.
+
+    `values` are those of each dimension, whose places are in temporary tables.
+    """
     con.execute(f"""
         create or replace temp table texts as
         select cast(row_number() over (order by holds, fits) - 1 as integer) as pattern_no, holds, fits
@@ -419,7 +435,6 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, thresholds: verdi
     forms = verdicts.read_forms(con, target)
     fits = verdicts.ones([text[1] for text in texts], len(forms.names)).astype(np.float32)
     patterns = verdicts.Patterns(fits, verdicts.ones([text[0] for text in texts], len(forms.parts)))
-    values = {dimension: _places(con, dimension) for dimension in DIMENSIONS}
     joins = "\n".join(f'left join places_{d} on orders."{d}" is not distinct from places_{d}.value' for d in DIMENSIONS)
     places = ", ".join(f"places_{d}.place as {d}" for d in DIMENSIONS)
     con.execute(f"""
@@ -512,15 +527,18 @@ def _settings(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, tuple[in
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-def _places(con: duckdb.DuckDBPyConnection, dimension: str) -> list[Any]:
-    """Return the values of a dimension, in their order, null last; make a temporary table of their places."""
-    con.execute(f"""
-        create or replace temp table places_{dimension} as
-        select value, cast(row_number() over (order by value nulls last) - 1 as integer) as place
-        from (select distinct "{dimension}" as value from mart.orders)
-    """)
-    rows = con.execute(f"select value from places_{dimension} order by place").fetchall()
-    return [row[0] for row in rows]
+def find_places(con: duckdb.DuckDBPyConnection) -> dict[str, list[Any]]:
+    """Return each dimension's values, in their order, null last; make a temporary table of the places of each."""
+    values = {}
+    for dimension in DIMENSIONS:
+        con.execute(f"""
+            create or replace temp table places_{dimension} as
+            select value, cast(row_number() over (order by value nulls last) - 1 as integer) as place
+            from (select distinct "{dimension}" as value from mart.orders)
+        """)
+        rows = con.execute(f"select value from places_{dimension} order by place").fetchall()
+        values[dimension] = [row[0] for row in rows]
+    return values
 
 
 def _leaves(nodes: list[Population]) -> Iterator[tuple[Population, Judgement]]:

@@ -357,10 +357,8 @@ def drop_internal_tables(con: duckdb.DuckDBPyConnection) -> None:
     """
     has_names = con.execute(_HIDDEN).fetchone() is not None
     con.execute("begin")  # one write to disk instead of dozens
-    con.execute("drop schema warehouse.build cascade")
-    for table in catalogue.tables():
-        if not table.is_released:
-            con.execute(f"drop table warehouse.{table.name}")
+    internal = [f"drop table warehouse.{table.name}" for table in catalogue.tables() if not table.is_released]
+    con.execute("; ".join(["drop schema warehouse.build cascade", *internal]))
     con.execute("commit")
     if not has_names:
         return

@@ -96,10 +96,11 @@ def schema_of(table: Table, context: ValidationContext, checks: Iterable[pandera
         found += [pandera.Check.isin(column.words)] if column.words else []
         kind = pa.string() if column.words else arrow_type(column.type)
         columns[column.name] = pandera.Column(pd.ArrowDtype(kind), found, nullable=column.nullable)
-    every = [*key_checks(table, context), *(claim_check(each, context) for each in claims(table.name))]
+    if checks is None:
+        checks = [*key_checks(table, context), *(claim_check(each, context) for each in claims(table.name))]
     schema = TableSchema(
         columns,
-        checks=every if checks is None else list(checks),
+        checks=list(checks),
         strict=True,
         ordered=True,
         name=table.name,

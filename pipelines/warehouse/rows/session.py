@@ -334,9 +334,8 @@ def in_memory(spill: Path, memory: str, threads: int) -> Iterator[duckdb.DuckDBP
     if threads:
         config["threads"] = threads
     with duckdb.connect(":memory:", config=config) as con:
-        con.execute("set timezone = 'UTC'")
-        for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS):
-            con.execute(f"create schema {schema}")
+        schemas = [f"create schema {schema}" for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS)]
+        con.execute("; ".join(["set timezone = 'UTC'", *schemas]))
         create_functions(con)
         yield con
 
