@@ -1,26 +1,27 @@
-"""Bring the warehouse up to date with new loads: only what they affect is recomputed, in one commit.
+"""Bring the warehouse up to date with new loads: recompute only what they affect, in one commit.
 
-Everything is made and checked beside the warehouse first; one transaction then deletes and inserts.
+New loads give the ids whose documents changed. Each table asks which of its keys (orders, menus, stores, customers or
+business days) those changes reach through the tables that it reads. Its rows for these keys are made and checked beside
+the warehouse, and laid over the stored ones: if none differs, the change ends there; if some do, only what reads one of
+the differing columns goes on. One transaction then replaces the differing rows of all tables. Over-selecting is safe
+but slow, under-selecting is a bug, so tests compare increments with rebuilds.
 
-A reader is concerned when a row of core or mart differs, or an open decision does (checks, quarantine, restatements,
-breaks, control totals, formula rules, schema drift, inactive stores). That an unchanged document was seen again is no
-concern; nor is evidence about runs alone, such as another load in audit.loads.
+    Order 204856 arrives again with a tip of 1.00 instead of 0.00:
 
-Find the orders, menus, stores, customers and business days that an increment recomputes, table by table.
+    core.orders             key 204856       `tip` differs
+    core.order_lines        key 204856       equal: what reads lines alone is left alone
+    mart.orders             key 204856       reads core.orders; `tip` and its sums differ
+    mart.daily_store_sales  day 2026-10-17   reads `tip` of mart.orders
+    mart.product_mix        no key           reads no tip
 
-docs/ARCHITECTURE.md has the rule by scope. Too many is allowed and costs time; too few would be wrong. Raw documents
-stand for the orders whose document (or its state) changed, raw checks for the orders that were asked for. Where an
-order table reads rows of another scope (stores, products), those that changed in what it reads touch the orders that
-hold the same value in a key column of the same name; where no name is shared, all orders. Where a source changed, what
-reads it is recomputed whole.
+docs/ARCHITECTURE.md has the rule by scope. If an order table reads a table of another scope (stores, products), a
+changed row there affects the orders with the same value in a key column of the same name; if they share no name, all
+orders. What reads a changed source is recomputed whole. Each by-day table reads other columns of the orders, so one
+flag a column is kept for each row that differs. When the price on a menu changes, one interval ends and another begins,
+but prices before that moment are unchanged: only orders created while old and new price differ are affected.
 
-A table's fresh rows are laid over the stored ones once. Where nothing differs, nothing that reads the table is affected
-by it; where something does, only what reads one of the differing columns is. Tables by day read of orders, each other
-columns: for them, one flag a column is kept for each row that differs.
-
-Where a menu's price changes, an interval ends and another begins: two rows of the table differ, but what held before
-that moment holds still. So rows are laid over each other, old against new, and only orders created in the stretches of
-time in which the two differ are affected.
+A change concerns readers if a row of core or mart differs, or an open decision (a finding, a break, a restatement, a
+control total and the like). Another observation of the same document does not, nor do logs of runs.
 """
 
 from __future__ import annotations

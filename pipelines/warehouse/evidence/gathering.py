@@ -1,10 +1,9 @@
-"""Gather the evidence of both rule targets into relations of schema raw for sql/audit/.
+"""Gather the evidence for both rule targets, subtotal and total, into relations of schema raw for sql/audit/.
 
-Formulas are judged out of the pattern tables, mart.orders and raw.settings.
-
-Say the evidence of a population's orders in one sentence, and write the settings that would settle it.
-
-Those are ready to paste; a person decides.
+Evidence comes from the pattern tables, which state the forms that fit each order, from mart.orders and from settings.
+Orders are divided into populations that one form explains; for each, a sentence says what its orders show, and, where
+many share a difference, the settings that would settle it are written out. A person pastes them; nothing is put in
+force here.
 """
 
 from __future__ import annotations

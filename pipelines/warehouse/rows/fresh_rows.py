@@ -1,11 +1,14 @@
 """Make fresh rows of tables, one select after the other, and hold them to their contracts, keys, checks and ties.
 
-Pandera validates every fresh row, some rows at a time: by contract and key when it is made, by what else is claimed of
-single rows (`schemas.py`) once the tables are there that those claims name. The report names the key of a failed row,
-and carries no text. Words that a contract lists are held by the column's type, too; a select may give them as texts.
+A table's rows pass three tests. When they are made, Pandera holds every row to its contract (types, nulls, words,
+bounds) and its key. Once the tables are there that its claims name, Pandera holds every row to those, such as a key in
+another table or a total that follows from the row. Before the commit, ties compare totals of related tables over all
+rows. A tie reads neither affected keys nor views, so a build that forgot a day or an order cannot forget it here too.
 
-A tie compares totals of related tables over all of their rows, before a build commits or replaces them. It reads
-neither affected keys nor views of a build, so that a build that forgot a day or an order cannot forget it here too.
+    mart.orders: sale_class is a listed word (contract); order_id is unique (key); an order has a local time (claim);
+    by store, total_price adds up to that of core.orders (tie)
+
+A blocking failure stops the build before anything is committed. Its report names the key of a failed row, and no text.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""Open DuckDB for a build, lay out a warehouse file, and measure what each table costs.
+"""Open DuckDB for a build, show each select the rows that it is about, and lay out a warehouse file.
 
-The build's memory is in schema `build`, which no release holds: loads that were applied, a state per (kind, id),
-refused verdicts, and the fingerprint of everything that shapes the tables.
+A select names tables as readers do, `core.orders`, and does not know which build it serves. Before it runs, each table
+that it reads becomes a view. In a full build that is a bucket of the file being filled. In an increment it is the fresh
+rows (schema `fresh`) and, for all other keys, the stored ones (`warehouse`), restricted to the keys that the select is
+about. A table that reads itself sees its rows from before the build. So one select serves bucket, increment and whole
+table.
 
-What a select sees while tables are made: schemas core, mart and audit as they will be after this build.
+    mart.orders is made for the keys in touched."mart.orders", and core.orders has fresh rows for the same keys:
+    core.orders is then  select … from fresh."core.orders" where its order_id is one of the keys
+    core.stores is then  select … from warehouse.core.stores, since no store changed
 
-Fresh rows lie in schema `fresh`, under the table's whole name; `warehouse` is the attached database, before this
-build or, in a full one, being filled. For each select, the tables that it reads become views of those two, restricted
-to the orders, menus, stores or business days that it is about; a table that reads itself gets its rows of before this
-build, none of them in a full one. So one select serves a bucket, an increment and a whole table.
+The build's memory is in schema `build`, which no release holds: the loads that were applied, a state per (kind, id),
+refused verdicts, and a fingerprint of all that shapes the tables.
 """
 
 from __future__ import annotations
