@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -164,6 +165,34 @@ def test_merge_during_a_backup_loses_no_load(folder: Folder, monkeypatch: pytest
     assert raw_files(done.path, "orders").load_ids == loads
     assert len(list((done.path / "raw" / "observations" / "orders").iterdir())) == 1
     check_backup(done.path)
+
+
+def _deletable(readme: str) -> dict[str, bool]:
+    """Return, of data/README.md, each path and whether it says that it may be deleted."""
+    rows = [line.strip("|").split(" | ") for line in readme.splitlines() if line.startswith("| `")]
+    return {path.strip().strip("`"): row[-1].startswith("yes") for row in rows for path in row[0].split(", ")}
+
+
+@pytest.mark.slow
+def test_what_may_be_deleted_is_missed_by_nothing(folder: Folder) -> None:
+    """Without all that may be deleted, a build gives the same release and a backup is taken; the rest is missed."""
+    said = _deletable((Path(__file__).parents[2] / "data" / "README.md").read_text(encoding="utf-8"))
+    before = folder.rows("select * from mart.orders order by all")
+    for path in (path for path, may in said.items() if may):
+        there = folder.data / path
+        shutil.rmtree(there) if there.is_dir() else there.unlink(missing_ok=True)
+    assert not (folder.data / "warehouse" / "warehouse.duckdb").exists()
+    assert not list(compare(folder.settings).damages)
+    folder.publish()
+    assert folder.rows("select * from mart.orders order by all") == before
+    assert back_up(folder.settings, folder.backups).path.exists()
+    for path in ("raw", "vault", "ledger", "inbox"):
+        assert not said[f"{path}/"]
+        (folder.data / path).rename(folder.place / path)
+        with pytest.raises((BackupError, SettingsError)):
+            back_up(folder.settings, folder.backups)
+        shutil.rmtree(folder.data / path, ignore_errors=True)
+        (folder.place / path).rename(folder.data / path)
 
 
 def _flip(path: Path) -> None:
