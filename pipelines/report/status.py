@@ -85,7 +85,10 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
         "last_backup": {"taken_at": _text(backup.taken_at), "path": backup.path} if backup else None,
         "work_list": work_list or {},
         "work_list_error": None if work_list is not None else "missing, or it cannot be read: `ordermart inventory`",
-        "alarms": [{"cause": a.cause, "since": _text(a.since), "text": a.text} for a in active_alarms(data_dir)],
+        "alarms": [
+            {"cause": a.cause, "since": _text(a.since), "text": a.text, "command": next_command(a.cause)}
+            for a in active_alarms(data_dir)
+        ],
         "free_bytes": shutil.disk_usage(data_dir).free if data_dir.exists() else None,
         "spilled_bytes": bytes_in_spill(data_dir),
     }
@@ -245,7 +248,7 @@ def _text(at: dt.datetime | None) -> str | None:
 def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a state."""
     for alarm in state["alarms"]:
-        command = next_command(alarm["cause"])
+        command = alarm["command"]
         is_said = command == "ordermart status" or f"`{command}`" in alarm["text"]
         yield f"ALARM since {alarm['since']}: {alarm['text']}" + ("" if is_said else f" Next: `{command}`")
     last, good = state["last_run"], state["last_good_at"]

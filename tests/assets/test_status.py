@@ -102,7 +102,9 @@ def test_disk_outage_and_staleness(tmp_path: Path) -> None:
     data = {"ORDERMART_DATA__DIR": str(tmp_path)}
     settings = load_settings(environ=data | {"ORDERMART_NOTIFY__MIN_FREE_GB": "1000000"})
     after_run(settings, recorded(NOW, is_outage=True), NOW)
-    assert [alarm["cause"] for alarm in status(settings, NOW)["alarms"]] == ["disk", "outage"]
+    alarms = status(settings, NOW)["alarms"]
+    assert [alarm["cause"] for alarm in alarms] == ["disk", "outage"]
+    assert [alarm["command"] for alarm in alarms] == ["ordermart status", "ordermart doctor"]
     first, second = (line for line in status_lines(status(settings, NOW)) if line.startswith("ALARM"))
     assert "min_free_gb" in first, "of which nothing but status says more"
     assert ("Next:" in first, second.endswith(" Next: `ordermart doctor`")) == (False, True)
