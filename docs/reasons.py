@@ -66,10 +66,10 @@ def table() -> str:
     stopped = sorted(each.__name__ for each in RunStopped.__subclasses__())
     (_, first), (until, nightly) = FAILED_RETRIES
     later = _hours(FAILED_LATER)
-    times = f"due {_hours(first)} later, then {_hours(nightly)} after each try for {_hours(until)}, then {later}"
+    times = f"due after {_hours(first)}, then every {_hours(nightly)} for {_hours(until)}, then every {later}"
     again = f"{times}: three nights, then every second"
     given_up = f"after {FAILED_FOR.days} days a dead letter: `ordermart retry`, or `--forget`"
-    late = f"Not good once it lasts more than {_hours(UNFETCHED_FOR)}, the third night; alarm `incomplete`"
+    late = f"Not good after {_hours(UNFETCHED_FOR)}, the third night; alarm `incomplete`"
     news = "Good; alarm `new_failures`"
     together = "Not good; alarm `incomplete`"
     unbelieved = f"or 404 of more than {planner.max_not_found_rate:.0%} of known ids, or refusals of all"
@@ -83,11 +83,11 @@ def table() -> str:
         (f"no usable response: {_listed(failed)}, `status_NNN`", few, f"{again}. {news}", late, given_up),
         (
             f"a document that is wrong by itself: {_listed(refused)}", few,
-            f"due {rejected} hours later, the last repeated. {news}", "Good: it is quarantined",
+            f"due after {rejected} h, the last repeated. {news}", "Good: it is quarantined",
             f"after {planner.max_rejected_attempts} tries a dead letter: `ordermart retry`. Good",
         ),
         (
-            "404", few, f"due {minutes} minutes after each. Good", "given up after the fourth",
+            "404", few, f"due after {minutes} minutes. Good", "given up after the fourth",
             "when something names it again; known orders by the planner",
         ),
         ("any of these", apart, f"all as no usable response. {together}", "the same", "the same"),
