@@ -49,7 +49,7 @@ def test_documented_models_are_made(own: World) -> None:
     assert own.rows("from meta.models where problem is not null or len(warnings) > 0") == []
     averages = "select sum(order_count), sum(total_price) / sum(average_price) from own.weekly_by_region"
     assert own.rows(averages) == [(3, 2)]
-    
+
     assert [(each.name, each.wrong) for each in run_tests(own.settings)] == [("own.by_day", "")]
     assert {each.name for each in check_models(own.settings) if not each.wrong} >= {
         *("own.by_day", "own.fresh"),
