@@ -37,47 +37,29 @@ with residuals as (
             )
         ) as content,
         unnest([
-            {
-                'rule_target': 'subtotal',
-                'residual': subtotal_residual,
-                'likely_cause': subtotal_likely_cause,
-            },
-            {
-                'rule_target': 'total',
-                'residual': total_residual,
-                'likely_cause': total_likely_cause,
-            },
+            {'rule_target': 'subtotal', 'residual': subtotal_residual, 'likely_cause': subtotal_likely_cause},
+            {'rule_target': 'total', 'residual': total_residual, 'likely_cause': total_likely_cause},
         ], recursive := true),
     from mart.order_reconciliation
     where verdict in ('total_break', 'subtotal_break', 'both_break')
 )
 
 select
-    breaks.order_id,
-    breaks.rule_target,
-    breaks.store_id,
-    breaks.business_date,
-    breaks.sale_class,
+    breaks.order_id, breaks.rule_target, breaks.store_id, breaks.business_date, breaks.sale_class,
     -- money
     breaks.currency,
     cast(currency_digits(breaks.currency) as bigint) as currency_digits,
-    breaks.residual,
-    breaks.likely_cause,
+    breaks.residual, breaks.likely_cause,
     -- its life
     case
         when decisions.content = breaks.content then 'accepted'
         when decisions.content is not null then 'changed'
         else 'open'
     end as state,
-    decisions.reason,
-    decisions.accepted_by,
-    decisions.accepted_as,
-    decisions.accepted_at,
-    decisions.account_class,
-    decisions.assignee,
+    decisions.reason, decisions.accepted_by, decisions.accepted_as, decisions.accepted_at,
+    decisions.account_class, decisions.assignee,
     coalesce(decisions.comment_count, 0) as comment_count, -- no row: no comment
     breaks.content,
 from residuals as breaks
-left join raw.break_decisions as decisions
-    on 'order:' || breaks.order_id = decisions.break_key
+left join raw.break_decisions as decisions on 'order:' || breaks.order_id = decisions.break_key
 where breaks.residual <> 0

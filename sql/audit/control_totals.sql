@@ -24,8 +24,7 @@
 -- entry_no: The ledger entry that imported the total.
 with totals as (
     select
-        entry_no, imported_at, business_date, store_id, order_count, amount,
-        amount_field, sale_classes,
+        entry_no, imported_at, business_date, store_id, order_count, amount, amount_field, sale_classes,
         string_split(sale_classes, '+') as classes,
     from raw.control_totals
 ),
@@ -52,10 +51,8 @@ sums as (
     select
         business_date, store_id, amount_field, sale_classes,
         count(*) filter (where is_included) as order_count,
-        count(*) filter (where is_included and order_amount is null)
-            as missing_amount_order_count,
-        count(*) filter (where not is_included and sale_class = 'unmapped')
-            as unmapped_order_count,
+        count(*) filter (where is_included and order_amount is null) as missing_amount_order_count,
+        count(*) filter (where not is_included and sale_class = 'unmapped') as unmapped_order_count,
         sum(order_amount) filter (where is_included) as amount,
     from controlled_orders
     group by business_date, store_id, amount_field, sale_classes
@@ -64,19 +61,16 @@ sums as (
 compared as (
     select
         totals.business_date, totals.store_id, totals.amount_field, totals.sale_classes,
-        totals.order_count as control_order_count,
-        totals.amount as control_amount,
+        totals.order_count as control_order_count, totals.amount as control_amount,
         -- a store-day without orders has zero orders and zero money
         coalesce(sums.order_count, 0) as actual_order_count,
-        if(coalesce(sums.order_count, 0) = 0, cast(0 as decimal(38, 4)), sums.amount)
-            as actual_amount,
+        if(coalesce(sums.order_count, 0) = 0, cast(0 as decimal(38, 4)), sums.amount) as actual_amount,
         coalesce(sums.missing_amount_order_count, 0) as missing_amount_order_count,
         coalesce(sums.unmapped_order_count, 0) as unmapped_order_count,
         case
             when sums.store_id is null and stores.store_id is null then 'store_unknown'
             when sums.unmapped_order_count > 0 then 'unmapped_orders'
-            when totals.amount is not null and sums.missing_amount_order_count > 0
-                then 'missing_amount'
+            when totals.amount is not null and sums.missing_amount_order_count > 0 then 'missing_amount'
         end as unknown_reason,
         totals.entry_no, totals.imported_at,
     from totals
@@ -85,10 +79,7 @@ compared as (
 )
 
 select
-    business_date,
-    store_id,
-    amount_field,
-    sale_classes,
+    business_date, store_id, amount_field, sale_classes,
     -- tie-out
     case
         when unknown_reason is not null then 'unknown'
@@ -100,15 +91,11 @@ select
     end as tie_out_status,
     unknown_reason,
     -- orders
-    control_order_count,
-    actual_order_count,
+    control_order_count, actual_order_count,
     actual_order_count - control_order_count as order_count_variance,
-    missing_amount_order_count,
-    unmapped_order_count,
+    missing_amount_order_count, unmapped_order_count,
     -- money
-    control_amount,
-    actual_amount,
+    control_amount, actual_amount,
     actual_amount - control_amount as amount_variance,
-    entry_no,
-    imported_at,
+    entry_no, imported_at,
 from compared

@@ -33,9 +33,7 @@ with notifications as (
 
 -- requested, but no document was ever accepted: store and day are unknown
 unaccepted as (
-    select
-        id as order_id,
-        last_verdict, last_checked_at,
+    select id as order_id, last_verdict, last_checked_at,
     from raw.states
     where kind = 'orders' and _payload_sha256 is null
 ),
@@ -53,34 +51,25 @@ notified as (
 
 counted as (
     select
-        store_id, business_date,
-        known_count as id_count,
-        known_count, fetched_count, unchanged_count, archive_count, not_found_count,
-        failed_count, quarantined_count,
+        store_id, business_date, known_count as id_count, known_count, fetched_count, unchanged_count,
+        archive_count, not_found_count, failed_count, quarantined_count,
     from workings.daily_fetch_outcomes
-
     union all by name
-
     select
-        null as store_id,
-        null as business_date,
+        null as store_id, null as business_date,
         count(*) as id_count,
         count(*) filter (where last_verdict = 'missing') as not_found_count,
         count(*) filter (where last_verdict = 'failed') as failed_count,
         count(*) filter (where last_verdict = 'quarantined') as quarantined_count,
     from unaccepted
     having count(*) > 0
-
     union all by name
-
     select
         store_id, business_date,
         count(*) filter (where is_new) as id_count,
         count(*) as notified_count,
         count(*) filter (where is_new) as unrequested_count,
-        count(*) filter (
-            where last_notified_at > coalesce(last_checked_at, '-infinity'::timestamptz)
-        ) as stale_count,
+        count(*) filter (where last_notified_at > coalesce(last_checked_at, '-infinity'::timestamptz)) as stale_count,
     from notified
     group by store_id, business_date
 ),
@@ -121,11 +110,9 @@ select
     cast(coalesce(ids.stale_count, 0) as bigint) as stale_count,
     -- completeness
     if(totals.store_id is null, 'unknown', 'control_total') as completeness_basis,
-    totals.control_order_count,
-    totals.actual_order_count,
+    totals.control_order_count, totals.actual_order_count,
     case
-        when totals.control_order_count > 0
-            then totals.actual_order_count / totals.control_order_count
+        when totals.control_order_count > 0 then totals.actual_order_count / totals.control_order_count
         when totals.actual_order_count = 0 then 1.0
     end as completeness,
 from ids

@@ -22,12 +22,9 @@
 -- fetched_at TIMESTAMPTZ: When the last response for the id was received, or its last attempt failed.
 with requested as (
     select
-        load_id, seq, kind, verdict, observed_at,
-        id as entity_id,
-        tries as attempt_count,
+        load_id, seq, kind, verdict, observed_at, id as entity_id, tries as attempt_count,
         coalesce(earlier_tries, [])
-        || [{'reason': reason, 'http_status': http_status, 'ms': ms, 'bytes': bytes}]
-            as attempts,
+        || [{'reason': reason, 'http_status': http_status, 'ms': ms, 'bytes': bytes}] as attempts,
     from raw.observations
     where source = 'live' and tries is not null -- reprocessed ones have none
 ),
@@ -42,25 +39,19 @@ attempts as (
 )
 
 select
-    load_id,
-    seq,
+    load_id, seq,
     if(is_final, attempt_count, place) as attempt_no,
     -- what was requested
-    kind,
-    entity_id,
+    kind, entity_id,
     -- the response
     case
         when not is_final then 'retried'
         when verdict = 'missing' then 'not_found'
         else verdict
     end as outcome,
-    attempt.reason as reason,
-    attempt.http_status as http_status,
+    attempt.reason as reason, attempt.http_status as http_status,
     -- cost
-    attempt.ms as duration_ms,
-    attempt.bytes as response_bytes,
-    attempt_count,
-    is_final as is_final_attempt,
+    attempt.ms as duration_ms, attempt.bytes as response_bytes, attempt_count, is_final as is_final_attempt,
     -- times
     observed_at as fetched_at,
 from attempts

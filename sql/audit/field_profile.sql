@@ -26,27 +26,17 @@ with noted as (
         'orders' as kind,
         * exclude (business_date),
     from workings.daily_field_profile
-
     union all by name
-
     select
         'menus' as kind,
         unnest(missing_fields || unknown_fields) as note,
-        1 as document_count,
-        _fetched_at as first_seen_at,
-        _fetched_at as last_seen_at,
-        menu_id as example_id,
+        1 as document_count, _fetched_at as first_seen_at, _fetched_at as last_seen_at, menu_id as example_id,
     from workings.menu_field_issues
-
     union all by name
-
     select
         'stores' as kind,
         unnest(missing_fields || unknown_fields) as note,
-        1 as document_count,
-        _fetched_at as first_seen_at,
-        _fetched_at as last_seen_at,
-        store_id as example_id,
+        1 as document_count, _fetched_at as first_seen_at, _fetched_at as last_seen_at, store_id as example_id,
     from workings.store_field_issues
 ),
 
@@ -55,11 +45,7 @@ with noted as (
 split_notes as (
     select
         *,
-        if(
-            note[1] = '/',
-            regexp_replace(note, ':[a-z|]+$', ''),
-            '/' || regexp_replace(note, '=[a-z]+$', '')
-        ) as path,
+        if(note[1] = '/', regexp_replace(note, ':[a-z|]+$', ''), '/' || regexp_replace(note, '=[a-z]+$', '')) as path,
         if(note[1] = '/', 'unknown', regexp_extract(note, '[a-z]+$')) as state,
         if(note[1] = '/', string_split(regexp_extract(note, '[a-z|]+$'), '|'), []) as types,
     from noted
@@ -72,13 +58,9 @@ shown_paths as (
     where state = 'unknown'
     group by kind, path
     having if(
-        kind = 'orders',
-        len(list_distinct(flatten(list(customer_keys)))),
-        count(distinct example_id)
+        kind = 'orders', len(list_distinct(flatten(list(customer_keys)))), count(distinct example_id)
     ) >= 20
-
     union
-
     select kinds.kind, unnest(known_fields) as path,
     from raw.settings
     cross join (select distinct kind from split_notes) as kinds
@@ -122,9 +104,7 @@ held as (
         'orders' as kind,
         * exclude (business_date),
     from workings.daily_field_values
-
     union all
-
     from workings.field_values
 ),
 
@@ -151,22 +131,18 @@ summed as (
 
 -- a document's own id is there, or it was not accepted
 totals as (
-    select
-        kind,
-        present_count as document_count,
+    select kind, present_count as document_count,
     from summed
     where path = if(kind = 'menus', '/menu/id', '/id')
 )
 
 select
-    kind,
-    path,
+    kind, path,
     coalesce(not notes.is_unknown, true) as is_documented,
     -- how often
     cast(totals.document_count as bigint) as document_count,
     cast(summed.parent_count as bigint) as parent_count,
-    cast(if(notes.is_unknown, notes.unknown, summed.present_count) as bigint)
-        as present_count,
+    cast(if(notes.is_unknown, notes.unknown, summed.present_count) as bigint) as present_count,
     cast(summed.empty_count as bigint) as empty_count,
     cast(coalesce(notes.nulls, 0) as bigint) as null_document_count,
     cast(coalesce(notes.absences, 0) as bigint) as absent_document_count,
@@ -176,21 +152,14 @@ select
         || if(summed.present_count > 0, [summed.type], [])
         || if(notes.nulls > 0, ['null'], [])
     )) as types,
-    summed.max_decimals,
-    summed.min_length,
-    summed.max_length,
-    summed.min_value,
-    summed.max_value,
-    summed.min_timestamp,
-    summed.max_timestamp,
+    summed.max_decimals, summed.min_length, summed.max_length, summed.min_value, summed.max_value,
+    summed.min_timestamp, summed.max_timestamp,
     -- when, and where
     if(notes.is_unknown, notes.first_seen_at, summed.first_seen_at) as first_seen_at,
     if(notes.is_unknown, notes.last_seen_at, summed.last_seen_at) as last_seen_at,
-    notes.null_first_seen_at,
-    notes.absent_first_seen_at,
+    notes.null_first_seen_at, notes.absent_first_seen_at,
     if(notes.is_unknown, notes.example_id, summed.example_id) as example_id,
-    notes.null_example_id,
-    notes.absent_example_id,
+    notes.null_example_id, notes.absent_example_id,
 from summed
 full join notes using (kind, path)
 inner join totals using (kind)

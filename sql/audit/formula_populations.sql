@@ -40,43 +40,26 @@
 -- is_pattern_open BOOLEAN: Whether orders that are off in this way are indeterminate: settings name no rule here, or one that most orders follow.
 -- settlement VARCHAR null: Settings that would settle it, ready to paste, after a comment that says how many orders add up by them and how many do not; in force only where a person sets them.
 select
-    populations.rule_target,
-    populations.population_no,
+    populations.rule_target, populations.population_no,
     -- which orders, and what they show
-    populations.scope,
-    populations.verdict,
+    populations.scope, populations.verdict,
     if(populations.verdict in ('none', 'not_tested'), null, rules.rule) as rule,
     populations.sentence,
     -- the rule
-    populations.form_no,
-    populations.rounding_no,
-    populations.rule_setting_no,
-    populations.is_assumable,
-    populations.open_parts,
-    populations.candidate_forms,
+    populations.form_no, populations.rounding_no, populations.rule_setting_no, populations.is_assumable,
+    populations.open_parts, populations.candidate_forms,
     -- how many orders
-    populations.order_count,
-    populations.fit_count,
-    populations.min_fit_rate,
-    populations.candidate_count,
-    populations.needed_order_count,
-    rivals.form as nearest_rival,
-    populations.distinguishing_order_count,
-    populations.distinguishing_fit_count,
-    populations.deciding_cases,
-    populations.residual_pattern,
-    populations.residual_kind,
-    populations.residual_value,
-    populations.residual_base,
+    populations.order_count, populations.fit_count, populations.min_fit_rate, populations.candidate_count,
+    populations.needed_order_count, rivals.form as nearest_rival, populations.distinguishing_order_count,
+    populations.distinguishing_fit_count, populations.deciding_cases, populations.residual_pattern,
+    populations.residual_kind, populations.residual_value, populations.residual_base,
     populations.residual_condition,
     populations.residual_kind is not null
     and (
-        populations.rule_setting_no is null
-        or 2 * populations.fit_count > populations.order_count
+        populations.rule_setting_no is null or 2 * populations.fit_count > populations.order_count
     ) as is_pattern_open,
     populations.settlement,
 from raw.formula_populations as populations
 inner join audit.formula_rules as rules using (rule_target, form_no, rounding_no)
 left join workings.formula_forms as rivals
-    on populations.rule_target = rivals.rule_target
-    and populations.rival_form_no = rivals.form_no
+    on populations.rule_target = rivals.rule_target and populations.rival_form_no = rivals.form_no

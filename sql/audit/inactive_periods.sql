@@ -36,11 +36,7 @@ placed as (
 calendar as (
     select
         store_id,
-        cast(
-            unnest(
-                generate_series(min(business_date), any_value(until), interval 1 day)
-            ) as date
-        ) as business_date,
+        cast(unnest(generate_series(min(business_date), any_value(until), interval 1 day)) as date) as business_date,
     from placed
     cross join watched
     where business_date <= watched.until
@@ -59,14 +55,8 @@ days as (
 usual as (
     select
         store_id, business_date, orders,
-        if(
-            count(*) over before >= 4,
-            cast(round(avg(orders) over before, 4) as decimal(38, 4)),
-            0
-        ) as expected,
-        max(if(orders > 0, business_date, null)) over (
-            partition by store_id order by business_date
-        ) as last_order_date,
+        if(count(*) over before >= 4, cast(round(avg(orders) over before, 4) as decimal(38, 4)), 0) as expected,
+        max(if(orders > 0, business_date, null)) over (partition by store_id order by business_date) as last_order_date,
     from days
     window before as (
         partition by store_id, dayofweek(business_date)

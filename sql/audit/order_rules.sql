@@ -24,22 +24,18 @@
 with populations as (
     -- no counts: where nothing but these changed, no order does
     select
-        populations.rule_target, populations.population_no, populations.verdict,
-        populations.rule, populations.open_parts, populations.candidate_forms,
-        populations.is_assumable,
+        populations.rule_target, populations.population_no, populations.verdict, populations.rule,
+        populations.open_parts, populations.candidate_forms, populations.is_assumable,
         configured.rule as configured_rule,
         coalesce(configured.rule, populations.rule) as found_rule,
     from audit.formula_populations as populations
-    left join raw.formula_settings as configured
-        on populations.rule_setting_no = configured.setting_no
+    left join raw.formula_settings as configured on populations.rule_setting_no = configured.setting_no
 ),
 
 judged as (
     select
         orders.*,
-        lines.holds as subtotal_holds,
-        lines.fits as subtotal_fits,
-        parts.holds as total_holds,
+        lines.holds as subtotal_holds, lines.fits as subtotal_fits, parts.holds as total_holds,
         parts.fits as total_fits,
         open_parts_held(subtotals, lines.holds) as found_open_parts,
         subtotals.found_rule as found_line_rule,
@@ -52,26 +48,20 @@ judged as (
             -- all that remain give the total that it states
             when totals.rule is not null
                 and list_bool_and(
-                    list_transform(
-                        totals.candidate_forms,
-                        lambda form: parts.fits[form] = '1'
-                    )
+                    list_transform(totals.candidate_forms, lambda form: parts.fits[form] = '1')
                 ) then 'agreed'
             -- too few orders to judge a total: the formula of the observed order is assumed
             when totals.is_assumable then 'assumed'
         end as found_total_basis,
-        if(found_total_basis = 'assumed', 'observed/unrounded', totals.found_rule)
-            as found_total_rule,
+        if(found_total_basis = 'assumed', 'observed/unrounded', totals.found_rule) as found_total_rule,
     from workings.order_populations as orders
     left join workings.subtotal_patterns as lines using (order_id)
     left join workings.total_patterns as parts using (order_id)
     left join workings.orders_off_alike as alike using (order_id)
     inner join populations as subtotals
-        on subtotals.rule_target = 'subtotal'
-        and orders.subtotal_population_no = subtotals.population_no
+        on subtotals.rule_target = 'subtotal' and orders.subtotal_population_no = subtotals.population_no
     inner join populations as totals
-        on totals.rule_target = 'total'
-        and orders.total_population_no = totals.population_no
+        on totals.rule_target = 'total' and orders.total_population_no = totals.population_no
 ),
 
 -- an order of a closed day keeps what it was closed with, no rule included
@@ -94,8 +84,7 @@ select
     if(subtotal_basis is null, null, line_rule) as subtotal_rule,
     subtotal_basis,
     -- lines that hold none of the open parts have an amount all the same
-    line_rule,
-    line_open_parts,
+    line_rule, line_open_parts,
     -- of the parts
     if(total_basis is null, null, decided.total_rule) as total_rule,
     total_basis,
@@ -103,10 +92,5 @@ select
     if(found_subtotal_basis is null, null, found_line_rule) as current_subtotal_rule,
     if(found_total_basis is null, null, found_total_rule) as current_total_rule,
     -- the evidence
-    subtotal_population_no,
-    subtotal_holds,
-    subtotal_fits,
-    total_population_no,
-    total_holds,
-    total_fits,
+    subtotal_population_no, subtotal_holds, subtotal_fits, total_population_no, total_holds, total_fits,
 from decided

@@ -16,12 +16,11 @@
 -- read only of days that may differ.
 with orders as (
     select
-        closed.close_entry_no, closed.order_id, closed.store_id, closed.business_date,
-        closed.sale_class, closed.currency,
+        closed.close_entry_no, closed.order_id, closed.store_id, closed.business_date, closed.sale_class,
+        closed.currency,
         if(closed.total_parts is null, coalesce(closed.platform, known.platform), closed.platform) as platform,
         closed.$price,
-        closed.line_amount,
-        'closed' as side,
+        closed.line_amount, 'closed' as side,
     from raw.closed_orders as closed
     left join mart.orders as known on closed.order_id = known.order_id
     semi join workings.changed_closed_days as places
@@ -29,15 +28,12 @@ with orders as (
         and closed.store_id is not distinct from places.store_id
         and closed.sale_class = places.sale_class
         and closed.close_entry_no = places.close_entry_no
-
     union all
-
     select
-        places.close_entry_no, current.order_id, current.store_id,
-        current.business_date, current.sale_class, current.currency, current.platform,
+        places.close_entry_no, current.order_id, current.store_id, current.business_date, current.sale_class,
+        current.currency, current.platform,
         current.$price,
-        current.line_amount,
-        'current' as side,
+        current.line_amount, 'current' as side,
     from mart.order_reconciliation as current
     inner join workings.changed_closed_days as places
         on current.business_date = places.business_date
@@ -48,21 +44,15 @@ with orders as (
 -- a null amount adds nothing to a sum: zero from here on
 measures as (
     select
-        close_entry_no, order_id, store_id, business_date, sale_class, currency, platform,
-        side,
+        close_entry_no, order_id, store_id, business_date, sale_class, currency, platform, side,
         unnest(measures_of(orders, 1), recursive := true),
     from orders
-
     union all
-
     select
-        restated.close_entry_no, restated.order_id, restated.store_id,
-        restated.business_date, restated.sale_class, restated.currency,
-        if(restated.total_parts is null, coalesce(restated.platform, known.platform), restated.platform)
-            as platform,
-        'restated' as side,
-        restated.measure,
-        restated.restatement_amount as amount,
+        restated.close_entry_no, restated.order_id, restated.store_id, restated.business_date,
+        restated.sale_class, restated.currency,
+        if(restated.total_parts is null, coalesce(restated.platform, known.platform), restated.platform) as platform,
+        'restated' as side, restated.measure, restated.restatement_amount as amount,
     from raw.restated as restated
     left join mart.orders as known on restated.order_id = known.order_id
     semi join workings.changed_closed_days as places
@@ -74,31 +64,20 @@ measures as (
 
 added as (
     select
-        close_entry_no, order_id, store_id, business_date, sale_class, measure,
-        currency, platform,
+        close_entry_no, order_id, store_id, business_date, sale_class, measure, currency, platform,
         coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
-        coalesce(sum(amount) filter (where side = 'restated'), 0)
-            as prior_restated_amount,
+        coalesce(sum(amount) filter (where side = 'restated'), 0) as prior_restated_amount,
         coalesce(sum(amount) filter (where side = 'current'), 0) as current_amount,
     from measures
-    group by
-        close_entry_no, order_id, store_id, business_date, sale_class, measure, currency, platform
+    group by close_entry_no, order_id, store_id, business_date, sale_class, measure, currency, platform
 )
 
 select
-    order_id,
-    store_id,
-    business_date,
-    sale_class,
-    measure,
-    currency,
-    platform,
-    close_entry_no,
+    order_id, store_id, business_date, sale_class, measure, currency, platform, close_entry_no,
     -- money
     cast(closed_amount as decimal(38, 4)) as closed_amount,
     cast(prior_restated_amount as decimal(38, 4)) as prior_restated_amount,
     cast(current_amount as decimal(38, 4)) as current_amount,
-    cast(current_amount - closed_amount - prior_restated_amount as decimal(38, 4))
-        as restatement_amount,
+    cast(current_amount - closed_amount - prior_restated_amount as decimal(38, 4)) as restatement_amount,
 from added
 where current_amount <> closed_amount + prior_restated_amount

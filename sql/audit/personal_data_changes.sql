@@ -13,11 +13,9 @@
 -- changed_fields not null: The names of the personal fields that changed.
 -- observed_at TIMESTAMPTZ null: When it was observed; null for an archive of unknown time.
 select
-    load_id,
-    seq,
+    load_id, seq,
     -- what changed
-    id as order_id,
-    changed_personal as changed_fields,
+    id as order_id, changed_personal as changed_fields,
     -- times
     observed_at,
 from raw.observations

@@ -32,16 +32,14 @@ with repeated as (
 
 orders as (
     select
-        orders.order_id, orders.customer_key, orders.store_id, orders.business_date,
-        orders.sale_class, orders.currency, orders.total_price, orders.line_count,
-        orders.created_at,
+        orders.order_id, orders.customer_key, orders.store_id, orders.business_date, orders.sale_class,
+        orders.currency, orders.total_price, orders.line_count, orders.created_at,
         settings.finance_duplicate_minutes * interval 1 minute as within,
         lag(orders.created_at) over customers as before_at,
         lead(orders.created_at) over customers as after_at,
     from mart.orders as orders
     cross join raw.settings as settings
-    semi join repeated
-        on hash(orders.customer_key, orders.store_id, orders.line_count) = repeated.likeness
+    semi join repeated on hash(orders.customer_key, orders.store_id, orders.line_count) = repeated.likeness
     where orders.created_at is not null
     window customers as (
         partition by orders.customer_key, orders.store_id, orders.line_count
@@ -49,11 +47,7 @@ orders as (
     )
 ),
 
-close as (
-    select *
-    from orders
-    where created_at - before_at <= within or after_at - created_at <= within
-),
+close as (select * from orders where created_at - before_at <= within or after_at - created_at <= within),
 
 modifiers as (
     select
@@ -67,21 +61,14 @@ modifiers as (
 contents as (
     select
         lines.order_id,
-        list_sort(
-            list(
-                row(lines.product_id, lines.quantity, lines.price, modifiers.modifiers)
-            )
-        ) as contents,
+        list_sort(list(row(lines.product_id, lines.quantity, lines.price, modifiers.modifiers))) as contents,
     from core.order_lines as lines
     semi join close on lines.order_id = close.order_id
-    left join modifiers
-        on lines.order_id = modifiers.order_id
-        and lines.line_no = modifiers.line_no
+    left join modifiers on lines.order_id = modifiers.order_id and lines.line_no = modifiers.line_no
     group by lines.order_id
 ),
 
--- the last earlier order with the same contents; each is looked at once, however many one
--- customer has
+-- the last earlier order with the same contents; each is looked at once, however many one customer has
 repeats as (
     select
         close.*,
@@ -96,18 +83,13 @@ repeats as (
 )
 
 select
-    order_id,
-    original_order_id,
-    customer_key,
+    order_id, original_order_id, customer_key,
     -- where
-    store_id,
-    business_date,
-    sale_class,
+    store_id, business_date, sale_class,
     -- when
     created_at,
     date_diff('second', original_created_at, created_at) as seconds_later,
     -- money
-    currency,
-    total_price,
+    currency, total_price,
 from repeats
 where created_at - original_created_at <= within

@@ -19,9 +19,7 @@
 -- is_unresolved BOOLEAN: Whether this is the last verdict on the id; always true for a payload without an id.
 with ranked as (
     select
-        kind,
-        id as entity_id,
-        reason, pointer, observed_at, source, load_id, seq,
+        kind, id as entity_id, reason, pointer, observed_at, source, load_id, seq,
         -- payloads without an id are never grouped
         if(id is null, load_id || '/' || seq, '') as payload,
         row_number() over (
@@ -40,25 +38,15 @@ with ranked as (
 )
 
 select
-    ranked.kind,
-    ranked.entity_id,
-    ranked.reason,
-    ranked.pointer,
+    ranked.kind, ranked.entity_id, ranked.reason, ranked.pointer,
     -- the last such rejection
-    ranked.source,
-    ranked.load_id,
-    ranked.seq,
+    ranked.source, ranked.load_id, ranked.seq,
     -- how often
-    ranked.occurrence_count,
-    ranked.first_seen_at,
-    ranked.last_seen_at,
+    ranked.occurrence_count, ranked.first_seen_at, ranked.last_seen_at,
     ranked.entity_no = 1
     and (
-        ranked.entity_id is null
-        or states.last_verdict in ('quarantined', 'failed')
+        ranked.entity_id is null or states.last_verdict in ('quarantined', 'failed')
     ) as is_unresolved,
 from ranked
-left join raw.states as states
-    on ranked.kind = states.kind
-    and ranked.entity_id = states.id
+left join raw.states as states on ranked.kind = states.kind and ranked.entity_id = states.id
 where ranked.cause_no = 1

@@ -42,10 +42,8 @@ with of_orders as (
         ) as sentence,
         count(distinct currency) filter (where is_against) = 1
         and bool_and(currency is not null) filter (where is_against) as has_one_currency,
-        if(has_one_currency, sum(total_price) filter (where is_against), null)
-            as affected_amount,
-        if(has_one_currency, any_value(currency) filter (where is_against), null)
-            as currency,
+        if(has_one_currency, sum(total_price) filter (where is_against), null) as affected_amount,
+        if(has_one_currency, any_value(currency) filter (where is_against), null) as currency,
         flatten(list(example_ids) filter (where is_against)) as example_ids,
     from workings.daily_question_cases
     group by question
@@ -61,14 +59,11 @@ lines as (
         flatten(list(example_ids)) as example_ids,
     from workings.question_figures
     group by question, place, lacking
-
     union all by name
-
     select
         'product_ids' as question,
         format(
-            'Product ids that name different products in different menus: {:,}.',
-            count(distinct location)
+            'Product ids that name different products in different menus: {:,}.', count(distinct location)
         ) as sentence,
         count(*) as against,
         list(distinct entity_id) as example_ids,
@@ -90,17 +85,13 @@ told as (
 
 answered as (
     select
-        asked.no, asked.question, asked.section, asked.undocumented, asked.assumption,
-        asked.partner_question,
+        asked.no, asked.question, asked.section, asked.undocumented, asked.assumption, asked.partner_question,
         nullif(concat_ws(' ', of_orders.sentence, told.evidence), '') as evidence,
         coalesce(of_orders.against, 0) as affected_order_count,
-        cast(coalesce(of_orders.agree, 0) + coalesce(told.agree, 0) as bigint)
-            as supporting_count,
-        cast(affected_order_count + coalesce(told.against, 0) as bigint)
-            as contradicting_count,
+        cast(coalesce(of_orders.agree, 0) + coalesce(told.agree, 0) as bigint) as supporting_count,
+        cast(affected_order_count + coalesce(told.against, 0) as bigint) as contradicting_count,
         of_orders.affected_amount, of_orders.currency,
-        list_sort(list_distinct(coalesce(of_orders.example_ids, told.example_ids, [])))
-            as example_ids,
+        list_sort(list_distinct(coalesce(of_orders.example_ids, told.example_ids, []))) as example_ids,
     from raw.assumptions as asked
     left join of_orders using (question)
     left join told using (question)
@@ -108,18 +99,9 @@ answered as (
 
 select
     question,
-    row_number() over (
-        order by
-            affected_order_count desc,
-            contradicting_count desc,
-            supporting_count,
-            no
-    ) as rank,
+    row_number() over (order by affected_order_count desc, contradicting_count desc, supporting_count, no) as rank,
     -- question and assumption
-    section,
-    undocumented,
-    assumption,
-    partner_question,
+    section, undocumented, assumption, partner_question,
     -- evidence and its weight
     evidence,
     case
@@ -128,11 +110,8 @@ select
         when evidence is not null then 'observed'
         else 'unknown'
     end as evidence_status,
-    supporting_count,
-    contradicting_count,
+    supporting_count, contradicting_count,
     -- what depends on it
-    affected_order_count,
-    affected_amount,
-    currency,
+    affected_order_count, affected_amount, currency,
     example_ids[:3] as example_ids,
 from answered

@@ -34,17 +34,14 @@ paused as (
 learned as (
     select
         kind,
-        coalesce(min(last_observed_at) filter (where is_pause), max(last_observed_at))
-            as until,
+        coalesce(min(last_observed_at) filter (where is_pause), max(last_observed_at)) as until,
     from paused
     group by kind
 ),
 
 values_met as (
     select
-        met.kind, met.path,
-        'value' as change_type,
-        met.value, met.first_seen_at,
+        met.kind, met.path, 'value' as change_type, met.value, met.first_seen_at,
         min(live.load_id) as load_id,
         [met.example_id] as example_ids,
     from audit.vocabulary as met
@@ -59,27 +56,19 @@ values_met as (
 noted as (
     select
         notes.kind,
-        if(
-            note[1] = '/',
-            regexp_replace(note, ':[a-z|]+$', ''),
-            '/' || regexp_replace(note, '=[a-z]+$', '')
-        ) as path,
+        if(note[1] = '/', regexp_replace(note, ':[a-z|]+$', ''), '/' || regexp_replace(note, '=[a-z]+$', '')) as path,
         if(note[1] = '/', 'field', regexp_extract(note, '[a-z]+$')) as change_type,
         if(note[1] = '/', regexp_extract(note, '[a-z|]+$'), null) as value,
         live.first_observed_at, live.can_drift, notes.load_id, notes.example_ids,
     from workings.load_notes as notes
     inner join live using (load_id)
-
     union all
-
     -- a documented field of another type: the whole document was refused
     select
         refused.kind,
         regexp_replace(refused.pointer, '/[0-9]+', '/*', 'g') as path,
-        'type' as change_type,
-        null as value,
-        refused.observed_at as first_observed_at,
-        live.can_drift, refused.load_id,
+        'type' as change_type, null as value, refused.observed_at as first_observed_at, live.can_drift,
+        refused.load_id,
         [refused.id] as example_ids,
     from raw.refusals as refused
     inner join live using (load_id)
@@ -95,15 +84,12 @@ notes_met as (
         arg_min(example_ids, row(first_observed_at, load_id, example_ids)) as example_ids,
     from noted
     group by kind, path, change_type, value
-    having bool_and(first_observed_at is not null)
-        and arg_min(can_drift, row(first_observed_at, load_id))
+    having bool_and(first_observed_at is not null) and arg_min(can_drift, row(first_observed_at, load_id))
 ),
 
 met as (
     select * from values_met
-
     union all
-
     -- of an order's fields that audit.field_profile does not name, the newest counts
     select
         kind,
@@ -124,13 +110,9 @@ met as (
 )
 
 select
-    met.kind,
-    met.path,
-    met.change_type,
-    met.value,
+    met.kind, met.path, met.change_type, met.value,
     -- when, and where
-    met.first_seen_at,
-    met.load_id,
+    met.first_seen_at, met.load_id,
     list_filter(met.example_ids, lambda id: id is not null) as example_ids,
 from met
 inner join learned using (kind)

@@ -47,10 +47,7 @@ percentiles as (
         operation, aspect,
         'p' || cast(level * 100 as integer) as name,
         cast(any_value(total_count) as bigint) as occurrence_count,
-        least(
-            min(bound) filter (where running_count >= level * total_count),
-            max(max_value)
-        ) as metric_value,
+        least(min(bound) filter (where running_count >= level * total_count), max(max_value)) as metric_value,
         min(min_value) as min_value,
         max(max_value) as max_value,
         min(first_seen_at) as first_seen_at,
@@ -63,9 +60,7 @@ percentiles as (
 -- orders and changes while webhooks were received, and the first notification of each
 events as (
     select
-        'orders.create' as name,
-        orders.created_at as occurred_at,
-        notifications.received_at,
+        'orders.create' as name, orders.created_at as occurred_at, notifications.received_at,
         date_diff('millisecond', occurred_at, received_at) / 1000 as lag_seconds,
     from core.orders as orders
     left join (
@@ -77,9 +72,7 @@ events as (
     where orders.created_at between
         (select min(received_at) from raw.hints where topic = 'orders.create')
         and (select max(received_at) from raw.hints where topic = 'orders.create')
-
     union all by name
-
     select
         'orders.update' as name,
         changes.first_seen_at as occurred_at, -- at the latest
@@ -98,29 +91,20 @@ events as (
 everything as (
     from counted
     where aspect not in ('duration_ms', 'response_bytes')
-
     union all by name
-
     from percentiles
-
     union all by name
-
     select
-        'webhooks' as operation,
-        'loss' as aspect,
-        name,
+        'webhooks' as operation, 'loss' as aspect, name,
         count(*) as occurrence_count,
         count(*) filter (where received_at is null) / count(*) as metric_value,
         min(occurred_at) as first_seen_at,
         max(occurred_at) as last_seen_at,
     from events
     group by name
-
     union all by name
-
     select
-        'webhooks' as operation,
-        'lag_seconds' as aspect,
+        'webhooks' as operation, 'lag_seconds' as aspect,
         name || ' ' || unnest(['p50', 'p90', 'p99']) as name,
         count(*) as occurrence_count,
         unnest(quantile_disc(lag_seconds, [0.5, 0.9, 0.99])) as metric_value,
@@ -131,12 +115,9 @@ everything as (
     from events
     where lag_seconds is not null
     group by events.name
-
     union all by name
-
     select
-        'webhooks' as operation,
-        'deliveries' as aspect,
+        'webhooks' as operation, 'deliveries' as aspect,
         coalesce(topic, 'unknown') as name,
         count(*) as occurrence_count,
         count(*) / count(distinct {'kind': kind, 'id': id}) as metric_value,
@@ -147,15 +128,12 @@ everything as (
 )
 
 select
-    operation,
-    aspect,
-    name,
+    operation, aspect, name,
     -- how often, how much
     occurrence_count,
     cast(metric_value as double) as metric_value,
     cast(min_value as double) as min_value,
     cast(max_value as double) as max_value,
     -- when
-    first_seen_at,
-    last_seen_at,
+    first_seen_at, last_seen_at,
 from everything

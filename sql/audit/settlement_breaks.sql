@@ -21,9 +21,7 @@ with orders as (
             when 'differs' then 'amount_differs'
             else 'late'
         end as break_kind,
-        platform, order_id,
-        business_date as since_date,
-        currency,
+        platform, order_id, business_date as since_date, currency,
         if(settlement_state = 'settled', settled_amount, open_amount) as amount,
     from mart.order_settlements
     where
@@ -36,9 +34,7 @@ lines as (
     select
         matches.match_id as break_key,
         if(matches.match_state = 'differs', 'period_differs', matches.match_state) as break_kind,
-        matches.platform, matches.order_id,
-        matches.line_date as since_date,
-        matches.currency,
+        matches.platform, matches.order_id, matches.line_date as since_date, matches.currency,
         case
             when matches.match_state in ('differs', 'one_of') then matches.difference
             when matches.statement_kind in ('order', 'total', 'addition') then matches.their_amount
@@ -52,9 +48,7 @@ lines as (
 commissions as (
     select
         'commission:' || charged.entry_no || '/' || charged.settlement_no as break_key,
-        'wrong_commission' as break_kind,
-        charged.platform, rows_of.order_id,
-        rows_of.line_date as since_date,
+        'wrong_commission' as break_kind, charged.platform, rows_of.order_id, rows_of.line_date as since_date,
         charged.currency,
         charged.charged_amount - charged.expected_amount as amount,
     from workings.settlement_commissions as charged
@@ -70,11 +64,8 @@ commissions as (
 statements as (
     select
         unnest(['statement_gap', 'statement_rounding']) as break_kind,
-        concat_ws('/', 'statement:' || entry_no, statement_ref, currency, break_kind)
-            as break_key,
-        platform,
-        first_line_date as since_date,
-        currency,
+        concat_ws('/', 'statement:' || entry_no, statement_ref, currency, break_kind) as break_key,
+        platform, first_line_date as since_date, currency,
         unnest([gap_amount, rounding_amount]) as amount,
     from mart.settlement_statements
 ),
@@ -117,22 +108,15 @@ breaks as (
 
 select
     -- keys
-    breaks.break_key,
-    breaks.break_kind,
-    breaks.platform,
-    breaks.order_id,
+    breaks.break_key, breaks.break_kind, breaks.platform, breaks.order_id,
     -- money
-    breaks.since_date,
-    breaks.currency,
-    breaks.amount,
+    breaks.since_date, breaks.currency, breaks.amount,
     -- its life
     case
         when decisions.content = breaks.content then 'accepted'
         when decisions.content is not null then 'changed'
         else 'open'
     end as state,
-    decisions.account_class,
-    decisions.assignee,
-    breaks.content,
+    decisions.account_class, decisions.assignee, breaks.content,
 from breaks
 left join raw.break_decisions as decisions using (break_key)

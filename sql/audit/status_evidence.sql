@@ -80,8 +80,7 @@ met as (
 )
 
 select
-    met.met_status as status,
-    met.currency,
+    met.met_status as status, met.currency,
     -- its class in [sales]
     met.sale_class,
     -- orders as last observed; no row means no order
@@ -90,12 +89,9 @@ select
     coalesce(met.zero_total_count, 0) as zero_total_count,
     coalesce(met.missing_total_count, 0) as missing_total_count,
     -- money
-    met.subtotal_price,
-    met.total_price,
+    met.subtotal_price, met.total_price,
     -- age
-    met.first_created_at,
-    met.last_created_at,
-    medians.median_age_hours,
+    met.first_created_at, met.last_created_at, medians.median_age_hours,
     coalesce(met.week_old_count, 0) as week_old_count,
     -- later statuses of orders that had it
     met.transitioned_count,

@@ -11,9 +11,7 @@
 -- last_seen_at: When such a change was last seen; null likewise.
 -- example_id: An order in which it was seen.
 select
-    entity_type,
-    previous_status,
-    status,
+    entity_type, previous_status, status,
     -- how often
     cast(sum(occurrence_count) as bigint) as occurrence_count,
     min(first_seen_at) as first_seen_at,

@@ -16,19 +16,11 @@
 -- of every version of a menu: what is older than its latest is not new with it
 with coded as (
     select
-        menu_id,
-        '/menu/price_groups/*/prices/*/channel' as path,
-        channel as value,
-        observed_from, is_current,
+        menu_id, '/menu/price_groups/*/prices/*/channel' as path, channel as value, observed_from, is_current,
     from core.menu_price_versions
-
     union all
-
     select
-        menu_id,
-        '/products/*/dispatch_method' as path,
-        dispatch_method as value,
-        observed_from, is_current,
+        menu_id, '/products/*/dispatch_method' as path, dispatch_method as value, observed_from, is_current,
     from core.menu_product_versions
 ),
 
@@ -46,29 +38,22 @@ in_menus as (
 
 used as (
     select
-        'orders' as kind,
-        path, value, document_count, occurrence_count, first_seen_at, last_seen_at,
+        'orders' as kind, path, value, document_count, occurrence_count, first_seen_at, last_seen_at,
         is_of_unknown_time, example_id,
     from workings.daily_vocabulary
-
     union all
-
     select
-        'menus' as kind,
-        found.path, found.value,
+        'menus' as kind, found.path, found.value,
         if(found.occurrence_count > 0, 1, 0) as document_count,
         found.occurrence_count, found.first_seen_at,
         if(found.occurrence_count > 0, menus._fetched_at, found.last_came_at) as last_seen_at,
-        found.is_of_unknown_time,
-        found.menu_id as example_id,
+        found.is_of_unknown_time, found.menu_id as example_id,
     from in_menus as found
     inner join core.menus as menus using (menu_id)
 )
 
 select
-    kind,
-    path,
-    value,
+    kind, path, value,
     -- how often
     cast(sum(document_count) as bigint) as document_count,
     cast(sum(occurrence_count) as bigint) as occurrence_count,

@@ -3,7 +3,6 @@
 select
     cast(null as bigint) as entity_id,
     rule_target || ', [[formula.rule]] no. ' || rule_setting_no as location,
-    cast(null as decimal(18, 4)) as residual,
-    sentence as detail,
+    cast(null as decimal(18, 4)) as residual, sentence as detail,
 from audit.formula_populations
 where rule_setting_no is not null and verdict = 'none'

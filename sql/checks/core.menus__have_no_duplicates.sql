@@ -12,20 +12,11 @@ with children as (
 
 entries as (
     select
-        menu_id,
-        'product' as entry_type,
-        product_id as entry_id,
-        name, description, dispatch_method,
+        menu_id, 'product' as entry_type, product_id as entry_id, name, description, dispatch_method,
     from core.products
-
     union all
-
     select
-        menu_id,
-        'modifier' as entry_type,
-        modifier_id as entry_id,
-        name, description,
-        null as dispatch_method,
+        menu_id, 'modifier' as entry_type, modifier_id as entry_id, name, description, null as dispatch_method,
     from core.modifiers
 ),
 

@@ -27,9 +27,7 @@ select
     'product ' || edges.parent_id as location,
     coalesce(walked.path_count, 0) || ' paths kept' as detail,
 from edges
-left join walked
-    on edges.menu_id = walked.menu_id
-    and edges.parent_id = walked.product_id
+left join walked on edges.menu_id = walked.menu_id and edges.parent_id = walked.product_id
 where
     edges.parent_type = 'product'
     and coalesce(walked.path_count, 0) <> edges.edge_count + coalesce(walked.child_count, 0)

@@ -1,8 +1,6 @@
 -- A store's record never states a time zone of other clocks: from then on its orders have other business days.
 -- severity: warning
-with stated as (
-    select distinct store_id, timezone from core.store_versions
-),
+with stated as (select distinct store_id, timezone from core.store_versions),
 
 clocks as (
     select
@@ -14,8 +12,7 @@ clocks as (
 )
 
 select
-    stated.store_id as entity_id,
-    'timezone' as location,
+    stated.store_id as entity_id, 'timezone' as location,
     'stated so far: '
     || string_agg(stated.timezone, ', ' order by stated.timezone)
     || '; [business_day] zone_changes says which orders have which' as detail,

@@ -7,7 +7,6 @@ with known as (
 )
 
 select
-    stores.store_id as entity_id,
-    'menu_ids' as location,
+    stores.store_id as entity_id, 'menu_ids' as location,
 from core.stores as stores
 anti join known using (store_id)

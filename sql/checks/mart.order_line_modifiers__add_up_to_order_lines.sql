@@ -20,8 +20,7 @@ sums as (
 wrong_lines as (
     select
         lines.order_id, lines.line_no,
-        lines.line_amount
-        - cast(core_lines.price as decimal(38, 4))
+        lines.line_amount - cast(core_lines.price as decimal(38, 4))
         * if(rules.is_price_alone, 1, lines.quantity)
         - coalesce(sums.modifiers_amount, 0) as residual, -- no modifiers add nothing
         coalesce(sums.unvalued_count, 0) as unvalued_count,
@@ -40,16 +39,12 @@ select
     'its modifiers and price make another amount' as detail,
 from wrong_lines
 where residual <> 0 or unvalued_count > 0
-
 union all
-
 select
     coalesce(core_modifiers.order_id, mart_modifiers.order_id) as entity_id,
     'line ' || coalesce(core_modifiers.line_no, mart_modifiers.line_no) || ', modifier '
         || coalesce(core_modifiers.modifier_no, mart_modifiers.modifier_no) as location,
-    cast(null as decimal(38, 4)) as residual,
-    'not in both tables' as detail,
+    cast(null as decimal(38, 4)) as residual, 'not in both tables' as detail,
 from core.order_line_modifiers as core_modifiers
-full join mart.order_line_modifiers as mart_modifiers
-    using (order_id, line_no, modifier_no)
+full join mart.order_line_modifiers as mart_modifiers using (order_id, line_no, modifier_no)
 where core_modifiers.order_id is null or mart_modifiers.order_id is null

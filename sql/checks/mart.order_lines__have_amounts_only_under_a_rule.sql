@@ -1,10 +1,6 @@
 -- A line has an amount only if a subtotal rule is in force, else a reason.
 -- severity: blocking
-with ruled as (
-    select order_id,
-    from audit.order_rules
-    where line_rule is not null
-)
+with ruled as (select order_id from audit.order_rules where line_rule is not null)
 
 select
     order_id as entity_id,

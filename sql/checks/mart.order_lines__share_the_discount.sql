@@ -11,8 +11,7 @@ with shares as (
 )
 
 select
-    shares.order_id as entity_id,
-    'discount' as location,
+    shares.order_id as entity_id, 'discount' as location,
     shares.discount_share - orders.discount as residual,
     shares.share_count || ' of ' || shares.line_count || ' lines' as detail,
 from shares

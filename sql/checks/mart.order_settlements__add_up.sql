@@ -2,8 +2,7 @@
 -- severity: blocking
 -- scope: all
 select
-    order_id as entity_id,
-    platform as location,
+    order_id as entity_id, platform as location,
     cast(residual as decimal(38, 4)) as residual,
 from (
     select

@@ -11,8 +11,7 @@ with contents as (
 
 -- coalesce: an order without lines has 0 of both
 select
-    orders.order_id as entity_id,
-    'line_count' as location,
+    orders.order_id as entity_id, 'line_count' as location,
 from mart.orders as orders
 left join contents using (order_id)
 where

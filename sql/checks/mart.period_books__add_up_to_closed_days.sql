@@ -4,16 +4,12 @@
 with amounts as (
     select store_id, sale_class, currency, measure, total_amount as amount
     from mart.period_books
-
     union all
-
     select
         store_id, sale_class, currency, measure,
         unposted_amount - current_amount as amount,
     from mart.closed_days
-
     union all
-
     -- not recorded yet: in the current amounts and in no restatement
     select store_id, sale_class, currency, measure, restatement_amount as amount
     from audit.pending_restatements

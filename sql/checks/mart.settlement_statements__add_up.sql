@@ -11,8 +11,7 @@ from (
         unnest(['lines', 'balances']) as side,
         unnest([
             gross_amount + refund_amount + cost_amount - net_amount,
-            coalesce(opening_amount, 0) + net_amount + rounding_amount - paid_amount
-            - coalesce(closing_amount, 0),
+            coalesce(opening_amount, 0) + net_amount + rounding_amount - paid_amount - coalesce(closing_amount, 0),
         ]) as residual,
     from mart.settlement_statements
 )

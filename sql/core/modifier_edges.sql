@@ -12,18 +12,14 @@
 -- price: The modifier's price for this reference; null if the document has none.
 with parents as (
     select
-        menu_id,
-        'product' as parent_type,
+        menu_id, 'product' as parent_type,
         unnest(map_keys(document.products)) as parent_id,
         unnest(map_values(document.products)).modifiers as refs,
         _load_id,
     from raw.latest_menus
-
     union all
-
     select
-        menu_id,
-        'modifier' as parent_type,
+        menu_id, 'modifier' as parent_type,
         unnest(map_keys(document.modifiers)) as parent_id,
         unnest(map_values(document.modifiers)).children as refs,
         _load_id,
@@ -32,8 +28,7 @@ with parents as (
 
 edges as (
     select
-        menu_id,
-        parent_type,
+        menu_id, parent_type,
         cast(parent_id as bigint) as parent_id,
         generate_subscripts(refs, 1) as edge_no,
         unnest(refs) as reference,
@@ -42,14 +37,9 @@ edges as (
 )
 
 select
-    menu_id,
-    parent_type,
-    parent_id,
-    edge_no,
-    reference.modifier_id as modifier_id,
+    menu_id, parent_type, parent_id, edge_no, reference.modifier_id as modifier_id,
     -- where it stands
     reference.position as position,
     -- money
-    reference.price as price,
-    _load_id,
+    reference.price as price, _load_id,
 from edges

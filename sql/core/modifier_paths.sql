@@ -19,15 +19,13 @@
 -- is_cycle BOOLEAN: Whether it is on the path already; traversal stops there.
 -- price: The modifier's price for this reference; null if the document has none.
 
--- A walk level by level. It stops below a modifier that stands in the path already
--- (is_cycle), 32 modifiers deep, at 10,000 paths a product and at 500,000 a menu. Levels
--- near the product are kept whole; in the one that is cut, the document's order decides.
--- Children are counted before they are joined, so a hostile menu costs no more than the
--- paths that are kept. The claim core.modifier_paths__are_complete lists what is cut.
+-- A walk level by level. It stops below a modifier that stands in the path already (is_cycle), 32 modifiers deep, at
+-- 10,000 paths a product and at 500,000 a menu. Levels near the product are kept whole; in the one that is cut, the
+-- document's order decides. Children are counted before they are joined, so a hostile menu costs no more than the paths
+-- that are kept. The claim core.modifier_paths__are_complete lists what is cut.
 with recursive children as (
     select
-        menu_id,
-        parent_id as modifier_id,
+        menu_id, parent_id as modifier_id,
         count(*) as edges,
     from core.modifier_edges
     where parent_type = 'modifier'
@@ -36,9 +34,7 @@ with recursive children as (
 
 roots as (
     select
-        menu_id,
-        parent_id as product_id,
-        edge_no, modifier_id, price, _load_id,
+        menu_id, parent_id as product_id, edge_no, modifier_id, price, _load_id,
         row_number() over (partition by menu_id order by parent_id, edge_no) as menu_no,
     from core.modifier_edges
     where parent_type = 'product' and edge_no <= 10000
@@ -50,16 +46,13 @@ walk as (
         [edge_no] as edge_nos,
         [modifier_id] as modifier_ids,
         cast(1 as bigint) as depth,
-        modifier_id, price,
-        false as is_cycle,
+        modifier_id, price, false as is_cycle,
         count(*) over (partition by menu_id, product_id) as product_paths,
         count(*) over (partition by menu_id) as menu_paths,
         _load_id,
     from roots
     where menu_no <= 500000
-
     union all
-
     (
         with
 
@@ -101,15 +94,9 @@ walk as (
             list_append(parent.modifier_ids, edge.modifier_id) as modifier_ids,
             parent.depth + 1 as depth,
             edge.modifier_id, edge.price,
-            coalesce(
-                list_contains(parent.modifier_ids, edge.modifier_id), false
-            ) as is_cycle,
-            parent.product_paths + count(*) over (
-                partition by parent.menu_id, parent.product_id
-            ) as product_paths,
-            parent.menu_paths + count(*) over (
-                partition by parent.menu_id
-            ) as menu_paths,
+            coalesce(list_contains(parent.modifier_ids, edge.modifier_id), false) as is_cycle,
+            parent.product_paths + count(*) over (partition by parent.menu_id, parent.product_id) as product_paths,
+            parent.menu_paths + count(*) over (partition by parent.menu_id) as menu_paths,
             parent._load_id,
         from in_menu as parent
         inner join core.modifier_edges as edge
@@ -121,17 +108,12 @@ walk as (
 )
 
 select
-    walk.menu_id,
-    walk.product_id,
-    walk.edge_nos,
+    walk.menu_id, walk.product_id, walk.edge_nos,
     -- the way down
-    walk.modifier_ids,
-    walk.depth,
-    walk.modifier_id,
+    walk.modifier_ids, walk.depth, walk.modifier_id,
     children.modifier_id is null as is_leaf,
     walk.is_cycle,
     -- money
-    walk.price,
-    walk._load_id,
+    walk.price, walk._load_id,
 from walk
 left join children using (menu_id, modifier_id)

@@ -21,20 +21,10 @@ with changed as (
 )
 
 select
-    order_id,
-    version_no,
-    change.field as field,
+    order_id, version_no, change.field as field,
     -- before and after
-    change.old_value as old_value,
-    change.new_value as new_value,
+    change.old_value as old_value, change.new_value as new_value,
 from changed
-
 union all
-
-select
-    order_id,
-    version_no,
-    field,
-    old_value,
-    new_value,
+select order_id, version_no, field, old_value, new_value,
 from core.order_changes -- as it was before this build

@@ -26,8 +26,7 @@ with lines as (
 
 modifiers as (
     select
-        order_id, line_no,
-        item.product_id as product_id,
+        order_id, line_no, item.product_id as product_id,
         generate_subscripts(item.modifiers, 1) as modifier_no,
         unnest(item.modifiers) as modifier,
         _load_id,
@@ -35,16 +34,9 @@ modifiers as (
 )
 
 select
-    order_id,
-    line_no,
-    modifier_no,
-    product_id,
-    modifier.id as modifier_id,
+    order_id, line_no, modifier_no, product_id, modifier.id as modifier_id,
     -- what was chosen
-    modifier.name as name,
-    modifier.action as action,
-    modifier.quantity as quantity,
+    modifier.name as name, modifier.action as action, modifier.quantity as quantity,
     -- money
-    modifier.price as price,
-    _load_id,
+    modifier.price as price, _load_id,
 from modifiers

@@ -32,44 +32,33 @@ versions as (
         given.document.status as status,
         given.document.$price as $price,
         list_transform(given.document.deliveries, lambda d: d.id) as delivery_ids,
-        list_transform(given.document.deliveries, lambda d: d.status)
-            as delivery_statuses,
+        list_transform(given.document.deliveries, lambda d: d.status) as delivery_statuses,
         list_transform(given.document.deliveries, lambda d: d.type) as delivery_types,
         given._load_id, given._payload_sha256,
     from raw.order_versions as given
     left join raw.order_edits as edits using (order_id, version_no)
-
     union all
-
     select
-        stored.order_id, stored.version_no, stored.lines_version_no,
-        stored.first_seen_at,
+        stored.order_id, stored.version_no, stored.lines_version_no, stored.first_seen_at,
         greatest(stored.last_seen_at, again.last_seen_at) as last_seen_at,
         stored.status,
         stored.$price,
-        stored.delivery_ids, stored.delivery_statuses, stored.delivery_types,
-        stored._load_id, stored._payload_sha256,
+        stored.delivery_ids, stored.delivery_statuses, stored.delivery_types, stored._load_id,
+        stored._payload_sha256,
     from core.order_versions as stored -- as it was before this build
     left join raw.order_sightings as again using (order_id, version_no)
 )
 
 select
-    versions.order_id,
-    versions.version_no,
-    versions.lines_version_no,
+    versions.order_id, versions.version_no, versions.lines_version_no,
     -- when
-    versions.first_seen_at,
-    versions.last_seen_at,
+    versions.first_seen_at, versions.last_seen_at,
     -- what changed
     coalesce(changed.fields, []) as changed_fields,
     -- status
-    versions.status,
-    versions.delivery_ids,
-    versions.delivery_statuses,
-    versions.delivery_types,
+    versions.status, versions.delivery_ids, versions.delivery_statuses, versions.delivery_types,
     -- money
     versions.$price,
-    versions._load_id,
-    versions._payload_sha256,
+    versions._load_id, versions._payload_sha256,
 from versions
 left join changed using (order_id, version_no)

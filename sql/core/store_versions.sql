@@ -19,8 +19,7 @@
 -- _load_id: The load of the observation with which the interval starts.
 with versions as (
     select
-        store_id, version_no, is_new, first_seen_at, last_seen_at,
-        document.name as name,
+        store_id, version_no, is_new, first_seen_at, last_seen_at, document.name as name,
         document.timezone as timezone,
         currency_of(document.currency, settings.finance_currency_codes) as currency,
         _load_id,
@@ -31,24 +30,16 @@ with versions as (
 -- each new version, and the last version that stands here
 stated as (
     select
-        store_id, version_no, name, timezone, currency,
-        version_no as since_version_no,
-        first_seen_at as first_listed_at,
-        last_seen_at, _load_id,
+        store_id, version_no, name, timezone, currency, version_no as since_version_no,
+        first_seen_at as first_listed_at, last_seen_at, _load_id,
     from versions
     where is_new
-
     union all
-
     select
-        stored.store_id, versions.version_no, stored.name, stored.timezone,
-        stored.currency,
-        stored.version_no as since_version_no,
-        stored.first_listed_at, versions.last_seen_at, stored._load_id,
+        stored.store_id, versions.version_no, stored.name, stored.timezone, stored.currency,
+        stored.version_no as since_version_no, stored.first_listed_at, versions.last_seen_at, stored._load_id,
     from core.store_versions as stored -- as it was before this build
-    inner join versions
-        on stored.store_id = versions.store_id
-        and not versions.is_new
+    inner join versions on stored.store_id = versions.store_id and not versions.is_new
     where stored.is_current
 ),
 
@@ -88,19 +79,9 @@ runs as (
 )
 
 select
-    store_id,
-    version_no,
+    store_id, version_no,
     -- what it was
-    name,
-    timezone,
-    currency,
+    name, timezone, currency,
     -- when
-    first_listed_at,
-    last_listed_at,
-    is_current,
-    _load_id,
-from (
-    from runs
-    union all by name
-    from core.store_versions where not is_current
-)
+    first_listed_at, last_listed_at, is_current, _load_id,
+from (from runs union all by name from core.store_versions where not is_current)

@@ -14,13 +14,8 @@
 select
     store_id,
     -- what it is
-    document.name as name,
-    document.timezone as timezone,
+    document.name as name, document.timezone as timezone,
     currency_of(document.currency, settings.finance_currency_codes) as currency,
-    document.attributes as attributes,
-    is_deleted,
-    _fetched_at,
-    _load_id,
-    _payload_sha256,
+    document.attributes as attributes, is_deleted, _fetched_at, _load_id, _payload_sha256,
 from raw.latest_stores
 cross join raw.settings as settings

@@ -1,8 +1,7 @@
 -- One row per store and day of a period without an order, where the store usually has some.
 --
--- Usually: on three quarters of the same weekdays of the eight weeks before, of which at
--- least four must be known. Days before the store opened and after it closed for good, by
--- ref.stores, are neither empty nor known.
+-- Usually: on three quarters of the same weekdays of the eight weeks before, of which at least four must be known. Days
+-- before the store opened and after it closed for good, by ref.stores, are neither empty nor known.
 with placed as (
     select distinct store_id, business_date
     from mart.daily_store_sales
@@ -45,9 +44,7 @@ weeks_before as (
 
 select weeks.business_date, weeks.store_id
 from weeks_before as weeks
-left join placed
-    on weeks.store_id = placed.store_id
-    and weeks.same_weekday = placed.business_date
+left join placed on weeks.store_id = placed.store_id and weeks.same_weekday = placed.business_date
 group by weeks.business_date, weeks.store_id
 having count(*) >= 4 and 4 * count(placed.store_id) >= 3 * count(*)
 order by weeks.business_date, weeks.store_id

@@ -35,8 +35,7 @@ select
         string_agg(
             concat_ws(
                 ', decided by ',
-                populations.rule_target || ' of ' || populations.scope
-                || ' (' || populations.sentence || ')',
+                populations.rule_target || ' of ' || populations.scope || ' (' || populations.sentence || ')',
                 nullif(array_to_string(populations.deciding_cases, ', '), '')
             ),
             '; '
@@ -46,7 +45,6 @@ select
     ) as why,
 from unexplained
 left join audit.formula_populations as populations
-    on unexplained.target = populations.rule_target
-    and unexplained.population_no = populations.population_no
+    on unexplained.target = populations.rule_target and unexplained.population_no = populations.population_no
 group by unexplained.order_id
 order by currency nulls last, why, order_id

@@ -11,24 +11,18 @@ with closed as (
         orders.close_entry_no
         = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
         and orders.business_date between $first_day and $last_day
-
     union all by name
-
     from temp.drafted
 )
 
 select
-    closed.order_id, closed.store_id, closed.business_date, closed.currency,
-    closed.close_entry_no,
+    closed.order_id, closed.store_id, closed.business_date, closed.currency, closed.close_entry_no,
     closed.$price,
     if(closed.total_parts is null, orders.platform, closed.platform) as platform,
     if(closed.total_parts is null, parts.total_parts, closed.total_parts) as total_parts,
-    if(closed.total_parts is null, parts.total_part_amounts, closed.total_part_amounts)
-        as total_part_amounts,
-    if(closed.total_parts is null, parts.total_residual, closed.total_residual)
-        as total_residual,
-    if(closed.total_parts is null, parts.break_content, closed.break_content)
-        as break_content,
+    if(closed.total_parts is null, parts.total_part_amounts, closed.total_part_amounts) as total_part_amounts,
+    if(closed.total_parts is null, parts.total_residual, closed.total_residual) as total_residual,
+    if(closed.total_parts is null, parts.break_content, closed.break_content) as break_content,
 from closed
 left join core.orders as known
     on if(closed.total_parts is null, closed.order_id, null) = known.order_id

@@ -18,15 +18,13 @@ with lines as (
             else 'refund'
         end as class_if_settled,
         if(
-            matches.matched_amount is null and matches.match_state <> 'no_order',
-            'unmatched', class_if_settled
+            matches.matched_amount is null and matches.match_state <> 'no_order', 'unmatched', class_if_settled
         ) as account_class,
         -lines.amount as amount,
         lines.settled_currency, lines.settled_amount,
     from mart.settlement_lines as lines
     inner join mart.settlement_matches as matches using (match_id)
-    left join mart.orders as orders
-        on if(matches.match_state = 'matched', matches.order_id, null) = orders.order_id
+    left join mart.orders as orders on if(matches.match_state = 'matched', matches.order_id, null) = orders.order_id
 ),
 
 settlements as (
@@ -118,8 +116,7 @@ written_off as (
 
 debits as (
     select
-        'settlement' as kind, entry_no, line_date as day, store_id, currency, platform,
-        account_class, amount,
+        'settlement' as kind, entry_no, line_date as day, store_id, currency, platform, account_class, amount,
     from lines
     where account_class <> 'receivable'
     union all
@@ -142,9 +139,7 @@ debits as (
         -- events of one settlement have days of their own; a period's line is of several orders
         if(claims.match_id like 'period:%', -claims.settled_amount, settlements.amount),
     from settlements
-    left join claims
-        on settlements.match_id = claims.match_id
-        and settlements.place = claims.place
+    left join claims on settlements.match_id = claims.match_id and settlements.place = claims.place
     union all
     select
         'bank', banks.entry_no, banks.bank_date, null,

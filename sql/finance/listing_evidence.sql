@@ -9,33 +9,19 @@ with release as (
 
 rules as (
     select
-        100 as position,
-        'rules' as section,
+        100 as position, 'rules' as section,
         rule_target || ', ' || scope as item,
-        concat_ws(
-            '; ',
-            sentence,
-            'deciding cases: ' || nullif(array_to_string(deciding_cases, ', '), '')
-        ) as detail,
+        concat_ws('; ', sentence, 'deciding cases: ' || nullif(array_to_string(deciding_cases, ', '), '')) as detail,
         order_count,
     from audit.formula_populations
 ),
 
 verdicts as (
     select
-        102 as position,
-        'verdicts' as section,
-        verdict as item,
+        102 as position, 'verdicts' as section, verdict as item,
         concat_ws(
             '; ',
-            nullif(
-                concat_ws(
-                    ', ',
-                    'total: ' || total_likely_cause,
-                    'lines: ' || subtotal_likely_cause
-                ),
-                ''
-            ),
+            nullif(concat_ws(', ', 'total: ' || total_likely_cause, 'lines: ' || subtotal_likely_cause), ''),
             reason
         ) as detail,
         count(*) as order_count,
@@ -46,10 +32,8 @@ verdicts as (
 
 control_totals as (
     select
-        103 as position,
-        'control total' as section,
-        strftime(business_date, '%Y-%m-%d') || ' store ' || store_id || ' ' || amount_field
-            as item,
+        103 as position, 'control total' as section,
+        strftime(business_date, '%Y-%m-%d') || ' store ' || store_id || ' ' || amount_field as item,
         concat_ws(
             '; ',
             tie_out_status, unknown_reason,
@@ -57,8 +41,7 @@ control_totals as (
             'actual ' || actual_order_count || ' orders',
             'sale classes ' || sale_classes
         ) as detail,
-        order_count_variance as order_count,
-        sales.currency, control_amount, actual_amount,
+        order_count_variance as order_count, sales.currency, control_amount, actual_amount,
         amount_variance as amount,
     from audit.control_totals as rows
     left join (
@@ -81,20 +64,16 @@ statuses as (
             'followed by another status: ' || nullif(transitioned_count, 0)
             || ' (' || array_to_string(next_statuses, ', ') || ')'
         ) as detail,
-        order_count, currency,
-        total_price as amount,
+        order_count, currency, total_price as amount,
     from audit.status_evidence
 ),
 
 duplicates as (
     select
-        105 as position,
-        'possible duplicates' as section,
+        105 as position, 'possible duplicates' as section,
         cast(order_id as varchar) as item,
-        'may repeat order ' || original_order_id || ', ' || seconds_later || ' seconds later'
-            as detail,
-        currency,
-        total_price as amount,
+        'may repeat order ' || original_order_id || ', ' || seconds_later || ' seconds later' as detail,
+        currency, total_price as amount,
     from audit.possible_duplicate_orders as rows
     where $selected
 ),
@@ -103,15 +82,13 @@ findings as (
     select
         106 as position,
         'findings, all days' as section,
-        check_name as item,
-        'rows in audit.findings' as detail,
+        check_name as item, 'rows in audit.findings' as detail,
         count(*) as order_count,
     from audit.findings
     group by check_name
 )
 
-select
-    section, item, detail, order_count, currency, control_amount, actual_amount, amount,
+select section, item, detail, order_count, currency, control_amount, actual_amount, amount,
 from (
     from release
     union all by name

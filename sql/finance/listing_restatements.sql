@@ -15,9 +15,7 @@ lines as (
     where is_unposted and restatement_amount <> 0
 ),
 
-zones as (
-    select store_id, any_value(timezone) as timezone from mart.orders group by store_id
-)
+zones as (select store_id, any_value(timezone) as timezone from mart.orders group by store_id)
 
 select
     lines.line,
@@ -25,16 +23,14 @@ select
     cast(restatements.order_id as varchar) as order_id,
     restatements.closed_business_date,
     cast(restatements.store_id as varchar) as store_id,
-    stores.name as store_name,
-    restatements.currency, restatements.sale_class, restatements.measure,
-    restatements.closed_amount, restatements.prior_restated_amount,
-    restatements.current_amount, restatements.restatement_amount, restatements.cause,
+    stores.name as store_name, restatements.currency, restatements.sale_class, restatements.measure,
+    restatements.closed_amount, restatements.prior_restated_amount, restatements.current_amount,
+    restatements.restatement_amount, restatements.cause,
     restatements.detected_at at time zone coalesce(zones.timezone, 'UTC') as detected_at,
     coalesce(zones.timezone, 'UTC') as timezone,
     restatements.posted_period,
     case
-        when restatements.reversed_period is not null
-            then 'reversed in ' || restatements.reversed_period
+        when restatements.reversed_period is not null then 'reversed in ' || restatements.reversed_period
         when not restatements.is_close_active then 'day reopened'
         when restatements.is_unposted then 'unposted'
         else 'posted'

@@ -2,11 +2,7 @@
 --
 -- Reads the view `open_breaks`. Amounts of two kinds are never added up. An unmapped order is off by all of its total.
 select
-    'break' as kind,
-    break_key as item,
-    currency,
-    abs_residual as amount,
-    business_date as since_date,
+    'break' as kind, break_key as item, currency, abs_residual as amount, business_date as since_date,
 from open_breaks
 union all
 select

@@ -1,8 +1,7 @@
 -- Orders and lines of statements by state, for `ordermart settlements list`.
 select
     platform, currency,
-    'order: ' || settlement_state
-    || if(settlement_state = 'open' and is_due, ', due', '') as state,
+    'order: ' || settlement_state || if(settlement_state = 'open' and is_due, ', due', '') as state,
     count(*) as order_count,
     sum(ordered_amount) as ordered,
     sum(open_amount) as amount,

@@ -9,15 +9,13 @@ with orders as (
 )
 
 select
-    orders.order_id, orders.store_id, orders.business_date, orders.sale_class,
-    orders.status, orders.currency, orders.timezone,
-    known._payload_sha256 as payload_sha256,
-    orders._fetched_at as fetched_at,
+    orders.order_id, orders.store_id, orders.business_date, orders.sale_class, orders.status, orders.currency,
+    orders.timezone, known._payload_sha256 as payload_sha256, orders._fetched_at as fetched_at,
     orders.last_checked_at,
     orders.$price,
-    sums.line_amount, rules.line_rule, rules.line_open_parts, rules.subtotal_basis,
-    rules.total_rule, rules.total_basis, orders.platform, parts.total_parts,
-    parts.total_part_amounts, parts.total_residual, parts.break_content,
+    sums.line_amount, rules.line_rule, rules.line_open_parts, rules.subtotal_basis, rules.total_rule,
+    rules.total_basis, orders.platform, parts.total_parts, parts.total_part_amounts, parts.total_residual,
+    parts.break_content,
 from orders
 inner join core.orders as known using (order_id)
 inner join mart.order_reconciliation as sums using (order_id)

@@ -21,19 +21,14 @@ known_at_close as (
         max(versions.last_seen_at) as seen_at,
     from (select distinct order_id, close_entry_no from pending) as pending
     inner join memory.entries as closes on pending.close_entry_no = closes.entry_no
-    inner join versions
-        on pending.order_id = versions.order_id
-        and versions.known_at <= closes.known_to
+    inner join versions on pending.order_id = versions.order_id and versions.known_at <= closes.known_to
     group by versions.order_id, pending.close_entry_no
 ),
 
 quarantined as (
     select id as order_id, observed_at
     from build.refusals
-    where
-        kind = 'orders'
-        and verdict = 'quarantined'
-        and id in (select order_id from pending)
+    where kind = 'orders' and verdict = 'quarantined' and id in (select order_id from pending)
 ),
 
 -- all measures of an order have one cause; a move from a closed day to a closed one nets to
@@ -46,12 +41,7 @@ changes as (
         count(distinct struct_pack(business_date, store_id)) > 1 as is_between_closed_days,
         count(distinct struct_pack(currency)) > 1 as is_between_currencies,
         count(distinct struct_pack(platform)) > 1 as is_between_platforms,
-    from (
-        select
-            *,
-            sum(restatement_amount) over (partition by order_id, measure) as net,
-        from pending
-    )
+    from (select *, sum(restatement_amount) over (partition by order_id, measure) as net, from pending)
     group by order_id
 ),
 
@@ -67,15 +57,11 @@ store_changes as (
 select
     pending.order_id, pending.close_entry_no,
     -- now
-    orders.store_id, orders.business_date, orders.sale_class, orders.timezone,
-    orders.is_deleted,
-    known._payload_sha256 as payload_sha256,
-    known._fetched_at as fetched_at,
-    latest.known_at as changed_at,
+    orders.store_id, orders.business_date, orders.sale_class, orders.timezone, orders.is_deleted,
+    known._payload_sha256 as payload_sha256, known._fetched_at as fetched_at, latest.known_at as changed_at,
     -- what has changed
     changes.has_changed, changes.is_of_lines_alone, changes.is_between_closed_days,
-    changes.is_between_currencies, changes.is_between_platforms,
-    store_changes.changed_at as store_changed_at,
+    changes.is_between_currencies, changes.is_between_platforms, store_changes.changed_at as store_changed_at,
     -- at close
     known_at_close.order_id is not null as was_known_at_close,
     exists (
@@ -83,8 +69,7 @@ select
         where quarantined.order_id = pending.order_id
             and quarantined.observed_at <= closes.written_at
             and (
-                known_at_close.seen_at is null
-                or quarantined.observed_at > known_at_close.seen_at
+                known_at_close.seen_at is null or quarantined.observed_at > known_at_close.seen_at
             )
     ) as was_quarantined_at_close,
     -- when it was last booked
@@ -92,10 +77,7 @@ select
         select 1 from quarantined
         where quarantined.order_id = pending.order_id
             and quarantined.observed_at <= booked.written_at
-            and (
-                booked.checked_at is null
-                or quarantined.observed_at > booked.checked_at
-            )
+            and (booked.checked_at is null or quarantined.observed_at > booked.checked_at)
     ) as was_quarantined_when_booked,
 from (select distinct order_id, close_entry_no from pending) as pending
 inner join memory.entries as closes on pending.close_entry_no = closes.entry_no

@@ -11,8 +11,7 @@ case
         ],
         currency
     ) then 0
-    when list_contains(['BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'], currency)
-        then 3
+    when list_contains(['BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'], currency) then 3
     when list_contains(['CLF', 'UYW'], currency) then 4
     else 2
 end

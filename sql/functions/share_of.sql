@@ -7,17 +7,11 @@ case
         cast(
             cast(cast(amount as decimal(13, 4)) * 10000 as bigint)
             * cast(cast(part as decimal(13, 4)) * 10000 as bigint)
-            // (
-                cast(cast(whole as decimal(13, 4)) * 10000 as bigint)
-                * cast(unit * 10000 as bigint)
-            ) as decimal(18, 0)
+            // (cast(cast(whole as decimal(13, 4)) * 10000 as bigint) * cast(unit * 10000 as bigint)) as decimal(18, 0)
         ) * unit
     else cast(
         cast(cast(amount as decimal(38, 4)) * 10000 as hugeint)
         * cast(cast(part as decimal(38, 4)) * 10000 as hugeint)
-        // (
-            cast(cast(whole as decimal(38, 4)) * 10000 as hugeint)
-            * cast(unit * 10000 as hugeint)
-        ) as decimal(30, 0)
+        // (cast(cast(whole as decimal(38, 4)) * 10000 as hugeint) * cast(unit * 10000 as hugeint)) as decimal(30, 0)
     ) * unit
 end

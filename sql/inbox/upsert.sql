@@ -8,8 +8,7 @@ on conflict (kind, id) do update set
     state = case state when 'started' then 'started' else 'waiting' end,
     why = case when due_at is null then excluded.why else why | excluded.why end,
     due_at = min(
-        coalesce(due_at, excluded.due_at + :interval),
-        max(excluded.due_at, coalesce(last_attempt_at, 0) + :interval)
+        coalesce(due_at, excluded.due_at + :interval), max(excluded.due_at, coalesce(last_attempt_at, 0) + :interval)
     ),
     added_at = case when due_at is null then excluded.added_at else added_at end,
     attempts = case when due_at is null then 0 else attempts end,

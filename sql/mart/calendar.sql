@@ -25,11 +25,7 @@
 
 -- Whether a day is over is as of the last observation of an order, not of the clock: the
 -- same documents give the same rows.
-with observed as (
-    select max(last_observed_at) as observed_at
-    from audit.loads
-    where kind = 'orders'
-),
+with observed as (select max(last_observed_at) as observed_at from audit.loads where kind = 'orders'),
 
 offsets as (
     select
@@ -40,9 +36,7 @@ offsets as (
     group by zones.timezone
 ),
 
-zones as (
-    select distinct timezone from raw.zone_offsets
-),
+zones as (select distinct timezone from raw.zone_offsets),
 
 -- the last date that is a whole business day, or the one going on, at that time
 latest as (
@@ -63,9 +57,7 @@ sales as (
         any_value(store_name) as store_name,
         any_value(currency) as currency, -- one per store
         cast(sum(order_count) as bigint) as order_count,
-        coalesce(
-            cast(sum(order_count) filter (where sale_class = 'counted') as bigint), 0
-        ) as counted_order_count,
+        coalesce(cast(sum(order_count) filter (where sale_class = 'counted') as bigint), 0) as counted_order_count,
         coalesce(
             cast(sum(priced_order_count) filter (where sale_class = 'counted') as bigint), 0
         ) as priced_order_count,
@@ -87,8 +79,7 @@ stores as (
     cross join raw.settings as settings
     left join core.stores as stores using (store_id)
     left join zones using (timezone)
-    left join latest
-        on coalesce(zones.timezone, settings.business_day_timezone) = latest.timezone
+    left join latest on coalesce(zones.timezone, settings.business_day_timezone) = latest.timezone
     group by sales.store_id
 ),
 
@@ -98,14 +89,12 @@ days as (
         *,
         greatest(first_date, latest_date - interval 20 years) as from_date,
         least(last_date, coalesce(latest_date, first_date + interval 20 years)) as to_date,
-        cast(unnest(generate_series(from_date, to_date, interval 1 day)) as date)
-            as business_date,
+        cast(unnest(generate_series(from_date, to_date, interval 1 day)) as date) as business_date,
     from stores
 )
 
 select
-    days.store_id,
-    days.business_date,
+    days.store_id, days.business_date,
     -- the day
     days.store_name,
     isodow(days.business_date) as weekday,
@@ -113,9 +102,7 @@ select
     cast(date_trunc('month', days.business_date) as date) as month_start_date,
     -- how far it can be trusted
     days.business_date < days.latest_date as is_day_over,
-    if(
-        own.business_date is null, every_store.close_entry_no, own.close_entry_no
-    ) is not null as is_closed,
+    if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) is not null as is_closed,
     coalesce(coverage.stale_count, 0) as stale_count,
     coverage.completeness,
     -- sales; a day without orders has none

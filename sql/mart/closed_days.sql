@@ -21,29 +21,20 @@
 -- a null amount adds nothing to a sum
 with long as (
     select
-        business_date, store_id, platform, sale_class, currency,
-        'closed' as side,
+        business_date, store_id, platform, sale_class, currency, 'closed' as side,
         unnest(measures_of(closed, order_count), recursive := true),
     from workings.closed_day_totals as closed
-
     union all
-
     select
-        closed_business_date as business_date,
-        store_id, platform, sale_class, currency,
+        closed_business_date as business_date, store_id, platform, sale_class, currency,
         if(posted_period is null, 'unposted', 'posted') as side,
-        measure,
-        restatement_amount as amount,
+        measure, restatement_amount as amount,
     from mart.restatements
     where is_close_active
-
     union all
-
     -- not recorded yet: none in a release
     select
-        business_date, store_id, platform, sale_class, currency,
-        'pending' as side,
-        measure,
+        business_date, store_id, platform, sale_class, currency, 'pending' as side, measure,
         restatement_amount as amount,
     from audit.pending_restatements
 ),
@@ -60,15 +51,9 @@ added as (
 )
 
 select
-    added.business_date,
-    added.store_id,
-    added.platform,
-    added.sale_class,
-    added.measure,
-    added.currency,
+    added.business_date, added.store_id, added.platform, added.sale_class, added.measure, added.currency,
     -- the close
-    if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
-        as close_entry_no,
+    if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) as close_entry_no,
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
     if(own.business_date is null, every_store.period, own.period) as period,
     -- money

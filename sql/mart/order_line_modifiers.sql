@@ -52,15 +52,11 @@ repeated as (
 
 modifiers as (
     select
-        lines.store_id, lines.business_date, lines.sale_class, lines.store_name,
-        lines.product_id,
-        lines.name as product_name,
-        lines.quantity as line_quantity,
-        lines.currency,
+        lines.store_id, lines.business_date, lines.sale_class, lines.store_name, lines.product_id,
+        lines.name as product_name, lines.quantity as line_quantity, lines.currency,
         orders.* exclude (order_id),
-        modifiers.order_id, modifiers.line_no, modifiers.modifier_no,
-        modifiers.modifier_id, modifiers.name, modifiers.action, modifiers.quantity,
-        modifiers.price, variances.menu_match, variances.menu_entry_count,
+        modifiers.order_id, modifiers.line_no, modifiers.modifier_no, modifiers.modifier_id, modifiers.name,
+        modifiers.action, modifiers.quantity, modifiers.price, variances.menu_match, variances.menu_entry_count,
         coalesce(modifiers.modifier_no > repeated.first_no, false) as is_repeated,
         -- as workings.order_line_sums: no action is an action not known, and products of
         -- quantities beyond a million would leave 38 digits
@@ -97,12 +93,7 @@ valued as (
                 -- what candidates that remain treat differently
                 when len(line_open_parts) > 0 and list_has_any(
                     line_open_parts,
-                    [
-                        2,
-                        if(line_quantity <> 1, 3, null),
-                        if(quantity <> 1, 4, null),
-                        if(is_other, 5, null),
-                    ]
+                    [2, if(line_quantity <> 1, 3, null), if(quantity <> 1, 4, null), if(is_other, 5, null)]
                 ) then null
                 when is_without then 0
                 else cast(price as decimal(38, 4))
@@ -115,29 +106,13 @@ valued as (
 )
 
 select
-    order_id,
-    line_no,
-    modifier_no,
-    store_id,
-    business_date,
-    sale_class,
-    product_id,
-    modifier_id,
+    order_id, line_no, modifier_no, store_id, business_date, sale_class, product_id, modifier_id,
     -- names
-    store_name,
-    product_name,
-    name,
+    store_name, product_name, name,
     -- what was chosen
-    action,
-    is_repeated,
-    menu_match,
-    menu_entry_count,
-    quantity,
-    line_quantity,
+    action, is_repeated, menu_match, menu_entry_count, quantity, line_quantity,
     -- money
-    currency,
-    price,
-    modifier_amount,
+    currency, price, modifier_amount,
     case
         when modifier_amount is not null then null
         when line_rule is null then 'no_rule'

@@ -64,9 +64,7 @@ lines as (
         end as unit_price,
         -- most are sold once: nothing to multiply
         if(
-            is_price_alone or quantity = 1,
-            sums.price,
-            cast(sums.price as decimal(38, 4)) * quantity
+            is_price_alone or quantity = 1, sums.price, cast(sums.price as decimal(38, 4)) * quantity
         ) as product_amount,
         -- the modifiers' amount under the rule, by unit or by line; most are added
         if(is_own, sums.add_own, sums.add_once) + if(
@@ -77,14 +75,9 @@ lines as (
             -- what candidates that remain treat differently
             when open_parts <> 0 and open_parts & parts_held(sums) <> 0 then null
             when is_without or not sums.has_modifiers then product_amount
-            else product_amount
-                + if(is_per_unit and sums.quantity <> 1, sums.quantity * added, added)
+            else product_amount + if(is_per_unit and sums.quantity <> 1, sums.quantity * added, added)
         end as exact,
-        if(
-            is_rounded_per_unit,
-            cast(sums.price as decimal(38, 4)) + if(is_without, 0, added),
-            null
-        ) as per_unit,
+        if(is_rounded_per_unit, cast(sums.price as decimal(38, 4)) + if(is_without, 0, added), null) as per_unit,
     from workings.order_line_sums as sums
     inner join in_force using (order_id)
 ),
@@ -108,41 +101,27 @@ valued as (
 apportioned as (
     select
         *,
-        sum(line_amount) over (
-            partition by order_id order by line_no rows unbounded preceding
-        ) as so_far,
+        sum(line_amount) over (partition by order_id order by line_no rows unbounded preceding) as so_far,
         -- a line without an amount, or with one below zero: more than can be shared by
-        sum(if(line_amount >= 0, line_amount, 1000000000000000)) over (
-            partition by order_id
-        ) as whole,
+        sum(if(line_amount >= 0, line_amount, 1000000000000000)) over (partition by order_id) as whole,
     from valued
 )
 
 select
-    lines.order_id,
-    lines.line_no,
-    orders.store_id,
-    orders.business_date,
-    orders.sale_class,
-    lines.product_id,
+    lines.order_id, lines.line_no, orders.store_id, orders.business_date, orders.sale_class, lines.product_id,
     -- names
-    orders.store_name,
-    lines.name,
+    orders.store_name, lines.name,
     -- how much
-    lines.quantity,
-    lines.modifier_count,
+    lines.quantity, lines.modifier_count,
     -- money
-    orders.currency,
-    lines.price,
+    orders.currency, lines.price,
     cast(lines.unit_price as decimal(38, 4)) as unit_price,
-    lines.modifiers_amount,
-    lines.line_amount,
+    lines.modifiers_amount, lines.line_amount,
     cast(
         case
             when discount = 0 then 0
             when whole > 0 and whole < 1000000000000000 then
-                share_of(discount, so_far, whole, smallest)
-                - share_of(discount, so_far - line_amount, whole, smallest)
+                share_of(discount, so_far, whole, smallest) - share_of(discount, so_far - line_amount, whole, smallest)
         end as decimal(38, 4)
     ) as discount_share,
     case

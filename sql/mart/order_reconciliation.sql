@@ -22,10 +22,8 @@
 with causes as (
     select
         order_id,
-        any_value(likely_cause) filter (where rule_target = 'subtotal')
-            as subtotal_likely_cause,
-        any_value(likely_cause) filter (where rule_target = 'total')
-            as total_likely_cause,
+        any_value(likely_cause) filter (where rule_target = 'subtotal') as subtotal_likely_cause,
+        any_value(likely_cause) filter (where rule_target = 'total') as total_likely_cause,
     from workings.order_residual_causes
     group by order_id
 ),
@@ -34,29 +32,21 @@ absent as (
     select
         order_id,
         list_transform(
-            list_filter(missing_fields, lambda each: suffix(each, '=absent')),
-            lambda each: each[: -8]
+            list_filter(missing_fields, lambda each: suffix(each, '=absent')), lambda each: each[: -8]
         ) as absent_fields,
     from workings.order_field_issues
 )
 
 select
-    orders.order_id,
-    orders.store_id,
-    orders.business_date,
-    orders.sale_class,
-    orders.platform,
+    orders.order_id, orders.store_id, orders.business_date, orders.sale_class, orders.platform,
     -- money as sent
     orders.currency,
     orders.$price,
     -- the lines
     amounts.line_amount,
     -- a subtotal that is not stated, and lines without an amount, add nothing here
-    coalesce(orders.subtotal_price, 0) - coalesce(amounts.line_amount, 0)
-        as unallocated_amount,
-    amounts.subtotal_rule,
-    amounts.formula_subtotal,
-    amounts.subtotal_residual,
+    coalesce(orders.subtotal_price, 0) - coalesce(amounts.line_amount, 0) as unallocated_amount,
+    amounts.subtotal_rule, amounts.formula_subtotal, amounts.subtotal_residual,
     coalesce(
         causes.subtotal_likely_cause,
         if(
@@ -67,19 +57,12 @@ select
         )
     ) as subtotal_likely_cause,
     -- the total
-    amounts.total_rule,
-    amounts.formula_total,
-    amounts.total_residual,
-    amounts.tip_in_total,
-    amounts.components_amount,
-    causes.total_likely_cause,
+    amounts.total_rule, amounts.formula_total, amounts.total_residual, amounts.tip_in_total,
+    amounts.components_amount, causes.total_likely_cause,
     -- the answer
     if(
-        orders.subtotal_price is null
-        or orders.delivery_price is null
-        or orders.tip is null
-        or orders.discount is null
-        or orders.loyalty_discount is null
+        orders.subtotal_price is null or orders.delivery_price is null or orders.tip is null
+        or orders.discount is null or orders.loyalty_discount is null
         or orders.total_price is null,
         list_filter(
             [
@@ -109,14 +92,12 @@ select
             '; ',
             case
                 when total_residual is not null then null
-                when amounts.total_rule is null
-                    then 'total: no rule is in force'
+                when amounts.total_rule is null then 'total: no rule is in force'
                 else 'total: a price field is missing'
             end,
             case
                 when subtotal_residual is not null then null
-                when amounts.subtotal_rule is null
-                    then 'subtotal: no rule is in force'
+                when amounts.subtotal_rule is null then 'subtotal: no rule is in force'
                 when orders.subtotal_price is null then 'subtotal: not stated'
                 when not amounts.has_lines then 'subtotal: no lines'
                 when not amounts.has_line_sum then 'subtotal: a line has no amount'

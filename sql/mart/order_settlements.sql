@@ -45,8 +45,7 @@ pairs as (
         rows_of.gross_amount, rows_of.refund_amount, rows_of.cost_amount, rows_of.net_amount,
         coalesce(rows_of.currency <> orders.currency, false) and rows_of.statement_kind = 'fee' as is_foreign,
         -- one order, which its settlement names
-        pairs.match_state in ('matched', 'settled_twice')
-        and pairs.match_rule <> 'period' as is_named,
+        pairs.match_state in ('matched', 'settled_twice') and pairs.match_rule <> 'period' as is_named,
         rows_of.statement_kind in ('order', 'total', 'addition')
         and pairs.match_state in ('matched', 'group', 'one_of', 'differs') as is_claim,
     from workings.settlement_pairs as pairs
@@ -65,8 +64,7 @@ settled as (
         any_value(currency) filter (where is_claim) as currency,
         any_value(settled_currency) filter (where is_claim) as paid_currency,
         sum(gross_amount) filter (where is_named and is_claim) as settled_amount,
-        sum(gross_amount) filter (where is_named and not is_claim)
-            as settled_again_amount,
+        sum(gross_amount) filter (where is_named and not is_claim) as settled_again_amount,
         sum(refund_amount) filter (where is_named) as refund_amount,
         sum(cost_amount) filter (where is_named and not is_foreign) as cost_amount,
         sum(net_amount) filter (where is_named and not is_foreign) as net_amount,
@@ -77,12 +75,10 @@ settled as (
 -- an order that no settlement names was not settled: 0
 compared as (
     select
-        scopes.platform,
-        orders.order_id, orders.store_id, orders.business_date,
+        scopes.platform, orders.order_id, orders.store_id, orders.business_date,
         coalesce(orders.currency, settled.currency) as currency,
         cast(orders.total_price as decimal(38, 4)) as ordered_amount,
-        settled.match_id, settled.settled_on, settled.payout_ref,
-        payouts.bank_date as paid_on,
+        settled.match_id, settled.settled_on, settled.payout_ref, payouts.bank_date as paid_on,
         case
             when settled.match_state in ('one_of', 'differs') then null
             when settled.match_state = 'group' then orders.total_price
@@ -92,8 +88,7 @@ compared as (
         coalesce(settled.refund_amount, 0) as refund_amount,
         coalesce(settled.cost_amount, 0) as cost_amount,
         -- of a group the gross alone is an order's
-        coalesce(settled.net_amount, 0)
-        + if(settled.match_state = 'group', orders.total_price, 0) as net_amount,
+        coalesce(settled.net_amount, 0) + if(settled.match_state = 'group', orders.total_price, 0) as net_amount,
         coalesce(
             last_lines.last_line_date >= orders.business_date + cast(last_lines.due_days as integer), false
         ) as is_due,
@@ -104,9 +99,7 @@ compared as (
     from mart.orders as orders
     inner join scopes on orders.platform = scopes.order_platform
     left join last_lines on scopes.platform = last_lines.platform
-    left join settled
-        on scopes.platform = settled.platform
-        and orders.order_id = settled.order_id
+    left join settled on scopes.platform = settled.platform and orders.order_id = settled.order_id
     left join mart.payouts as payouts
         on scopes.platform = payouts.platform
         and settled.payout_ref = payouts.payout_ref
@@ -115,10 +108,7 @@ compared as (
 )
 
 select
-    platform,
-    order_id,
-    store_id,
-    business_date,
+    platform, order_id, store_id, business_date,
     -- how
     case
         when settled_amount is null or ordered_amount is null then 'unknown'
@@ -126,19 +116,9 @@ select
         when match_id is null then 'open'
         else 'differs'
     end as settlement_state,
-    is_due,
-    is_late,
-    match_id,
-    settled_on,
-    payout_ref,
-    paid_on,
+    is_due, is_late, match_id, settled_on, payout_ref, paid_on,
     -- money
-    currency,
-    ordered_amount,
-    settled_amount,
+    currency, ordered_amount, settled_amount,
     ordered_amount - settled_amount as open_amount,
-    settled_again_amount,
-    refund_amount,
-    cost_amount,
-    net_amount,
+    settled_again_amount, refund_amount, cost_amount, net_amount,
 from compared

@@ -30,9 +30,7 @@
 -- line_count: Number of lines.
 -- unit_count: Sum of the lines' quantities; 0 without lines, null if there are lines but no quantities.
 -- last_checked_at TIMESTAMPTZ null: Freshness: when the order was last requested, whatever the answer; null if an archive has no time.
-with zones as (
-    select distinct timezone from raw.zone_offsets
-),
+with zones as (select distinct timezone from raw.zone_offsets),
 
 -- zones that records of a store stated before the last one, and until when
 earlier_zones as (
@@ -42,9 +40,7 @@ earlier_zones as (
     from (
         select
             store_id, timezone,
-            epoch_us(lead(first_listed_at) over (
-                partition by store_id order by version_no
-            )) as until_us,
+            epoch_us(lead(first_listed_at) over (partition by store_id order by version_no)) as until_us,
         from core.store_versions
         semi join zones using (timezone)
     )
@@ -61,15 +57,11 @@ zoned as (
         epoch_us(orders.promised_pick_up_time) as pick_up_us,
         list_filter(
             if(settings.business_day_zone_changes = 'all', [], earlier.spans),
-            lambda span: coalesce(
-                created_us, requested_us, delivery_us, pick_up_us
-            ) < span.until_us
+            lambda span: coalesce(created_us, requested_us, delivery_us, pick_up_us) < span.until_us
         )[1].timezone as earlier_timezone,
-        coalesce(earlier_timezone, zones.timezone, settings.business_day_timezone)
-            as timezone,
+        coalesce(earlier_timezone, zones.timezone, settings.business_day_timezone) as timezone,
         -- the store's record has none, or an invalid one
-        if(coalesce(earlier_timezone, zones.timezone) is null, 'setting', 'store')
-            as timezone_source,
+        if(coalesce(earlier_timezone, zones.timezone) is null, 'setting', 'store') as timezone_source,
     from core.orders as orders
     cross join raw.settings as settings
     left join core.stores as stores using (store_id)
@@ -86,35 +78,22 @@ used_zones as (
     select business_day_timezone from raw.settings
 ),
 
-offsets as (
-    from raw.zone_offsets
-    where timezone in (select timezone from used_zones)
-),
+offsets as (from raw.zone_offsets where timezone in (select timezone from used_zones)),
 
 -- times on the clocks of the order's zone
 clocks as (
     select
         zoned.order_id, zoned.timezone, zoned.timezone_source,
         make_timestamp(zoned.created_us + created.offset_us) as created_at_local,
-        make_timestamp(zoned.requested_us + requested.offset_us)
-            as requested_time_local,
-        make_timestamp(zoned.delivery_us + delivery.offset_us)
-            as promised_delivery_time_local,
-        make_timestamp(zoned.pick_up_us + pick_up.offset_us)
-            as promised_pick_up_time_local,
+        make_timestamp(zoned.requested_us + requested.offset_us) as requested_time_local,
+        make_timestamp(zoned.delivery_us + delivery.offset_us) as promised_delivery_time_local,
+        make_timestamp(zoned.pick_up_us + pick_up.offset_us) as promised_pick_up_time_local,
     from zoned
-    asof left join offsets as created
-        on zoned.timezone = created.timezone
-        and zoned.created_us >= created.from_us
+    asof left join offsets as created on zoned.timezone = created.timezone and zoned.created_us >= created.from_us
     asof left join offsets as requested
-        on zoned.timezone = requested.timezone
-        and zoned.requested_us >= requested.from_us
-    asof left join offsets as delivery
-        on zoned.timezone = delivery.timezone
-        and zoned.delivery_us >= delivery.from_us
-    asof left join offsets as pick_up
-        on zoned.timezone = pick_up.timezone
-        and zoned.pick_up_us >= pick_up.from_us
+        on zoned.timezone = requested.timezone and zoned.requested_us >= requested.from_us
+    asof left join offsets as delivery on zoned.timezone = delivery.timezone and zoned.delivery_us >= delivery.from_us
+    asof left join offsets as pick_up on zoned.timezone = pick_up.timezone and zoned.pick_up_us >= pick_up.from_us
 ),
 
 contents as (
@@ -139,16 +118,12 @@ deliveries as (
 )
 
 select
-    orders.order_id,
-    orders.store_id,
+    orders.order_id, orders.store_id,
     -- customer
-    orders.customer_key,
-    numbers.customer_order_no,
+    orders.customer_key, numbers.customer_order_no,
     numbers.customer_order_no = 1 as is_first_order,
     -- store
-    stores.name as store_name,
-    clocks.timezone,
-    clocks.timezone_source,
+    stores.name as store_name, clocks.timezone, clocks.timezone_source,
     -- classification
     cast(
         case settings.business_day_time
@@ -164,29 +139,19 @@ select
         else 'unmapped'
     end as sale_class,
     -- state
-    orders.status,
-    orders.platform,
-    orders.dispatch_method,
-    orders.is_deleted,
+    orders.status, orders.platform, orders.dispatch_method, orders.is_deleted,
     coalesce(deliveries.delivery_count, 0) as delivery_count,
-    deliveries.delivery_type,
-    deliveries.last_delivery_status,
+    deliveries.delivery_type, deliveries.last_delivery_status,
     -- times
-    orders.created_at,
-    orders.requested_time,
-    orders.promised_delivery_time,
-    orders.promised_pick_up_time,
-    clocks.created_at_local,
-    clocks.requested_time_local,
-    clocks.promised_delivery_time_local,
+    orders.created_at, orders.requested_time, orders.promised_delivery_time, orders.promised_pick_up_time,
+    clocks.created_at_local, clocks.requested_time_local, clocks.promised_delivery_time_local,
     clocks.promised_pick_up_time_local,
     extract(hour from clocks.created_at_local) as hour,
     settings.daypart_of_hour[hour + 1] as daypart,
     isodow(business_date) as weekday,
     -- whole minutes, seconds cut off
     (
-        epoch_us(coalesce(orders.promised_delivery_time, orders.promised_pick_up_time))
-        - epoch_us(orders.created_at)
+        epoch_us(coalesce(orders.promised_delivery_time, orders.promised_pick_up_time)) - epoch_us(orders.created_at)
     ) // 60000000 as minutes_promised,
     -- quantities
     coalesce(contents.line_count, 0) as line_count,
@@ -194,9 +159,7 @@ select
     -- money
     coalesce(stores.currency, nullif(settings.finance_currency, '')) as currency,
     orders.$price,
-    checks.last_checked_at,
-    orders._fetched_at,
-    orders._load_id,
+    checks.last_checked_at, orders._fetched_at, orders._load_id,
 from core.orders as orders
 inner join clocks using (order_id)
 cross join raw.settings as settings

@@ -38,19 +38,13 @@ with stated as (
         union all -- of a statement whose lines name none
         select payouts.platform, payouts.payout_ref, payouts.currency, null, payouts.paid_on, 0, payouts.amount
         from raw.settlement_payouts as payouts
-        semi join (
-            from mart.settlement_statements where payout_count = 0
-        ) as statements using (platform, statement_ref)
+        semi join (from mart.settlement_statements where payout_count = 0) as statements using (platform, statement_ref)
     )
     where payout_ref is not null
     group by platform, payout_ref, currency
 ),
 
-due_days as (
-    select platform, min(due_days) as due_days
-    from raw.settlement_statements
-    group by platform
-),
+due_days as (select platform, min(due_days) as due_days from raw.settlement_statements group by platform),
 
 currencies as (
     select platform, any_value(currency) as currency
@@ -78,15 +72,10 @@ credits as (
     group by all
 ),
 
-last_days as (
-    select platform, max(last_day) as last_bank_date
-    from raw.bank_files
-    group by platform
-)
+last_days as (select platform, max(last_day) as last_bank_date from raw.bank_files group by platform)
 
 select
-    platform,
-    payout_ref,
+    platform, payout_ref,
     -- how
     case
         when credits.bank_amount is null then 'not_at_bank'
@@ -94,21 +83,12 @@ select
         when stated.stated_amount = credits.bank_amount + credits.bank_fee_amount then 'paid'
         else 'differs'
     end as payout_state,
-    coalesce(
-        last_days.last_bank_date >= stated.last_line_date + cast(due_days.due_days as integer), false
-    ) as is_due,
-    coalesce(
-        credits.bank_date > stated.last_line_date + cast(due_days.due_days as integer), false
-    ) as is_late,
-    stated.last_line_date,
-    credits.bank_date,
+    coalesce(last_days.last_bank_date >= stated.last_line_date + cast(due_days.due_days as integer), false) as is_due,
+    coalesce(credits.bank_date > stated.last_line_date + cast(due_days.due_days as integer), false) as is_late,
+    stated.last_line_date, credits.bank_date,
     coalesce(stated.line_count, 0) as line_count,
     -- money
-    currency,
-    stated.carried_amount,
-    stated.stated_amount,
-    credits.bank_amount,
-    credits.bank_fee_amount,
+    currency, stated.carried_amount, stated.stated_amount, credits.bank_amount, credits.bank_fee_amount,
     stated.stated_amount - credits.bank_amount - credits.bank_fee_amount as difference,
 from stated
 full outer join credits using (platform, payout_ref, currency)

@@ -13,45 +13,28 @@
 -- total_amount DECIMAL(38,4): closed_amount + posted_amount + reversed_amount.
 with booked as (
     select
-        period, store_id, sale_class, currency, measure,
-        'closed' as side,
-        closed_amount as amount,
+        period, store_id, sale_class, currency, measure, 'closed' as side, closed_amount as amount,
     from mart.closed_days
-
     union all
-
     select
-        posted_period as period,
-        store_id, sale_class, currency, measure,
-        'posted' as side,
+        posted_period as period, store_id, sale_class, currency, measure, 'posted' as side,
         restatement_amount as amount,
     from mart.restatements
     where posted_period is not null
-
     union all
-
     select
-        reversed_period as period,
-        store_id, sale_class, currency, measure,
-        'reversed' as side,
+        reversed_period as period, store_id, sale_class, currency, measure, 'reversed' as side,
         -restatement_amount as amount,
     from mart.restatements
     where reversed_period is not null
 )
 
 select
-    period,
-    store_id,
-    sale_class,
-    currency,
-    measure,
+    period, store_id, sale_class, currency, measure,
     -- money: where a side has no row, it adds nothing
-    cast(coalesce(sum(amount) filter (where side = 'closed'), 0) as decimal(38, 4))
-        as closed_amount,
-    cast(coalesce(sum(amount) filter (where side = 'posted'), 0) as decimal(38, 4))
-        as posted_amount,
-    cast(coalesce(sum(amount) filter (where side = 'reversed'), 0) as decimal(38, 4))
-        as reversed_amount,
+    cast(coalesce(sum(amount) filter (where side = 'closed'), 0) as decimal(38, 4)) as closed_amount,
+    cast(coalesce(sum(amount) filter (where side = 'posted'), 0) as decimal(38, 4)) as posted_amount,
+    cast(coalesce(sum(amount) filter (where side = 'reversed'), 0) as decimal(38, 4)) as reversed_amount,
     cast(sum(amount) as decimal(38, 4)) as total_amount,
 from booked
 where amount <> 0

@@ -38,9 +38,8 @@ with menus as not materialized (
 
 orders as not materialized (
     select
-        orders.order_id, orders.created_at, orders.store_id, orders.business_date,
-        orders.sale_class, orders.dispatch_method, orders.currency, menus.are_all_known,
-        menus.offers_of, menus.menu_scope_id,
+        orders.order_id, orders.created_at, orders.store_id, orders.business_date, orders.sale_class,
+        orders.dispatch_method, orders.currency, menus.are_all_known, menus.offers_of, menus.menu_scope_id,
     from mart.orders as orders
     left join menus
         on orders.store_id = menus.store_id
@@ -50,13 +49,9 @@ orders as not materialized (
 
 -- is_named: a modifier without an id matches nothing, not the product itself
 items as not materialized (
-    select
-        order_id, line_no, product_id, price,
-        true as is_named,
+    select order_id, line_no, product_id, price, true as is_named,
     from core.order_lines
-
     union all by name
-
     select
         order_id, line_no, modifier_no, product_id, modifier_id, price,
         modifier_id is not null as is_named,
@@ -65,9 +60,7 @@ items as not materialized (
 
 sold as not materialized (
     select
-        orders.* replace (
-            if(items.is_named, orders.menu_scope_id, null) as menu_scope_id
-        ),
+        orders.* replace (if(items.is_named, orders.menu_scope_id, null) as menu_scope_id),
         items.* exclude (order_id, is_named),
     from items
     inner join orders using (order_id)
@@ -76,40 +69,27 @@ sold as not materialized (
 offers as not materialized (
     select 'menu' as offers_of, menu_id as menu_scope_id, *
     from workings.menu_offers
-
     union all by name
-
     select 'set' as offers_of, menu_set_no as menu_scope_id, * exclude (menu_set_no)
     from workings.menu_set_offers
-
     union all by name
-
     select
-        'store' as offers_of,
-        store_id as menu_scope_id,
-        offered_product_id as product_id,
+        'store' as offers_of, store_id as menu_scope_id, offered_product_id as product_id,
         offered_modifier_id as modifier_id,
         * exclude (store_id, offered_product_id, offered_modifier_id),
     from workings.first_menu_offers
 )
 
 select
-    sold.order_id,
-    sold.line_no,
-    sold.modifier_no,
-    sold.store_id,
-    sold.business_date,
-    sold.sale_class,
-    sold.product_id,
-    sold.modifier_id,
+    sold.order_id, sold.line_no, sold.modifier_no, sold.store_id, sold.business_date, sold.sale_class,
+    sold.product_id, sold.modifier_id,
     -- dispatch
     sold.dispatch_method,
     -- match with the menus then
     coalesce(offers.menu_entry_count, 0) as menu_entry_count,
     case
         when sold.offers_of is null then 'menu_unknown'
-        when sold.offers_of = 'store' and offers.menu_entry_count > 0
-            then 'first_seen_later'
+        when sold.offers_of = 'store' and offers.menu_entry_count > 0 then 'first_seen_later'
         when offers.menu_entry_count = 1 then 'unique'
         when offers.menu_entry_count > 1 then 'ambiguous'
         -- it may be on a menu not observed by then, unless it names nothing
@@ -120,14 +100,11 @@ select
             then 'menu_unknown'
         else 'none'
     end as menu_match,
-    offers.menu_id,
-    offers.seen_at as menu_seen_at,
+    offers.menu_id, offers.seen_at as menu_seen_at,
     -- money
-    sold.currency,
-    sold.price,
+    sold.currency, sold.price,
     if(len(offers.prices) = 1, offers.prices[1], null) as menu_price,
-    if(len(offers.delivery_prices) = 1, offers.delivery_prices[1], null)
-        as menu_delivery_price,
+    if(len(offers.delivery_prices) = 1, offers.delivery_prices[1], null) as menu_delivery_price,
     -- outcome
     case
         when offers.menu_entry_count is null or sold.price is null then 'indeterminate'

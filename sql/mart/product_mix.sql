@@ -31,42 +31,29 @@ with sold as (
 ),
 
 -- For speed: most products have one name.
-renamed as (
-    select product_id
-    from mart.order_lines
-    group by product_id
-    having min(name) <> max(name)
-),
+renamed as (select product_id from mart.order_lines group by product_id having min(name) <> max(name)),
 
 names as (
     select
-        lines.store_id, lines.business_date, lines.sale_class, lines.product_id,
-        lines.currency,
+        lines.store_id, lines.business_date, lines.sale_class, lines.product_id, lines.currency,
         min(lines.name) as first_name,
         max(lines.name) as last_name,
     from mart.order_lines as lines
     semi join renamed on lines.product_id is not distinct from renamed.product_id
-    group by
-        lines.store_id, lines.business_date, lines.sale_class, lines.product_id,
-        lines.currency
+    group by lines.store_id, lines.business_date, lines.sale_class, lines.product_id, lines.currency
 )
 
 select
-    sold.store_id,
-    sold.business_date,
-    sold.sale_class,
-    sold.product_id,
+    sold.store_id, sold.business_date, sold.sale_class, sold.product_id,
     -- names
     sold.store_name,
     coalesce(names.last_name, sold.name) as ordered_name,
     coalesce(names.first_name <> names.last_name, false) as has_multiple_names,
     -- quantities
-    sold.order_count,
-    sold.line_count,
+    sold.order_count, sold.line_count,
     cast(sold.unit_count as decimal(38, 0)) as unit_count,
     -- money
-    sold.currency,
-    sold.line_amount,
+    sold.currency, sold.line_amount,
     sold.line_count - sold.valued_line_count as unvalued_line_count,
 from sold
 left join names

@@ -71,8 +71,7 @@ grouped as (
         ) as price_group_names,
         count(distinct prices.menu_id) filter (where groups.name is null) as unnamed_count,
     from core.menu_prices as prices
-    left join core.price_groups as groups
-        on prices.menu_id = groups.menu_id and prices.group_no = groups.group_no
+    left join core.price_groups as groups on prices.menu_id = groups.menu_id and prices.group_no = groups.group_no
     where prices.product_id is not null
     group by prices.product_id
 ),
@@ -100,8 +99,7 @@ select
     on_menus.product_id is not null as is_on_menu,
     coalesce(on_menus.menu_ids, []) as menu_ids,
     -- sales, of every class
-    sold.first_sold_date,
-    sold.last_sold_date,
+    sold.first_sold_date, sold.last_sold_date,
     coalesce(sold.store_count, 0) as store_count,
     coalesce(sold.line_count, 0) as line_count,
     if(sold.product_id is null, 0, sold.unit_count) as unit_count,

@@ -23,32 +23,18 @@
 -- posted_period VARCHAR null: The period it was posted to; null while unposted.
 -- reversed_period VARCHAR null: The period in which its posting was reversed, when its day was reopened; else null.
 select
-    restated.restatement_no,
-    restated.order_id,
-    restated.store_id,
-    restated.measure,
-    restated.business_date as closed_business_date,
-    restated.sale_class,
-    restated.platform,
+    restated.restatement_no, restated.order_id, restated.store_id, restated.measure,
+    restated.business_date as closed_business_date, restated.sale_class, restated.platform,
     -- money
-    restated.currency,
-    restated.closed_amount,
-    restated.prior_restated_amount,
-    restated.current_amount,
+    restated.currency, restated.closed_amount, restated.prior_restated_amount, restated.current_amount,
     restated.restatement_amount,
     -- cause and time
-    restated.cause,
-    restated.current_business_date,
-    restated.current_sale_class,
-    restated.detected_at,
+    restated.cause, restated.current_business_date, restated.current_sale_class, restated.detected_at,
     -- the close
     restated.close_entry_no,
     coalesce(
-        restated.close_entry_no
-        = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no),
-        false
+        restated.close_entry_no = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no), false
     ) as is_close_active,
-    restated.posted_period,
-    restated.reversed_period,
+    restated.posted_period, restated.reversed_period,
 from raw.restated as restated
 $closes_of restated

@@ -17,35 +17,16 @@
 -- exchange_rate DECIMAL(38,8) null not additive: By which the row is converted; null if it is not, or no rate is stated.
 -- settled_amount: The amount that the line adds to the payout: amount or, of a row that is converted, the whole row's amount in settled_currency on its first line and 0 on the others.
 select
-    lines.entry_no,
-    lines.source_row,
-    lines.component,
-    lines.settlement_no,
-    coalesce(
-        pairs.match_id, 'line:' || lines.entry_no || '/' || lines.settlement_no
-    ) as match_id,
+    lines.entry_no, lines.source_row, lines.component, lines.settlement_no,
+    coalesce(pairs.match_id, 'line:' || lines.entry_no || '/' || lines.settlement_no) as match_id,
     -- where it is from
-    settlements.platform,
-    lines.statement_ref,
-    lines.payout_ref,
+    settlements.platform, lines.statement_ref, lines.payout_ref,
     -- what it is about
-    settlements.statement_kind,
-    lines.store_ref,
-    settlements.store_id,
-    lines.order_ref,
-    settlements.order_id,
-    coalesce(
-        cast(make_timestamp(epoch_us(lines.line_at) + offsets.offset_us) as date), lines.line_date
-    ) as line_date,
-    settlements.period_from,
-    settlements.period_to,
-    settlements.stated_order_count,
+    settlements.statement_kind, lines.store_ref, settlements.store_id, lines.order_ref, settlements.order_id,
+    coalesce(cast(make_timestamp(epoch_us(lines.line_at) + offsets.offset_us) as date), lines.line_date) as line_date,
+    settlements.period_from, settlements.period_to, settlements.stated_order_count,
     -- money
-    lines.currency,
-    lines.amount,
-    lines.settled_currency,
-    lines.exchange_rate,
-    lines.settled_amount,
+    lines.currency, lines.amount, lines.settled_currency, lines.exchange_rate, lines.settled_amount,
 from raw.settlement_lines as lines
 inner join workings.settlement_rows as settlements using (entry_no, settlement_no)
 left join (
@@ -54,5 +35,4 @@ left join (
 left join core.stores as stores on settlements.store_id = stores.store_id
 -- each event has its own day; a time with a zone is on the store's
 asof left join raw.zone_offsets as offsets
-    on stores.timezone = offsets.timezone
-    and epoch_us(lines.line_at) >= offsets.from_us
+    on stores.timezone = offsets.timezone and epoch_us(lines.line_at) >= offsets.from_us

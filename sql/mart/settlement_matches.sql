@@ -74,17 +74,11 @@ theirs as (
 )
 
 select
-    theirs.match_id,
-    theirs.entry_no,
-    theirs.settlement_no,
-    theirs.platform,
-    theirs.statement_ref,
+    theirs.match_id, theirs.entry_no, theirs.settlement_no, theirs.platform, theirs.statement_ref,
     theirs.store_id,
     if(ours.order_count = 1, ours.order_ids[1], null) as order_id,
     -- how
-    theirs.statement_kind,
-    theirs.order_ref,
-    theirs.line_date,
+    theirs.statement_kind, theirs.order_ref, theirs.line_date,
     coalesce(ours.match_rule, 'none') as match_rule,
     case
         when ours.match_state is not null then ours.match_state
@@ -94,15 +88,10 @@ select
     end as match_state,
     -- ours and theirs
     coalesce(ours.order_count, 0) as order_count,
-    theirs.settlement_count,
-    theirs.stated_order_count,
-    theirs.currency,
-    ours.our_amount,
-    theirs.their_amount,
+    theirs.settlement_count, theirs.stated_order_count, theirs.currency, ours.our_amount, theirs.their_amount,
     case
         when ours.surplus = 'settlements' then ours.our_amount
-        when ours.surplus = 'orders' or ours.match_state in ('matched', 'group')
-            then theirs.their_amount
+        when ours.surplus = 'orders' or ours.match_state in ('matched', 'group') then theirs.their_amount
     end as matched_amount,
     if(
         theirs.statement_kind in ('order', 'total', 'addition')

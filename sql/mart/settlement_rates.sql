@@ -15,16 +15,9 @@
 -- exception_count BIGINT >= 0: The others.
 -- is_in_force BOOLEAN: Whether at least three lines agree, and nine in ten: each other one is a break, wrong_commission.
 select
-    platform,
-    store_id,
-    from_date,
-    to_date,
+    platform, store_id, from_date, to_date,
     -- rate
-    base,
-    rate,
-    other_rates,
-    fixed_amount,
-    min_amount,
+    base, rate, other_rates, fixed_amount, min_amount,
     -- evidence
     currency,
     count(*) as line_count,

@@ -4,11 +4,7 @@ with notes as (
         ${entity}_id,
         coalesce(absences, []) as missing_fields,
         coalesce(
-            list_transform(
-                map_entries(document._unknown),
-                lambda each: each.key || ':' || each.value
-            ),
-            []
+            list_transform(map_entries(document._unknown), lambda each: each.key || ':' || each.value), []
         ) as unknown_fields,
         coalesce(rounded, 0) as rounded_count,
         _fetched_at, _load_id,
@@ -18,10 +14,6 @@ with notes as (
 select
     ${entity}_id,
     -- what validation noted
-    missing_fields,
-    unknown_fields,
-    rounded_count,
-    _fetched_at,
-    _load_id,
+    missing_fields, unknown_fields, rounded_count, _fetched_at, _load_id,
 from notes
 where len(missing_fields) > 0 or len(unknown_fields) > 0 or rounded_count > 0

@@ -20,8 +20,7 @@ measured_$number as (
             'zeros': count(if(columns('/') = 0, 1, null)),
             'max_decimals': max(
                 case
-                    when typeof(columns('/')) = 'BIGINT'
-                        then if(columns('/') is null, null, 0)
+                    when typeof(columns('/')) = 'BIGINT' then if(columns('/') is null, null, 0)
                     when columns('/') % 1 = 0 then 0
                     when columns('/') % 0.1 = 0 then 1
                     when columns('/') % 0.01 = 0 then 2

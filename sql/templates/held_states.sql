@@ -4,16 +4,14 @@ with replaced as (
     select order_id, arg_min(before.created_at, version_no) as created_at,
     from raw.order_edits
     cross join raw.settings as settings
-    where is_another_order(changes)
-        and not list_contains(settings.replaced_orders, order_id)
+    where is_another_order(changes) and not list_contains(settings.replaced_orders, order_id)
     group by order_id
 ),
 
 held as (
     select
         order_id,
-        max(edits.version_no - if(edits.after.created_at = replaced.created_at, 0, 1))
-            as version_no,
+        max(edits.version_no - if(edits.after.created_at = replaced.created_at, 0, 1)) as version_no,
     from replaced
     inner join raw.order_edits as edits using (order_id)
     where replaced.created_at in (edits.before.created_at, edits.after.created_at)

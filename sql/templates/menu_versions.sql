@@ -8,18 +8,14 @@ with seen as (
         $content as content,
         t.version_no as since_version_no,
     from ($of) as t
-
     union all
-
     select
         t.menu_id, versions.version_no,
         $place as place,
         $content as content,
         t.version_no as since_version_no,
     from $table as t -- as it was before this build
-    inner join raw.menu_versions as versions
-        on t.menu_id = versions.menu_id
-        and not versions.is_new
+    inner join raw.menu_versions as versions on t.menu_id = versions.menu_id and not versions.is_new
     where t.is_current
 ),
 
@@ -65,22 +61,14 @@ select
     nexts.menu_id is null as is_current,
     coalesce(firsts._load_id, t._load_id) as _load_id,
 from runs
-inner join raw.menu_versions as lasts
-    on runs.menu_id = lasts.menu_id
-    and runs.last_version_no = lasts.version_no
+inner join raw.menu_versions as lasts on runs.menu_id = lasts.menu_id and runs.last_version_no = lasts.version_no
 left join raw.menu_versions as firsts
-    on runs.menu_id = firsts.menu_id
-    and runs.version_no = firsts.version_no
-    and firsts.is_new
-left join raw.menu_versions as nexts
-    on runs.menu_id = nexts.menu_id
-    and runs.last_version_no + 1 = nexts.version_no
+    on runs.menu_id = firsts.menu_id and runs.version_no = firsts.version_no and firsts.is_new
+left join raw.menu_versions as nexts on runs.menu_id = nexts.menu_id and runs.last_version_no + 1 = nexts.version_no
 left join $table as t
     on t.is_current
     and runs.menu_id = t.menu_id
     and runs.place = $place
     and runs.version_no = t.version_no
-
 union all
-
 select * from $table where not is_current

@@ -3,16 +3,11 @@ with spans as (
     select *, $record as record, row($place) as place, from ($select) as listed
 ),
 
-bounds as (
-    select place, from_at as at_time from spans
-    union
-    select place, until_at as at_time from spans
-),
+bounds as (select place, from_at as at_time from spans union select place, until_at as at_time from spans),
 
 intervals as (
     select
-        place,
-        at_time as from_at,
+        place, at_time as from_at,
         lead(at_time) over (partition by place order by at_time) as until_at,
     from bounds
 ),
@@ -38,13 +33,10 @@ offered as (
 
 select
     $place,
-    offered_from,
-    offered_until,
+    offered_from, offered_until,
     -- where
     $named
-    seen_at,
-    menu_entry_count,
+    seen_at, menu_entry_count,
     -- money
-    prices,
-    delivery_prices,
+    prices, delivery_prices,
 from offered

@@ -7,16 +7,13 @@ written as (
     select
         held, low, high,
         reverse(lpad(bin(held), 7, '0')) as holds,
-        reverse(lpad(bin(low), low_count, '0'))
-        || reverse(lpad(bin(high), high_count, '0')) as fits,
+        reverse(lpad(bin(low), low_count, '0')) || reverse(lpad(bin(high), high_count, '0')) as fits,
     from (select distinct held, low, high, low_count, high_count from fitted)
 )
 
 select
     fitted.order_id,
     -- what it can test, and which forms give its amount
-    written.holds,
-    written.fits,
-    fitted.is_rounded,
+    written.holds, written.fits, fitted.is_rounded,
 from fitted
 inner join written using (held, low, high)

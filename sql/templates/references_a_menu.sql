@@ -7,9 +7,7 @@ with known as (
         null::bigint as store_id,
         ${entity}_id,
     from core.${entity}s
-
     union
-
     select
         store_menus.store_id,
         things.${entity}_id,
@@ -26,11 +24,7 @@ comparable as (
 ),
 
 -- none of their menus was observed
-unobserved as (
-    select stores.store_id,
-    from core.stores as stores
-    anti join comparable using (store_id)
-),
+unobserved as (select stores.store_id from core.stores as stores anti join comparable using (store_id)),
 
 -- for speed: with global ids, whatever is on a menu needs no join
 named as (
@@ -46,8 +40,7 @@ ordered as (
         $location as location,
         sold.${entity}_id,
         if(settings.menus_product_id_scope = 'per_menu', orders.store_id, null) as store_id,
-        settings.menus_product_id_scope = 'per_menu'
-        and orders.store_id is null as is_storeless,
+        settings.menus_product_id_scope = 'per_menu' and orders.store_id is null as is_storeless,
     from $sold as sold
     anti join named on sold.${entity}_id = named.${entity}_id
     inner join core.orders as orders using (order_id)
@@ -57,12 +50,10 @@ ordered as (
 )
 
 select
-    ordered.order_id as entity_id,
-    ordered.location,
+    ordered.order_id as entity_id, ordered.location,
     '$entity ' || ordered.${entity}_id as detail,
 from ordered
 semi join comparable on ordered.store_id is not distinct from comparable.store_id
 anti join known
-    on ordered.store_id is not distinct from known.store_id
-    and ordered.${entity}_id = known.${entity}_id
+    on ordered.store_id is not distinct from known.store_id and ordered.${entity}_id = known.${entity}_id
 where not ordered.is_storeless

@@ -4,16 +4,12 @@ $lines
 )
 
 select
-    lines.order_id,
-    lines.node,
+    lines.order_id, lines.node,
     cast(any_value(stated) * $unit as bigint) as stated,
     cast(
         round(
             (
-                any_value(stated)
-                - net_of(
-                    sum(quantity * per_unit + per_line) + any_value(rest), any_value(factor)
-                )
+                any_value(stated) - net_of(sum(quantity * per_unit + per_line) + any_value(rest), any_value(factor))
             ) * $unit
         ) as bigint
     ) as residual,

@@ -21,12 +21,8 @@ sums as (
         any_value(mode) as mode,
         any_value(kept) as kept,
         sum(case
-            when per = 'unit'
-                then quantity * rounded(cast(per_unit as decimal(38, 8)), mode, kept)
-            when per = 'line'
-                then rounded(
-                    cast(quantity * per_unit + per_line as decimal(38, 8)), mode, kept
-                )
+            when per = 'unit' then quantity * rounded(cast(per_unit as decimal(38, 8)), mode, kept)
+            when per = 'line' then rounded(cast(quantity * per_unit + per_line as decimal(38, 8)), mode, kept)
             else quantity * per_unit + per_line
         end) + any_value(rest) as gross,
     from lines
@@ -36,15 +32,12 @@ sums as (
     group by lines.order_id, lines.node, roundings.rounding_no
 ),
 
-nets as (
-    select *, net_of(gross, factor) as summed from sums
-),
+nets as (select *, net_of(gross, factor) as summed from sums),
 
 amounts as (
     select
         order_id, node, rounding_no,
-        if(per = 'order', rounded(cast(summed as decimal(38, 8)), mode, kept), summed) = stated
-            as is_fitting,
+        if(per = 'order', rounded(cast(summed as decimal(38, 8)), mode, kept), summed) = stated as is_fitting,
         abs(summed - stated) <= unit as is_near,
     from nets
 ),

@@ -5,12 +5,9 @@ with goods as (
         coalesce(before.versions, 0) as versions_before,
         before.sha256 as sha256_before,
         row_number() over in_order as n,
-        observations.sha256 is distinct from coalesce(
-            lag(observations.sha256) over in_order, before.sha256
-        ) as starts,
+        observations.sha256 is distinct from coalesce(lag(observations.sha256) over in_order, before.sha256) as starts,
     from touched.observations as observations
-    left join touched.before as before
-        on observations.kind = before.kind and observations.id = before.id
+    left join touched.before as before on observations.kind = before.kind and observations.id = before.id
     where observations.verdict in ('accepted', 'unchanged')
         and exists (
             select 1 from touched.wanted as wanted
@@ -18,11 +15,7 @@ with goods as (
         )
     window in_order as (
         partition by observations.kind, observations.id
-        order by
-            observations.observed_at nulls first,
-            observations.source,
-            observations.load_id,
-            observations.seq
+        order by observations.observed_at nulls first, observations.source, observations.load_id, observations.seq
     )
 ),
 
@@ -36,9 +29,7 @@ numbered as (
 )
 
 select
-    kind,
-    id,
-    version_no,
+    kind, id, version_no,
     any_value(sha256) as sha256, -- equal in a run
     first(observed_at order by n) filter (where starts) as first_seen_at,
     first(load_id order by n) filter (where starts) as load_id,

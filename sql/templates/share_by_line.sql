@@ -14,8 +14,7 @@ read_lines as (
     from lines
     group by order_id, form_no
     having
-        count(*) = count(amount)
-        and sum(amount) * $unit = any_value(subtotal)
+        count(*) = count(amount) and sum(amount) * $unit = any_value(subtotal)
         and sum(rounded(
             cast($share::decimal(9, 6) * cast(amount as decimal(22, 4)) as decimal(38, 8)),
             'half_up', unit

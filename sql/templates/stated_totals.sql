@@ -1,8 +1,7 @@
 -- One row per order of a sample of a population: its total, and the parts of it.
 select
     $columns
-    cast((orders.total_price - coalesce(components.amount, 0)) * $unit as bigint)
-        as stated,
+    cast((orders.total_price - coalesce(components.amount, 0)) * $unit as bigint) as stated,
     cast(smallest_unit(orders.currency, orders.total_price) * $unit as bigint) as unit,
     $bases
 from facts

@@ -9,8 +9,7 @@ with observed as (
         ) as n,
         before.sha256 as sha256_before,
     from touched.observations as observations
-    left join touched.before as before
-        on observations.kind = before.kind and observations.id = before.id
+    left join touched.before as before on observations.kind = before.kind and observations.id = before.id
     where exists (
         select 1 from touched.repeated as r
         where r.kind = observations.kind and r.id = observations.id
@@ -20,9 +19,7 @@ with observed as (
 goods as (
     select
         *,
-        sha256 is distinct from lag(sha256, 1, sha256_before) over (
-            partition by kind, id order by n
-        ) as starts,
+        sha256 is distinct from lag(sha256, 1, sha256_before) over (partition by kind, id order by n) as starts,
     from observed
     where good
 ),
@@ -33,8 +30,7 @@ runs as (
         max(n) as last_good,
         arg_max(sha256, n) as sha256,
         arg_max(observed_at, n) as last_good_at, -- skips nulls, which come first
-        arg_max(customer_key, n) filter (where customer_key is not null)
-            as customer_key,
+        arg_max(customer_key, n) filter (where customer_key is not null) as customer_key,
         max(n) filter (where starts) as start,
         count(*) filter (where starts) as started,
     from goods
@@ -42,13 +38,9 @@ runs as (
 ),
 
 starts as (
-    select
-        runs.kind, runs.id,
-        goods.observed_at as fetched_at,
-        goods.load_id as fetch_load_id,
+    select runs.kind, runs.id, goods.observed_at as fetched_at, goods.load_id as fetch_load_id,
     from runs
-    inner join goods
-        on runs.kind = goods.kind and runs.id = goods.id and runs.start = goods.n
+    inner join goods on runs.kind = goods.kind and runs.id = goods.id and runs.start = goods.n
 ),
 
 lasts as (
@@ -60,8 +52,7 @@ lasts as (
         arg_max(seq, n) as last_seq,
         arg_max(verdict, n) as last_verdict,
         max(observed_at) as last_observed_at,
-        max(observed_at) filter (where verdict not in ('quarantined', 'failed'))
-            as last_checked_at,
+        max(observed_at) filter (where verdict not in ('quarantined', 'failed')) as last_checked_at,
     from observed
     group by kind, id
 ),
@@ -79,14 +70,9 @@ counted as (
     select
         lasts.kind, lasts.id,
         list_reduce(
-            list_transform(
-                coalesce(misses.times, []),
-                lambda t: struct_pack(n := 0::bigint, at := t)
-            ),
+            list_transform(coalesce(misses.times, []), lambda t: struct_pack(n := 0::bigint, at := t)),
             lambda a, t: if(
-                a.at is null or t.at >= a.at + interval 1 hour,
-                struct_pack(n := a.n + 1, at := t.at),
-                a
+                a.at is null or t.at >= a.at + interval 1 hour, struct_pack(n := a.n + 1, at := t.at), a
             ),
             struct_pack(
                 n := if(runs.id is null, coalesce(before.misses, 0), 0)::bigint,
@@ -96,13 +82,11 @@ counted as (
     from lasts
     left join misses on lasts.kind = misses.kind and lasts.id = misses.id
     left join runs on lasts.kind = runs.kind and lasts.id = runs.id
-    left join touched.before as before
-        on lasts.kind = before.kind and lasts.id = before.id
+    left join touched.before as before on lasts.kind = before.kind and lasts.id = before.id
 )
 
 select
-    lasts.kind,
-    lasts.id,
+    lasts.kind, lasts.id,
     coalesce(before.versions, 0) + coalesce(runs.started, 0) as versions,
     coalesce(runs.sha256, before.sha256) as sha256,
     if(starts.id is null, before.fetched_at, starts.fetched_at) as fetched_at,
@@ -112,14 +96,10 @@ select
     counted.miss.n as misses,
     counted.miss.at as missed_at,
     coalesce(lasts.last_observed_at, before.last_observed_at) as last_observed_at,
-    lasts.last_source,
-    lasts.last_load_id,
-    lasts.last_seq,
-    lasts.last_verdict,
+    lasts.last_source, lasts.last_load_id, lasts.last_seq, lasts.last_verdict,
     coalesce(lasts.last_checked_at, before.last_checked_at) as last_checked_at,
 from lasts
 inner join counted on lasts.kind = counted.kind and lasts.id = counted.id
 left join runs on lasts.kind = runs.kind and lasts.id = runs.id
 left join starts on lasts.kind = starts.kind and lasts.id = starts.id
-left join touched.before as before
-    on lasts.kind = before.kind and lasts.id = before.id
+left join touched.before as before on lasts.kind = before.kind and lasts.id = before.id

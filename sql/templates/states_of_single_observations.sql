@@ -10,10 +10,7 @@ select
     if(good, observed_at, null) as last_good_at,
     if(verdict = 'missing' and observed_at is not null, 1, 0) as misses,
     if(verdict = 'missing', observed_at, null) as missed_at,
-    observed_at as last_observed_at,
-    source as last_source,
-    load_id as last_load_id,
-    seq as last_seq,
+    observed_at as last_observed_at, source as last_source, load_id as last_load_id, seq as last_seq,
     verdict as last_verdict,
     if(verdict in ('quarantined', 'failed'), null, observed_at) as last_checked_at,
 from (
@@ -22,7 +19,5 @@ from (
         verdict in ('accepted', 'unchanged') as good,
     from touched.observations as o
     where id is not null
-        and not exists (
-            select 1 from touched.repeated as r where r.kind = o.kind and r.id = o.id
-        )
+        and not exists (select 1 from touched.repeated as r where r.kind = o.kind and r.id = o.id)
 ) as singles

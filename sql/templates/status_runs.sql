@@ -4,9 +4,7 @@ with records as (
 ),
 
 -- most orders have one version: no window for those
-changed as (
-    select order_id, from core.order_versions where version_no = 2
-),
+changed as (select order_id, from core.order_versions where version_no = 2),
 
 marked as (
     select
@@ -44,32 +42,22 @@ select
     1 as observation_no,
     $named
     -- what was seen
-    status,
-    first_seen_at,
-    last_seen_at,
+    status, first_seen_at, last_seen_at,
     -- what was seen before: the change lies between the two times
-    cast(null as varchar) as previous_status,
-    cast(null as timestamp with time zone) as previous_last_seen_at,
+    cast(null as varchar) as previous_status, cast(null as timestamp with time zone) as previous_last_seen_at,
     false as is_change,
 from records
 anti join changed using (order_id)
-
 union all
-
 select
     $place,
     observation_no,
     $named
-    status,
-    first_seen_at,
-    last_seen_at,
+    status, first_seen_at, last_seen_at,
     -- another record in the same place has no past
-    if(record is not distinct from lag(record) over in_order, lag(status) over in_order, null)
-        as previous_status,
+    if(record is not distinct from lag(record) over in_order, lag(status) over in_order, null) as previous_status,
     if(
-        record is not distinct from lag(record) over in_order,
-        lag(last_seen_at) over in_order,
-        null
+        record is not distinct from lag(record) over in_order, lag(last_seen_at) over in_order, null
     ) as previous_last_seen_at,
     observation_no > 1
     and record is not distinct from lag(record) over in_order

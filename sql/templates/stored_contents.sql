@@ -32,9 +32,7 @@ versions as (
 )
 
 select
-    orders.order_id,
-    versions.version_no,
-    versions.lines_version_no,
+    orders.order_id, versions.version_no, versions.lines_version_no,
     struct_pack($fields),
 from warehouse.core.orders as orders
 inner join versions using (order_id)

@@ -1,9 +1,6 @@
 -- One row per order of a population, and line: what its form makes of the subtotal.
 select
-    facts.order_id,
-    facts.node,
-    facts.pattern_no,
-    orders.subtotal_price as stated,
+    facts.order_id, facts.node, facts.pattern_no, orders.subtotal_price as stated,
     smallest_unit(orders.currency, orders.subtotal_price) as unit,
     currency_digits(orders.currency) as digits,
     [0, -1, 1][leaves.parameters[6] + 1] * orders.discount as rest,
@@ -12,8 +9,7 @@ select
     cast(lines.quantity as decimal(18, 0)) as quantity,
     case leaves.parameters[5] when 1 then 0 when 2 then -1 else 1 end as sign,
     if(leaves.parameters[4] = 1, lines.add_once, lines.add_own)
-        + sign * if(leaves.parameters[4] = 1, lines.other_once, lines.other_own)
-            as added,
+        + sign * if(leaves.parameters[4] = 1, lines.other_once, lines.other_own) as added,
     -- what is counted for each unit, and what once for the line
     cast(if(leaves.parameters[1] = 0, lines.price, 0) as decimal(38, 4))
         + if(is_counted and is_per_unit, added, 0) as per_unit,

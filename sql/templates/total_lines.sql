@@ -1,9 +1,6 @@
 -- One row per order of a population: what its form makes of the total.
 select
-    facts.order_id,
-    facts.node,
-    facts.pattern_no,
-    orders.total_price as stated,
+    facts.order_id, facts.node, facts.pattern_no, orders.total_price as stated,
     smallest_unit(orders.currency, orders.total_price) as unit,
     currency_digits(orders.currency) as digits,
     cast(0 as decimal(38, 4)) as rest,

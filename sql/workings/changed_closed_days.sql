@@ -19,35 +19,21 @@ with places as (
         false as is_restated,
     from workings.closed_day_totals
     group by business_date, store_id, sale_class
-
     union all by name
-
-    select
-        business_date, store_id, sale_class, fingerprint, order_count,
-        false as is_restated,
+    select business_date, store_id, sale_class, fingerprint, order_count, false as is_restated,
     from workings.daily_fingerprints
-
     union all by name
-
-    select
-        business_date, store_id, sale_class,
-        true as is_restated,
+    select business_date, store_id, sale_class, true as is_restated,
     from raw.restated
 )
 
 select
-    places.business_date,
-    places.store_id,
-    places.sale_class,
+    places.business_date, places.store_id, places.sale_class,
     -- the close
-    any_value(
-        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
-    ) as close_entry_no,
+    any_value(if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)) as close_entry_no,
 from places
 $closes_of places
-where
-    if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
-    is not null
+where if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) is not null
 group by places.business_date, places.store_id, places.sale_class
 having
     bool_or(places.is_restated)

@@ -15,17 +15,11 @@ with closed as not materialized (
     select orders.*
     from raw.closed_orders as orders
     $closes_of orders
-    where
-        orders.close_entry_no
-        = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+    where orders.close_entry_no = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
 )
 
 select
-    store_id,
-    business_date,
-    platform,
-    sale_class,
-    currency,
+    store_id, business_date, platform, sale_class, currency,
     -- orders, with the same fingerprint as in workings.daily_fingerprints
     count(*) as order_count,
     cast(bit_xor(money_fingerprint(closed)) as varchar) as fingerprint,

@@ -15,8 +15,8 @@
 -- one whose conditions it meets. Where settings name the rule, they must still name the same.
 with orders as (
     select
-        closes.order_id, closes.close_entry_no, closes.store_id, closes.business_date,
-        closes.platform, closes.dispatch_method,
+        closes.order_id, closes.close_entry_no, closes.store_id, closes.business_date, closes.platform,
+        closes.dispatch_method,
     from workings.order_closes as closes
     anti join raw.closed_orders using (order_id, close_entry_no)
     where closes.close_entry_no is not null
@@ -40,16 +40,14 @@ candidates as (
     select new_orders.*, rules.* exclude (close_entry_no, rule_target)
     from new_orders
     inner join raw.closed_rules as rules
-        on new_orders.close_entry_no = rules.close_entry_no
-        and new_orders.rule_target = rules.rule_target
+        on new_orders.close_entry_no = rules.close_entry_no and new_orders.rule_target = rules.rule_target
     left join raw.formula_settings as configured using (setting_no)
     where rules.basis is distinct from 'configured' or rules.rule = configured.rule
 ),
 
 conditions as (
     select
-        candidates.order_id, candidates.rule_target, candidates.rule_no,
-        listed.condition_no,
+        candidates.order_id, candidates.rule_target, candidates.rule_no, listed.condition_no,
         any_value(listed.is_other) as is_other,
         bool_or(
             case
@@ -72,35 +70,23 @@ conditions as (
     from candidates
     inner join raw.closed_scopes as listed using (close_entry_no, rule_no)
     left join workings.formula_parts as parts using (rule_target, part)
-    group by
-        candidates.order_id, candidates.rule_target, candidates.rule_no,
-        listed.condition_no
+    group by candidates.order_id, candidates.rule_target, candidates.rule_no, listed.condition_no
 ),
 
 found as (
     select
         candidates.*,
-        list_filter(
-            open_parts,
-            lambda part: coalesce(holds[part] = '1', true)
-        ) as held_open_parts,
+        list_filter(open_parts, lambda part: coalesce(holds[part] = '1', true)) as held_open_parts,
     from candidates
-    anti join (from conditions where is_among = is_other) as unmet
-        using (order_id, rule_target, rule_no)
-    qualify row_number() over (
-        partition by candidates.order_id, candidates.rule_target order by candidates.rule_no
-    ) = 1
+    anti join (from conditions where is_among = is_other) as unmet using (order_id, rule_target, rule_no)
+    qualify row_number() over (partition by candidates.order_id, candidates.rule_target order by candidates.rule_no) = 1
 )
 
 select
-    order_id,
-    rule_target,
+    order_id, rule_target,
     -- the rule; where candidates differ on something that the order holds, none gives its
     -- price, but with too few orders to judge a total the observed formula is assumed
     if(len(held_open_parts) > 0 and is_assumable, 'observed/unrounded', rule) as rule,
     held_open_parts as open_parts,
-    case
-        when len(held_open_parts) = 0 then basis
-        when is_assumable then 'assumed'
-    end as basis,
+    case when len(held_open_parts) = 0 then basis when is_assumable then 'assumed' end as basis,
 from found

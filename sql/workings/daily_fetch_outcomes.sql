@@ -9,20 +9,17 @@
 -- store_id: The store, as the service numbers it; null if no document states it.
 -- known_count >= 1
 select
-    orders.store_id,
-    orders.business_date,
+    orders.store_id, orders.business_date,
     -- orders
     count(*) as known_count,
     count(*) filter (
-        where checks.last_verdict in ('accepted', 'unchanged')
-        and checks.last_source = 'live'
+        where checks.last_verdict in ('accepted', 'unchanged') and checks.last_source = 'live'
     ) as fetched_count,
     count(*) filter (
         where checks.last_verdict = 'unchanged' and checks.last_source = 'live'
     ) as unchanged_count,
     count(*) filter (
-        where checks.last_verdict in ('accepted', 'unchanged')
-        and checks.last_source = 'archive'
+        where checks.last_verdict in ('accepted', 'unchanged') and checks.last_source = 'archive'
     ) as archive_count,
     count(*) filter (where checks.last_verdict = 'missing') as not_found_count,
     count(*) filter (where checks.last_verdict = 'failed') as failed_count,

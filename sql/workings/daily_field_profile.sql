@@ -20,14 +20,11 @@ with noted as (
 )
 
 select
-    business_date,
-    note,
+    business_date, note,
     -- how often
     count(*) as document_count,
     if(
-        note[1] = '/',
-        list_slice(list_sort(list_distinct(list(customer_key))), 1, 20),
-        []
+        note[1] = '/', list_slice(list_sort(list_distinct(list(customer_key))), 1, 20), []
     ) as customer_keys,
     min(_fetched_at) as first_seen_at,
     max(_fetched_at) as last_seen_at,

@@ -19,10 +19,7 @@ with judged as (
         orders.is_deleted as deleted,
         -- the same day, whichever of the times decides
         cast(orders.created_at_local as date)
-        <> cast(coalesce(
-            orders.requested_time_local,
-            orders.promised_delivery_time_local
-        ) as date) as business_day,
+        <> cast(coalesce(orders.requested_time_local, orders.promised_delivery_time_local) as date) as business_day,
         -- without a rule in force they depend on the answer, too
         money.total_rule is null or money.total_residual <> 0 as total_formula,
         money.subtotal_rule is null or money.subtotal_residual <> 0 as subtotal_formula,
@@ -67,10 +64,7 @@ answers as (
 )
 
 select
-    business_date,
-    question,
-    against as is_against,
-    currency,
+    business_date, question, against as is_against, currency,
     -- how much
     cast(sum(order_count) as bigint) as order_count,
     sum(total_price) as total_price,

@@ -12,28 +12,17 @@
 -- last_seen_at: When such a change was last seen; null likewise.
 -- example_id: An order in which it was seen.
 with changes as (
-    select
-        order_id,
-        'order' as entity_type,
-        previous_status, status, first_seen_at,
+    select order_id, 'order' as entity_type, previous_status, status, first_seen_at,
     from core.order_status_observations
     where is_change
-
     union all
-
-    select
-        order_id,
-        'delivery' as entity_type,
-        previous_status, status, first_seen_at,
+    select order_id, 'delivery' as entity_type, previous_status, status, first_seen_at,
     from core.delivery_status_observations
     where is_change
 )
 
 select
-    orders.business_date,
-    changes.entity_type,
-    changes.previous_status,
-    changes.status,
+    orders.business_date, changes.entity_type, changes.previous_status, changes.status,
     -- how often
     count(*) as occurrence_count,
     min(changes.first_seen_at) as first_seen_at,
@@ -41,5 +30,4 @@ select
     min(changes.order_id) as example_id,
 from changes
 inner join mart.orders as orders using (order_id)
-group by
-    orders.business_date, changes.entity_type, changes.previous_status, changes.status
+group by orders.business_date, changes.entity_type, changes.previous_status, changes.status

@@ -23,9 +23,7 @@ with times as (
 )
 
 select
-    business_date,
-    status,
-    currency,
+    business_date, status, currency,
     date_diff('hour', created_utc, checked_utc) as age_hours,
     -- its class in [sales]
     any_value(nullif(sale_class, 'deleted')) as sale_class, -- a status has one

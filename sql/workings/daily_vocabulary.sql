@@ -26,8 +26,7 @@ orders as (
     select
         orders.business_date, orders.order_id, orders._fetched_at,
         -- what never changed is as old as the order, not as its latest version
-        if(grown.order_id is null, orders._fetched_at, grown.first_seen_at)
-            as first_fetched_at,
+        if(grown.order_id is null, orders._fetched_at, grown.first_seen_at) as first_fetched_at,
         [
             {'path': '/status', 'value': orders.status},
             {'path': '/platform', 'value': orders.platform},
@@ -42,15 +41,11 @@ counted as (
     select order_id, '/deliveries/*/type' as path, type as value, count(*) as n,
     from core.order_deliveries
     group by order_id, type
-
     union all
-
     select order_id, '/deliveries/*/status' as path, status as value, count(*) as n,
     from core.order_deliveries
     group by order_id, status
-
     union all
-
     select order_id, '/items/*/modifiers/*/action' as path, action, count(*),
     from core.order_line_modifiers
     group by order_id, action
@@ -59,9 +54,7 @@ counted as (
 held as (
     select * exclude (fields), 1 as n, unnest(fields, recursive := true),
     from orders
-
     union all by name
-
     select * exclude (fields),
     from counted
     inner join orders using (order_id)
@@ -72,17 +65,13 @@ brought as (
     select order_id, '/' || field as path, new_value as value, version_no,
     from core.order_changes
     where field in ('platform', 'dispatch_method')
-
     union all
-
     -- values of the first version
     select order_id, '/' || field as path, old_value as value, 1 as version_no,
     from core.order_changes
     where field in ('platform', 'dispatch_method')
     qualify row_number() over (partition by order_id, field order by version_no) = 1
-
     union all
-
     select order_id, '/deliveries/*/type' as path, value, min(version_no) as version_no,
     from (
         select order_id, version_no, unnest(delivery_types) as value,
@@ -90,9 +79,7 @@ brought as (
         semi join grown using (order_id)
     ) as listed
     group by order_id, value
-
     union all
-
     select order_id, '/items/*/modifiers/*/action' as path, action, min(version_no),
     from core.order_line_modifier_versions
     inner join core.order_versions using (order_id, lines_version_no)
@@ -109,15 +96,11 @@ came as (
 replaced as (
     select order_id, path, value, first_seen_at,
     from came
-
     union all
-
     select order_id, '/status' as path, status as value, first_seen_at,
     from core.order_status_observations
     semi join grown using (order_id)
-
     union all
-
     select order_id, '/deliveries/*/status' as path, status as value, first_seen_at,
     from core.delivery_status_observations
     semi join grown using (order_id)
@@ -133,18 +116,14 @@ used as (
         end as seen_at,
     from held
     left join (from came where is_now) as came using (order_id, path, value)
-
     union all by name
-
     select * exclude (fields), first_seen_at as seen_at, 0 as n,
     from replaced
     inner join orders using (order_id)
 )
 
 select
-    business_date,
-    path,
-    value,
+    business_date, path, value,
     -- how often
     count(*) filter (where n > 0) as document_count,
     cast(sum(n) as bigint) as occurrence_count,

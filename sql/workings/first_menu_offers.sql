@@ -24,17 +24,12 @@ with menus as (
     having count(*) = count(observed_from) -- null: an archive of unknown time, before all
 ),
 
-stores as (
-    select store_id, known_until,
-    from workings.stores_with_menus
-    where are_first_seen_later
-),
+stores as (select store_id, known_until from workings.stores_with_menus where are_first_seen_later),
 
 offers as (
     select
-        stores.store_id, stores.known_until, offers.menu_id, offers.product_id,
-        offers.modifier_id, offers.seen_at, offers.menu_entry_count, offers.prices,
-        offers.delivery_prices,
+        stores.store_id, stores.known_until, offers.menu_id, offers.product_id, offers.modifier_id,
+        offers.seen_at, offers.menu_entry_count, offers.prices, offers.delivery_prices,
     from stores
     inner join core.store_menus as store_menus using (store_id)
     inner join menus using (menu_id)
@@ -45,9 +40,7 @@ offers as (
 
 select
     -- keys: of other names than in orders' tables, which would be affected by them
-    store_id,
-    product_id as offered_product_id,
-    modifier_id as offered_modifier_id,
+    store_id, product_id as offered_product_id, modifier_id as offered_modifier_id,
     cast(null as timestamptz) as offered_from,
     any_value(known_until) as offered_until,
     -- where: of offers of several menus none is named

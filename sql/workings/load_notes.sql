@@ -10,8 +10,7 @@
 -- document_count: New documents with this note.
 -- example_ids: The three lowest ids of such documents.
 select
-    load_id,
-    note,
+    load_id, note,
     -- how often
     any_value(kind) as kind, -- a load is of one kind
     count(*) as document_count,

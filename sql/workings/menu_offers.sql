@@ -19,9 +19,8 @@
 -- where an interval ends: what it asked in between is what was last observed.
 with edges as (
     select
-        paths.product_id, edges.menu_id, edges.modifier_id, edges.price,
-        edges.observed_from, edges.change_seen_at, edges.is_current,
-        paths.menu_entry_count,
+        paths.product_id, edges.menu_id, edges.modifier_id, edges.price, edges.observed_from,
+        edges.change_seen_at, edges.is_current, paths.menu_entry_count,
     from core.modifier_price_versions as edges
     -- below a modifier it stands as often as that one does
     inner join (
@@ -35,12 +34,9 @@ with edges as (
         on edges.parent_type = 'modifier'
         and edges.menu_id = paths.menu_id
         and edges.parent_id = paths.modifier_id
-
     union all
-
     select
-        parent_id as product_id,
-        menu_id, modifier_id, price, observed_from, change_seen_at, is_current,
+        parent_id as product_id, menu_id, modifier_id, price, observed_from, change_seen_at, is_current,
         1 as menu_entry_count,
     from core.modifier_price_versions
     where parent_type = 'product'
@@ -52,12 +48,9 @@ asked as (
         1 as menu_entry_count,
     from core.menu_price_versions
     where product_id is not null
-
     union all by name
-
     select
-        menu_id, product_id, modifier_id, price, observed_from, change_seen_at, is_current,
-        menu_entry_count,
+        menu_id, product_id, modifier_id, price, observed_from, change_seen_at, is_current, menu_entry_count,
     from edges
     where modifier_id is not null
 )
@@ -67,9 +60,7 @@ select
     menu_id, product_id, modifier_id, menu_entry_count,
     coalesce(observed_from, cast('-infinity' as timestamptz)) as from_at,
     if(
-        is_current,
-        cast('infinity' as timestamptz),
-        coalesce(change_seen_at, cast('-infinity' as timestamptz))
+        is_current, cast('infinity' as timestamptz), coalesce(change_seen_at, cast('-infinity' as timestamptz))
     ) as until_at,
     observed_from as seen_at,
     [cast(price as decimal(38, 4))] as prices,

@@ -13,11 +13,7 @@
 -- menu_id null: The menu that offered it; null if several did.
 
 -- Of sets of several menus that stores have. A set has the number of the first of its stores.
-with sets as (
-    select distinct menu_scope_id as menu_set_no
-    from workings.stores_with_menus
-    where are_several
-)
+with sets as (select distinct menu_scope_id as menu_set_no from workings.stores_with_menus where are_several)
 
 select
     sets.menu_set_no, offers.menu_id, offers.product_id, offers.modifier_id,

@@ -12,9 +12,8 @@
 -- price_factor DECIMAL(18,4) null: How many times the subtotal the lines' prices are: 1.08 where they include 8% that it leaves out, -1 where it states the negative.
 -- step DECIMAL(18,4) null: The total is rounded to multiples of it, half up.
 
--- A component is a constant, or a share of a base. All decimals of a share are kept unless
--- it is rounded half up, by order or by line. A charge of a later release is one, too, from
--- 1001 on.
+-- A component is a constant, or a share of a base. All decimals of a share are kept unless it is rounded half up, by
+-- order or by line. A charge of a later release is one, too, from 1001 on.
 with components as (
     select cast(null as bigint) as close_entry_no, * from raw.formula_components
     union all
@@ -59,8 +58,8 @@ by_line as (
 
 order_parts as (
     select
-        orders.order_id, components.component_no, components.name, components.amount,
-        components.share, components.rounded_per, components.price_factor, components.step,
+        orders.order_id, components.component_no, components.name, components.amount, components.share,
+        components.rounded_per, components.price_factor, components.step,
         meets(components.conditions, orders) as is_met,
         cast(components.share * cast(base_of(orders, components.base) as decimal(22, 4)) as decimal(38, 8)) as part,
         smallest_unit(orders.currency, orders.total_price) as unit,
@@ -72,8 +71,7 @@ order_parts as (
 )
 
 select
-    parts.order_id,
-    parts.component_no,
+    parts.order_id, parts.component_no,
     -- what it is
     parts.name,
     -- money
@@ -88,11 +86,8 @@ select
         end as decimal(38, 8)
     ) as amount,
     -- what it does to the subtotal and the total, if it applies: amount says
-    parts.price_factor,
-    parts.step,
+    parts.price_factor, parts.step,
 from order_parts as parts
-left join by_line
-    on parts.order_id = by_line.order_id
-    and parts.component_no = by_line.component_no
+left join by_line on parts.order_id = by_line.order_id and parts.component_no = by_line.component_no
 where parts.is_met is distinct from false
 union all select order_id, $no, '$label', ${sign}cast($optional as decimal(38, 8)), null, null, from mart.orders where $optional <> 0

@@ -11,8 +11,7 @@
 with rules as (
     select
         rule_target, rule,
-        -- how often the total counts the subtotal, the delivery charge, the tip, the
-        -- discount, the loyalty discount
+        -- how often the total counts the subtotal, the delivery charge, the tip, the discount, the loyalty discount
         if(rule_target = 'total', rule_parameters, null) as signs,
         signs[1] as subtotal_sign,
         signs[2] as delivery_sign,
@@ -20,8 +19,7 @@ with rules as (
         signs[4] as discount_sign,
         signs[5] as loyalty_sign,
         -- how often the subtotal counts the discount
-        if(rule_target = 'subtotal', [0, -1, 1][rule_parameters[6] + 1], null)
-            as subtotal_discount_sign,
+        if(rule_target = 'subtotal', [0, -1, 1][rule_parameters[6] + 1], null) as subtotal_discount_sign,
         if(rounded_per = 'order', rounding_mode, null) as mode,
         cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 8)) as unit,
     from audit.formula_rules
@@ -33,9 +31,7 @@ components as (
         if(count(*) = count(amount), sum(amount), null) as amount, -- null: one is unknown
         count(price_factor) > 0 as has_factor,
         if(
-            bool_and(price_factor is null or amount is not null),
-            arg_max(price_factor, component_no),
-            null
+            bool_and(price_factor is null or amount is not null), arg_max(price_factor, component_no), null
         ) as factor,
         arg_max(nullif(step, 0), component_no) as step,
     from workings.order_components
@@ -55,9 +51,8 @@ contents as (
 -- rule does not count may be missing.
 parts as (
     select
-        orders.order_id, orders.subtotal_price, orders.total_price,
-        in_force.subtotal_rule, in_force.total_rule, in_force.subtotal_population_no,
-        in_force.total_population_no,
+        orders.order_id, orders.subtotal_price, orders.total_price, in_force.subtotal_rule, in_force.total_rule,
+        in_force.subtotal_population_no, in_force.total_population_no,
         contents.order_id is not null as has_lines,
         contents.line_amount as line_amount,
         if(contents.has_all_amounts, contents.line_amount, null) as line_sum,
@@ -79,23 +74,16 @@ parts as (
         ) as parts_total,
         signed(totals.tip_sign, tip) as tip_in_total,
         components.order_id is not null as has_component,
-        components.amount as components_amount,
-        components.step,
+        components.amount as components_amount, components.step,
         if(components.has_factor, components.factor, 1) as factor,
         smallest_unit(orders.currency, orders.subtotal_price) as stated_unit,
         line_sum + signed(subtotals.subtotal_discount_sign, discount) as parts_subtotal,
-        totals.mode as total_mode,
-        totals.unit as total_unit,
-        subtotals.mode as subtotal_mode,
+        totals.mode as total_mode, totals.unit as total_unit, subtotals.mode as subtotal_mode,
         subtotals.unit as subtotal_unit,
     from audit.order_rules as in_force
     inner join mart.orders as orders using (order_id)
-    left join rules as totals
-        on totals.rule_target = 'total'
-        and in_force.total_rule = totals.rule
-    left join rules as subtotals
-        on subtotals.rule_target = 'subtotal'
-        and in_force.subtotal_rule = subtotals.rule
+    left join rules as totals on totals.rule_target = 'total' and in_force.total_rule = totals.rule
+    left join rules as subtotals on subtotals.rule_target = 'subtotal' and in_force.subtotal_rule = subtotals.rule
     left join contents using (order_id)
     left join components using (order_id)
 )
@@ -103,10 +91,7 @@ parts as (
 select
     order_id,
     -- the rules
-    subtotal_rule,
-    subtotal_population_no,
-    total_rule,
-    total_population_no,
+    subtotal_rule, subtotal_population_no, total_rule, total_population_no,
     -- the lines
     has_lines,
     line_sum is not null as has_line_sum,
@@ -127,8 +112,7 @@ select
     subtotal_price - formula_subtotal as subtotal_residual,
     case
         when total_mode is null and not has_component then parts_total
-        when total_mode is null and step is null
-            then cast(parts_total + components_amount as decimal(38, 4))
+        when total_mode is null and step is null then cast(parts_total + components_amount as decimal(38, 4))
         else cast(
             rounded(
                 parts_total + if(has_component, components_amount, 0),

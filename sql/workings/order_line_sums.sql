@@ -32,16 +32,11 @@ with modifiers as not materialized (
             or quantity not between -9999 and 9999,
             true
         ) as is_wide,
-        if(
-            is_wide,
-            null,
-            cast(price as decimal(14, 4)) * cast(quantity as decimal(4, 0))
-        ) as narrow_own,
+        if(is_wide, null, cast(price as decimal(14, 4)) * cast(quantity as decimal(4, 0))) as narrow_own,
         -- price zero adds nothing under any rule: such a modifier only counts
         price is null or price <> 0 as is_priced,
         -- what there is among a line's: another quantity than one, another action
-        if(quantity between -1000000 and 1000000 and quantity <> 1, 1, 0)
-            | if(is_other, 2, 0) as bits,
+        if(quantity between -1000000 and 1000000 and quantity <> 1, 1, 0) | if(is_other, 2, 0) as bits,
     from core.order_line_modifiers
 ),
 
@@ -61,11 +56,7 @@ rare_modifiers as (
     select
         order_id, line_no, price, is_other, is_wide,
         -- beyond a million, products of quantities would leave 38 digits
-        if(
-            quantity between -1000000 and 1000000,
-            cast(price as decimal(38, 4)) * quantity,
-            null
-        ) as own,
+        if(quantity between -1000000 and 1000000, cast(price as decimal(38, 4)) * quantity, null) as own,
     from modifiers
     where is_priced and (is_other or is_wide)
 ),
@@ -89,30 +80,23 @@ lines as (
 )
 
 select
-    lines.order_id,
-    lines.line_no,
+    lines.order_id, lines.line_no,
     -- what it is
-    lines.product_id,
-    lines.name,
+    lines.product_id, lines.name,
     -- what there is to add up
-    lines.quantity,
-    lines.price,
+    lines.quantity, lines.price,
     coalesce(common.modifier_count, 0) as modifier_count,
     -- no row: no modifier with a price, and zero is what the others add up to
     cast(
         if(
-            rare.order_id is null,
-            coalesce(common.once, 0),
-            coalesce(common.once, 0) - coalesce(rare.other_once, 0)
+            rare.order_id is null, coalesce(common.once, 0), coalesce(common.once, 0) - coalesce(rare.other_once, 0)
         ) as decimal(38, 4)
     ) as add_once,
     cast(
         if(
             rare.order_id is null,
             coalesce(common.narrow_own, 0),
-            coalesce(common.narrow_own, 0)
-            + coalesce(rare.wide_own, 0)
-            - coalesce(rare.other_own, 0)
+            coalesce(common.narrow_own, 0) + coalesce(rare.wide_own, 0) - coalesce(rare.other_own, 0)
         ) as decimal(38, 4)
     ) as add_own,
     cast(coalesce(rare.other_once, 0) as decimal(38, 4)) as other_once,

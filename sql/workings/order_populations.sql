@@ -7,15 +7,11 @@
 -- scope: order
 with recursive tested as materialized (
     select
-        orders.order_id, targets.rule_target, orders.platform, orders.dispatch_method,
-        orders.store_id, orders.status, orders.sale_class, orders.business_date,
-        orders.weekday,
+        orders.order_id, targets.rule_target, orders.platform, orders.dispatch_method, orders.store_id,
+        orders.status, orders.sale_class, orders.business_date, orders.weekday,
         if(targets.rule_target = 'total', parts.holds, lines.holds) as holds,
         -- a rule that settings name has a node of its own
-        coalesce(
-            -if(targets.rule_target = 'total', total_setting_no, subtotal_setting_no),
-            0
-        ) as node_no,
+        coalesce(-if(targets.rule_target = 'total', total_setting_no, subtotal_setting_no), 0) as node_no,
     from mart.orders as orders
     inner join workings.order_rule_settings as settings on orders.order_id = settings.order_id
     left join workings.subtotal_patterns as lines on orders.order_id = lines.order_id
@@ -25,20 +21,14 @@ with recursive tested as materialized (
 
 placed as (
     select order_id, rule_target, node_no from tested
-
     union all
-
     select
         tested.order_id, tested.rule_target,
         coalesce(divisions.child_no, rests.child_no) as node_no,
     from placed
     inner join workings.formula_divisions as rests
-        on placed.rule_target = rests.rule_target
-        and placed.node_no = rests.node_no
-        and rests.is_rest
-    inner join tested
-        on placed.order_id = tested.order_id
-        and placed.rule_target = tested.rule_target
+        on placed.rule_target = rests.rule_target and placed.node_no = rests.node_no and rests.is_rest
+    inner join tested on placed.order_id = tested.order_id and placed.rule_target = tested.rule_target
     left join workings.formula_divisions as divisions
         on rests.rule_target = divisions.rule_target
         and rests.node_no = divisions.node_no

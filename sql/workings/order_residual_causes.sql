@@ -8,24 +8,17 @@
 --
 -- likely_cause not null
 
--- A pattern of its population that the residual follows, else the only candidate that
--- explains it exactly.
+-- A pattern of its population that the residual follows, else the only candidate that explains it exactly.
 with residuals as (
     select
         order_id,
         unnest([
             {
-                'rule_target': 'subtotal',
-                'residual': subtotal_residual,
-                'expected': formula_subtotal,
-                'rule': subtotal_rule,
-                'population_no': subtotal_population_no,
+                'rule_target': 'subtotal', 'residual': subtotal_residual, 'expected': formula_subtotal,
+                'rule': subtotal_rule, 'population_no': subtotal_population_no,
             },
             {
-                'rule_target': 'total',
-                'residual': total_residual,
-                'expected': formula_total,
-                'rule': total_rule,
+                'rule_target': 'total', 'residual': total_residual, 'expected': formula_total, 'rule': total_rule,
                 'population_no': total_population_no,
             },
         ], recursive := true),
@@ -38,8 +31,7 @@ breaks as materialized (
         residuals.*, orders.currency, orders.subtotal_price, orders.delivery_price, orders.tip,
         orders.discount, orders.loyalty_discount,
         cast(
-            if(residuals.rule_target = 'total', orders.total_price, orders.subtotal_price)
-            as decimal(38, 4)
+            if(residuals.rule_target = 'total', orders.total_price, orders.subtotal_price) as decimal(38, 4)
         ) as stated,
     from mart.orders as orders
     inner join residuals using (order_id)
@@ -82,10 +74,7 @@ patterns as (
             when populations.residual_kind = 'share'
                 and abs(
                     breaks.residual
-                    - cast(
-                        populations.residual_value * base_of(breaks, populations.residual_base)
-                        as decimal(38, 8)
-                    )
+                    - cast(populations.residual_value * base_of(breaks, populations.residual_base) as decimal(38, 8))
                 ) <= smallest_unit(breaks.currency, breaks.stated) then 'share_of_a_base'
             when populations.residual_kind = 'unit'
                 and abs(breaks.residual) <= smallest_unit(breaks.currency, breaks.stated)
@@ -95,8 +84,7 @@ patterns as (
                 and abs(breaks.residual) < populations.residual_value then 'rounding_step'
         end as cause,
     from breaks
-    inner join audit.formula_populations as populations
-        using (rule_target, population_no)
+    inner join audit.formula_populations as populations using (rule_target, population_no)
 ),
 
 explained as (
@@ -133,8 +121,7 @@ explained as (
                 if(
                     expected <> 0
                     and (
-                        abs(stated) = abs(expected) * 100
-                        or abs(stated) * 100 = abs(expected)
+                        abs(stated) = abs(expected) * 100 or abs(stated) * 100 = abs(expected)
                     ),
                     'factor_of_100',
                     null
@@ -143,11 +130,7 @@ explained as (
                 if(residual = -2 * signs[2] * delivery_price, 'sign_of_delivery', null),
                 if(residual = -2 * signs[3] * tip, 'sign_of_tip', null),
                 if(residual = -2 * signs[4] * discount, 'sign_of_discount', null),
-                if(
-                    residual = -2 * signs[5] * loyalty_discount,
-                    'sign_of_loyalty_discount',
-                    null
-                ),
+                if(residual = -2 * signs[5] * loyalty_discount, 'sign_of_loyalty_discount', null),
             ],
             lambda cause: cause is not null
         ) as causes,
@@ -158,13 +141,9 @@ explained as (
 )
 
 select
-    explained.order_id,
-    explained.rule_target,
+    explained.order_id, explained.rule_target,
     -- the cause
-    coalesce(
-        patterns.cause,
-        if(len(explained.causes) = 1, explained.causes[1], null)
-    ) as likely_cause,
+    coalesce(patterns.cause, if(len(explained.causes) = 1, explained.causes[1], null)) as likely_cause,
 from explained
 left join patterns using (order_id, rule_target)
 where patterns.cause is not null or len(explained.causes) = 1

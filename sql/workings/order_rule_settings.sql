@@ -28,20 +28,16 @@ with ranked as (
 named as (
     select
         orders.order_id,
-        arg_max(setting_no, rank) filter (where rule_target = 'subtotal')
-            as subtotal_setting_no,
+        arg_max(setting_no, rank) filter (where rule_target = 'subtotal') as subtotal_setting_no,
         arg_max(setting_no, rank) filter (where rule_target = 'total') as total_setting_no,
     from mart.orders as orders
-    inner join ranked
-        on is_in_scope(ranked, orders)
-        and meets(ranked.conditions, orders)
+    inner join ranked on is_in_scope(ranked, orders) and meets(ranked.conditions, orders)
     group by orders.order_id
 )
 
 select
     orders.order_id,
     -- the settings
-    named.subtotal_setting_no,
-    named.total_setting_no,
+    named.subtotal_setting_no, named.total_setting_no,
 from mart.orders as orders
 left join named using (order_id)

@@ -9,31 +9,23 @@
 
 -- A pattern that so many orders follow that they would distinguish a rule is a rule that
 -- nobody has stated yet: whether they are right is unknown.
-with components as (
-    select order_id, sum(amount) as amount from workings.order_components group by order_id
-),
+with components as (select order_id, sum(amount) as amount from workings.order_components group by order_id),
 
 populations as (
     -- no counts: where nothing but these changed, no order does
     select
-        populations.population_no,
-        populations.form_no,
-        populations.residual_kind,
-        populations.residual_value,
-        populations.residual_base,
-        forms.rule_parameters as signs,
+        populations.population_no, populations.form_no, populations.residual_kind, populations.residual_value,
+        populations.residual_base, forms.rule_parameters as signs,
     from audit.formula_populations as populations
     inner join workings.formula_forms as forms using (rule_target, form_no)
-    where
-        populations.rule_target = 'total'
-        and populations.is_pattern_open
+    where populations.rule_target = 'total' and populations.is_pattern_open
 ),
 
 differing as (
     select
-        orders.order_id, orders.subtotal_price, orders.delivery_price, orders.tip,
-        orders.discount, orders.loyalty_discount, orders.total_price,
-        populations.residual_kind, populations.residual_value, populations.residual_base,
+        orders.order_id, orders.subtotal_price, orders.delivery_price, orders.tip, orders.discount,
+        orders.loyalty_discount, orders.total_price, populations.residual_kind, populations.residual_value,
+        populations.residual_base,
         smallest_unit(orders.currency, orders.total_price) as unit,
         cast(orders.total_price as decimal(38, 8))
         - signs[1] * orders.subtotal_price
@@ -50,8 +42,7 @@ differing as (
     where patterns.fits[populations.form_no] = '0'
 )
 
-select
-    order_id,
+select order_id,
 from differing
 where
     case residual_kind
@@ -60,11 +51,6 @@ where
         when 'unit' then abs(residual) <= unit
         when 'constant' then abs(residual - residual_value) < unit
         when 'share'
-            then abs(
-                residual
-                - cast(
-                    residual_value * base_of(differing, residual_base) as decimal(38, 8)
-                )
-            ) <= unit
+            then abs(residual - cast(residual_value * base_of(differing, residual_base) as decimal(38, 8))) <= unit
         when 'step' then total_price % cast(residual_value as decimal(18, 4)) = 0 and abs(residual) < residual_value
     end

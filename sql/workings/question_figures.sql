@@ -23,8 +23,7 @@ with populations as (
             when 'not_tested' then 'not tested'
             else cast(verdict as varchar)
         end as verdict,
-        scope,
-        order_count as n,
+        scope, order_count as n,
     from audit.formula_populations
 ),
 
@@ -46,8 +45,7 @@ rejected as (
 figures as (
     -- what the client and the receiver counted of the service
     select
-        aspect = 'status' and name = '200' and operation in ('orders', 'stores')
-            as has_document,
+        aspect = 'status' and name = '200' and operation in ('orders', 'stores') as has_document,
         unnest(list_filter([
             case
                 when aspect = 'status' then case operation
@@ -79,16 +77,8 @@ figures as (
             else ' s'
         end as unit,
         list_transform(
-            [
-                coalesce(metric_value, if(min_value = max_value, min_value, null)),
-                min_value,
-                max_value
-            ],
-            lambda x: if(
-                abs(x) < 100,
-                regexp_replace(format('{:.3f}', x), '\.?0+$', ''),
-                format('{:,.0f}', x)
-            ) || unit
+            [coalesce(metric_value, if(min_value = max_value, min_value, null)), min_value, max_value],
+            lambda x: if(abs(x) < 100, regexp_replace(format('{:.3f}', x), '\.?0+$', ''), format('{:,.0f}', x)) || unit
         ) as measured,
         concat_ws(
             ', ',
@@ -97,14 +87,10 @@ figures as (
             if(min_value < max_value, format('from {} to {}', measured[2], measured[3]), null)
         ) as said,
         if(
-            (aspect = 'status' and name like '2%') or question = 'token_place',
-            occurrence_count,
-            null
+            (aspect = 'status' and name like '2%') or question = 'token_place', occurrence_count, null
         ) as agree,
     from audit.service_behaviour
-
     union all by name
-
     select
         question,
         kind || ' quarantined' as place,
@@ -114,9 +100,7 @@ figures as (
         min(entity_id, 3) as example_ids,
     from rejected
     group by question, kind, reason
-
     union all by name
-
     -- how often fields are there, and what they hold
     select
         null_document_count + absent_document_count as lacking_count,
@@ -142,22 +126,15 @@ figures as (
         format('{:,} {}', present, if(present = 1, 'place', 'places')) as places,
         case question
             when 'nulls' then format(
-                'null in {:,}, absent from {:,} of {:,}',
-                null_document_count,
-                absent_document_count,
-                document_count
+                'null in {:,}, absent from {:,} of {:,}', null_document_count, absent_document_count, document_count
             )
             when 'new_fields' then format('{} in {}', named_types, places)
             when 'store_record' then format('{} in {:,} of {:,}', named_types, present, parents)
             when 'store_personal' then format('kept encrypted in {}', places)
             when 'decimals' then format('decimals up to {}', max_decimals)
-            when 'free_texts' then format(
-                'not empty in {:,} of {:,}', present - coalesce(empty_count, 0), parents
-            )
+            when 'free_texts' then format('not empty in {:,} of {:,}', present - coalesce(empty_count, 0), parents)
             when 'ids' then format(
-                '{} to {}',
-                coalesce(cast(min_value as bigint), 0),
-                coalesce(cast(max_value as bigint), 0)
+                '{} to {}', coalesce(cast(min_value as bigint), 0), coalesce(cast(max_value as bigint), 0)
             )
         end as said,
         if(question = 'nulls', lacking_count, null) as lacking,
@@ -166,57 +143,38 @@ figures as (
         coalesce(null_example_id, absent_example_id, example_id) as seen_id,
         if(question in ('nulls', 'new_fields'), [seen_id], []) as example_ids,
     from audit.field_profile
-
     union all by name
-
     select
-        unnest(
-            ['values'] || if(kind = 'orders' and path = '/status', ['final_statuses'], [])
-        ) as question,
+        unnest(['values'] || if(kind = 'orders' and path = '/status', ['final_statuses'], [])) as question,
         if(question = 'values', kind || ' ' || path, 'orders stand at') as place,
         document_count as figure,
         format('{} ({})', value, document_count) as said,
         if(question = 'final_statuses', [example_id], null) as example_ids,
     from audit.vocabulary
-
     union all by name
-
     select
-        'final_statuses' as question,
-        'seen to follow each other' as place,
-        occurrence_count as figure,
+        'final_statuses' as question, 'seen to follow each other' as place, occurrence_count as figure,
         format(
-            '{} to {} ({:,})',
-            coalesce(previous_status, 'none'),
-            coalesce(status, 'none'),
-            occurrence_count
+            '{} to {} ({:,})', coalesce(previous_status, 'none'), coalesce(status, 'none'), occurrence_count
         ) as said,
     from audit.status_transitions
     where entity_type = 'order'
-
     union all by name
-
     -- which rule its orders support, counted and by scope
     select
         question,
         sum(n) as figure,
-        format('{} for {:,} of {:,}', verdict, figure, sum(sum(n)) over (partition by question))
-            as said,
+        format('{} for {:,} of {:,}', verdict, figure, sum(sum(n)) over (partition by question)) as said,
     from populations
     group by question, verdict
-
     union all by name
-
     select
-        question,
-        verdict as place,
+        question, verdict as place,
         sum(n) as figure,
         format('{} ({:,})', scope, figure) as said,
     from populations
     group by question, verdict, scope
-
     union all by name
-
     select
         'store_menus' as question,
         format(
@@ -232,14 +190,11 @@ figures as (
 )
 
 select
-    question,
-    place,
-    said,
+    question, place, said,
     -- order
     cast(figure as bigint) as figure,
     lacking,
     -- for and against the assumption
-    agree,
-    against,
+    agree, against,
     list_sort(list_distinct(coalesce(example_ids, [])))[:3] as example_ids,
 from figures

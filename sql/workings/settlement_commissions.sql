@@ -62,9 +62,7 @@ trials as (
             ) <= 50
         )
     )
-    where
-        fixed_no between 0 and 100
-        and abs(400 * commission_amount - rate_no * base_amount - 20 * fixed_no) <= 2
+    where fixed_no between 0 and 100 and abs(400 * commission_amount - rate_no * base_amount - 20 * fixed_no) <= 2
     group by all
 ),
 
@@ -79,11 +77,7 @@ fixed as (
         ) * 0.05 as fixed_amount,
     from (
         select market_no, fixed_no, sum(line_count) as line_count,
-        from (
-            select market_no, contract_no, fixed_no, max(line_count) as line_count,
-            from trials
-            group by all
-        )
+        from (select market_no, contract_no, fixed_no, max(line_count) as line_count, from trials group by all)
         group by all
     )
     inner join (
@@ -169,11 +163,7 @@ days as (
         )
     ) as rates
     inner join (select distinct contract_no, sold_on from shown) as days_of using (contract_no)
-    left join (
-        select contract_no, sold_on, shown_rate, count(*) as day_count,
-        from shown
-        group by all
-    ) as own
+    left join (select contract_no, sold_on, shown_rate, count(*) as day_count, from shown group by all) as own
         on rates.contract_no = own.contract_no
         and days_of.sold_on = own.sold_on
         and rates.shown_rate = own.shown_rate
@@ -209,9 +199,7 @@ spanned as (
         on settlements.contract_no = spans.contract_no
         and settlements.sold_on between spans.from_date and spans.to_date
     inner join fixed on settlements.market_no = fixed.market_no
-    left join shown
-        on settlements.entry_no = shown.entry_no
-        and settlements.settlement_no = shown.settlement_no
+    left join shown on settlements.entry_no = shown.entry_no and settlements.settlement_no = shown.settlement_no
 ),
 
 span_rates as (
@@ -285,13 +273,7 @@ minimums as (
 )
 
 select
-    entry_no,
-    settlement_no,
-    platform,
-    store_id,
-    from_date,
-    to_date,
-    currency,
+    entry_no, settlement_no, platform, store_id, from_date, to_date, currency,
     -- the rates of the days
     ['gross', 'items', 'items_and_promotions'][shown_rate[1]] as base,
     cast(shown_rate[2] / 2000 as decimal(18, 4)) as rate,
@@ -301,8 +283,7 @@ select
     -- the line
     ['gross', 'items', 'items_and_promotions'][span_rate[1]] as line_base,
     cast(span_rate[2] / 2000 as decimal(18, 4)) as line_rate,
-    base_amount,
-    commission_amount as charged_amount,
+    base_amount, commission_amount as charged_amount,
     case
         when least_amount < min_amount and commission_amount <= min_amount then min_amount
         when is_fitting then commission_amount

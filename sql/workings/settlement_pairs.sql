@@ -24,16 +24,12 @@ with platforms as (
     group by platform
 ),
 
-scopes as (
-    select distinct platform, unnest(order_platforms) as order_platform
-    from raw.settlement_statements
-),
+scopes as (select distinct platform, unnest(order_platforms) as order_platform from raw.settlement_statements),
 
 orders as (
     select
-        scopes.platform as settled_by,
-        platforms.timezone as day_zone,
-        orders.order_id, orders.store_id, orders.sale_class,
+        scopes.platform as settled_by, platforms.timezone as day_zone, orders.order_id, orders.store_id,
+        orders.sale_class,
         coalesce(orders.currency, platforms.currency) as currency,
         orders.created_at, orders.created_at_local, orders.total_price, orders.platform as sold_on,
         epoch_us(orders.created_at) as created_us,
@@ -53,19 +49,15 @@ dated as (
         ) as order_date,
     from orders
     asof left join raw.zone_offsets as offsets
-        on orders.day_zone = offsets.timezone
-        and orders.created_us >= offsets.from_us
+        on orders.day_zone = offsets.timezone and orders.created_us >= offsets.from_us
 ),
 
-sales as (
-    from dated where sale_class = 'counted'
-),
+sales as (from dated where sale_class = 'counted'),
 
 -- 1: by id; another store or currency is another order, but for costs, which claim nothing
 by_id as (
     select
-        settlements.entry_no, settlements.settlement_no, known.order_id,
-        'order_id' as match_rule,
+        settlements.entry_no, settlements.settlement_no, known.order_id, 'order_id' as match_rule,
         case
             when orders.order_id is null
                 or settlements.store_id <> orders.store_id
@@ -76,17 +68,14 @@ by_id as (
         end as match_state,
     from workings.settlement_rows as settlements
     inner join mart.orders as known on settlements.order_id = known.order_id
-    left join orders
-        on settlements.platform = orders.settled_by
-        and settlements.order_id = orders.order_id
+    left join orders on settlements.platform = orders.settled_by and settlements.order_id = orders.order_id
     where settlements.statement_kind <> 'total'
 ),
 
 -- 2: by a number that is unique only within a store and a day: of a sale if there is one
 by_number as (
     select
-        settlements.entry_no, settlements.settlement_no, dated.order_id,
-        'short_number' as match_rule,
+        settlements.entry_no, settlements.settlement_no, dated.order_id, 'short_number' as match_rule,
         dated.sale_class = 'counted' as is_sale,
         case
             when not is_sale then 'not_a_sale'
@@ -108,11 +97,7 @@ by_number as (
 -- an order that an id or a number names is no candidate of the other rules
 named as (
     select distinct settlements.platform, found.order_id
-    from (
-        from by_id
-        union all by name
-        select * exclude (is_sale) from by_number
-    ) as found
+    from (from by_id union all by name select * exclude (is_sale) from by_number) as found
     inner join workings.settlement_rows as settlements using (entry_no, settlement_no)
     where found.match_state = 'matched' and settlements.statement_kind = 'order'
 ),
@@ -145,8 +130,7 @@ numbered as (
 
 reached as (
     select
-        timed.entry_no, timed.settlement_no, timed.same, numbered.order_id, numbered.order_no,
-        numbered.sold_on,
+        timed.entry_no, timed.settlement_no, timed.same, numbered.order_id, numbered.order_no, numbered.sold_on,
     from timed
     inner join numbered
         on timed.platform = numbered.platform
@@ -191,9 +175,7 @@ groups as (
         min(entry_no || '/' || settlement_no) over island as group_ref,
         count(*) over island as settlement_count,
         max(last_no) over island - min(first_no) over island + 1 as order_count,
-        row_number() over (
-            partition by same, island_no order by first_no, last_no, entry_no, settlement_no
-        ) as place,
+        row_number() over (partition by same, island_no order by first_no, last_no, entry_no, settlement_no) as place,
     from islands
     window island as (partition by same, island_no)
 ),
@@ -220,8 +202,7 @@ paired as (
     from (
         select
             *,
-            own_no
-            + max(first_no - own_no) over (partition by group_ref order by own_no) as partner_no,
+            own_no + max(first_no - own_no) over (partition by group_ref order by own_no) as partner_no,
         from sides
     )
     group by group_ref, settlement_count, order_count
@@ -233,11 +214,9 @@ paired as (
 
 by_time as (
     select
-        reached.entry_no, reached.settlement_no, reached.order_id,
-        'amount_and_time' as match_rule,
+        reached.entry_no, reached.settlement_no, reached.order_id, 'amount_and_time' as match_rule,
         case
-            when paired.group_ref is null or groups.settlement_count <> groups.order_count
-                then 'one_of'
+            when paired.group_ref is null or groups.settlement_count <> groups.order_count then 'one_of'
             when groups.order_count = 1 then 'matched'
             else 'group'
         end as match_state,
@@ -255,8 +234,7 @@ by_time as (
 -- 4: all orders of a store and period, if count and amount are the same
 by_period as (
     select
-        settlements.entry_no, settlements.settlement_no, sales.order_id,
-        'period' as match_rule,
+        settlements.entry_no, settlements.settlement_no, sales.order_id, 'period' as match_rule,
         if(
             count(*) over same
             = coalesce(settlements.stated_order_count, count(*) over same)
@@ -326,9 +304,7 @@ claims as (
 )
 
 select
-    entry_no,
-    settlement_no,
-    order_id,
+    entry_no, settlement_no, order_id,
     -- how
     match_rule,
     if(

@@ -87,20 +87,17 @@ dated as (
     select
         lines.* exclude (line_date),
         coalesce(
-            cast(make_timestamp(epoch_us(lines.line_at) + offsets.offset_us) as date),
-            lines.line_date
+            cast(make_timestamp(epoch_us(lines.line_at) + offsets.offset_us) as date), lines.line_date
         ) as line_date,
     from lines
     left join core.stores as stores on lines.our_store_id = stores.store_id
     asof left join raw.zone_offsets as offsets
-        on stores.timezone = offsets.timezone
-        and epoch_us(lines.line_at) >= offsets.from_us
+        on stores.timezone = offsets.timezone and epoch_us(lines.line_at) >= offsets.from_us
 )
 
 -- a component that a settlement lacks adds nothing to it
 select
-    lines.entry_no,
-    lines.settlement_no,
+    lines.entry_no, lines.settlement_no,
     -- what it is about
     any_value(lines.platform) as platform,
     -- of events that complete or follow an order and stand beside it
@@ -116,9 +113,7 @@ select
     min(lines.line_date) as line_date,
     max(lines.line_date) as last_line_date,
     any_value(lines.order_date) as order_date,
-    coalesce(
-        any_value(orders.business_date), any_value(lines.order_date), min(lines.line_date)
-    ) as sold_on,
+    coalesce(any_value(orders.business_date), any_value(lines.order_date), min(lines.line_date)) as sold_on,
     any_value(lines.period_from) as period_from,
     any_value(lines.period_to) as period_to,
     any_value(lines.ordered_at) as ordered_at,
@@ -133,8 +128,7 @@ select
     -- of refunds and fees also their gross
     sum(
         if(
-            lines.component in ('adjustment', 'refund') or (lines.is_gross and not lines.is_sale),
-            lines.amount, 0
+            lines.component in ('adjustment', 'refund') or (lines.is_gross and not lines.is_sale), lines.amount, 0
         )
     ) as refund_amount,
     sum(lines.amount) - gross_amount - refund_amount as cost_amount,

@@ -18,11 +18,7 @@ with menus as (
     select
         menu_id,
         -- an archive of unknown time counts as seen before all
-        if(
-            bool_or(observed_from is null),
-            cast('-infinity' as timestamptz),
-            min(observed_from)
-        ) as first_seen_at,
+        if(bool_or(observed_from is null), cast('-infinity' as timestamptz), min(observed_from)) as first_seen_at,
     from core.menu_price_versions
     group by menu_id
 ),
@@ -31,11 +27,7 @@ stores as (
     select
         store_menus.store_id,
         min(menus.first_seen_at) as some_from,
-        if(
-            count(*) > count(menus.menu_id),
-            cast('infinity' as timestamptz),
-            max(menus.first_seen_at)
-        ) as all_from,
+        if(count(*) > count(menus.menu_id), cast('infinity' as timestamptz), max(menus.first_seen_at)) as all_from,
         list(store_menus.menu_id order by store_menus.menu_id) as menu_ids,
     from core.store_menus as store_menus
     left join menus using (menu_id)
@@ -46,27 +38,16 @@ stores as (
 spans as (
     select
         store_id, menu_ids,
-        if(len(menu_ids) > 1, min(store_id) over (partition by menu_ids), menu_ids[1])
-            as menu_scope_id,
+        if(len(menu_ids) > 1, min(store_id) over (partition by menu_ids), menu_ids[1]) as menu_scope_id,
         [
-            {
-                'stage': 'none',
-                'from_at': cast('-infinity' as timestamptz),
-                'until_at': some_from,
-            },
+            {'stage': 'none', 'from_at': cast('-infinity' as timestamptz), 'until_at': some_from},
             {'stage': 'some', 'from_at': some_from, 'until_at': all_from},
-            {
-                'stage': 'all',
-                'from_at': all_from,
-                'until_at': cast('infinity' as timestamptz),
-            },
+            {'stage': 'all', 'from_at': all_from, 'until_at': cast('infinity' as timestamptz)},
         ] as stages,
     from stores
 ),
 
-staged as (
-    select store_id, menu_ids, menu_scope_id, unnest(stages, recursive := true), from spans
-)
+staged as (select store_id, menu_ids, menu_scope_id, unnest(stages, recursive := true), from spans)
 
 select
     store_id,

@@ -45,11 +45,8 @@ sums as (
     group by order_id
     having bool_and(
         is_whole
-        and narrow_price is not null
-        and lines.units is not null
-        and narrow_add_once is not null
-        and narrow_add_own is not null
-        and narrow_other_once is not null
+        and narrow_price is not null and lines.units is not null and narrow_add_once is not null
+        and narrow_add_own is not null and narrow_other_once is not null
         and narrow_other_own is not null
     )
 ),
@@ -70,8 +67,7 @@ stated as (
         if(factors.order_id is null, 1, factors.factor) as factor,
         -- as the lines' prices make it
         try_cast(
-            if(factors.order_id is null, orders.subtotal_price, subtotal_price * factor)
-            as decimal(14, 4)
+            if(factors.order_id is null, orders.subtotal_price, subtotal_price * factor) as decimal(14, 4)
         ) as subtotal,
     from mart.orders as orders
     left join factors using (order_id)
@@ -80,9 +76,7 @@ stated as (
 tested as materialized (
     select
         sums.order_id, decimals, units, discount, subtotal, price_once, price_by_quantity,
-        held
-            | if(discount <> 0, 32, 0)
-            | if(subtotal = 0 and price_once <> 0, 64, 0) as held,
+        held | if(discount <> 0, 32, 0) | if(subtotal = 0 and price_once <> 0, 64, 0) as held,
         smallest_unit(currency, subtotal_price) as unit,
         abs(factor) as factor,
         smallest_unit(currency, subtotal + discount) as unit_less,
@@ -111,29 +105,19 @@ rests as (
         [1, 0.1, 0.01, 0.001, 0.0001][decimals + 1] as unit_of_lines,
         if(unit > unit_of_lines or discount % unit <> 0, units * unit, 0)
             + if(factor = 1, 0, cast(factor * unit as decimal(14, 4))) as allowance,
-        greatest(allowance, if(unit_less > unit_of_lines, units * unit_less, 0))
-            as allowance_less,
-        greatest(allowance, if(unit_more > unit_of_lines, units * unit_more, 0))
-            as allowance_more,
+        greatest(allowance, if(unit_less > unit_of_lines, units * unit_less, 0)) as allowance_less,
+        greatest(allowance, if(unit_more > unit_of_lines, units * unit_more, 0)) as allowance_more,
         greatest(allowance_less, allowance_more) > 0 as is_rounded,
         subtotal - price_by_quantity as rest,
         subtotal - price_once as rest_once,
     from tested
     where
-        discount is not null
-        and subtotal is not null
-        and price_once is not null
-        and price_by_quantity is not null
-        and all_own_unit is not null
-        and less_own_unit is not null
+        discount is not null and subtotal is not null and price_once is not null
+        and price_by_quantity is not null and all_own_unit is not null and less_own_unit is not null
 )
 
 select
-    order_id,
-    held,
-    is_rounded,
-    52 as low_count,
-    26 as high_count,
+    order_id, held, is_rounded, 52 as low_count, 26 as high_count,
     modifiers_that_fit(rest, allowance, rests)
         | (modifiers_that_fit(rest_once, allowance, rests) << 13)
         | (modifiers_that_fit(rest + discount, allowance_less, rests) << 26)

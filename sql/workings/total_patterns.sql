@@ -22,8 +22,7 @@ with narrow as materialized (
         try_cast(orders.loyalty_discount as decimal(14, 4)) as loyalty,
         try_cast(orders.total_price as decimal(14, 4)) as total,
         -- no row: no component applies, and nothing is added
-        if(components.amount is null, 0, try_cast(components.amount as decimal(14, 4)))
-            as component,
+        if(components.amount is null, 0, try_cast(components.amount as decimal(14, 4))) as component,
         components.order_id is not null as has_component,
         components.step,
     from mart.orders as orders
@@ -56,13 +55,8 @@ rests as (
         total - component as stated,
     from narrow
     where
-        subtotal is not null
-        and delivery is not null
-        and tip is not null
-        and discount is not null
-        and loyalty is not null
-        and total is not null
-        and component is not null
+        subtotal is not null and delivery is not null and tip is not null and discount is not null
+        and loyalty is not null and total is not null and component is not null
 ),
 
 -- the signs of delivery and tip in turn: as observed, not in it, the other way round
@@ -83,10 +77,7 @@ turned as materialized (
 )
 
 select
-    order_id,
-    is_rounded,
-    54 as low_count,
-    31 as high_count,
+    order_id, is_rounded, 54 as low_count, 31 as high_count,
     if(delivery <> 0, 1, 0)
         | if(tip <> 0, 2, 0)
         | if(discount <> 0, 4, 0)
@@ -108,6 +99,5 @@ select
         | if(total <> 0 and abs(rest_10 + subtotal) <= allowance, 1 << 28, 0)
         -- in force only if settings say so
         | if(stated = 0, 1 << 29, 0)
-        | if(abs(stated + stated - rest_1 - discount - loyalty) <= allowance, 1 << 30, 0)
-            as high,
+        | if(abs(stated + stated - rest_1 - discount - loyalty) <= allowance, 1 << 30, 0) as high,
 from turned

@@ -196,7 +196,8 @@ def test_a_line_of_sql_stands_for_the_joins_of_closes() -> None:
     lines = expanded("from days\n    $closes_of days\nwhere true").split("\n")
     assert (lines[0], lines[-1]) == ("from days", "where true")
     assert "    left join raw.day_closes as own" in lines
-    assert "        and days.store_id = own.store_id" in lines
+    assert "    left join raw.day_closes as every_store" in "\n".join(lines)
+    assert any("and days.store_id = own.store_id and" in line for line in lines)
 
 
 def test_hash_of_a_closed_order_is_that_of_the_first_release() -> None:

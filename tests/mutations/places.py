@@ -37,14 +37,15 @@ PYTHON = [
     (r"\bbreak\b", "continue"),
     (r"\+=", "="),
 ]
+_CONDITION = r"(?:[^\n()]|\([^\n()]*\))+?(?= (?:and|or|then|as|over)\b|[),]|\n|$)"
 SQL = [
     (r"(?<![<>=])<(?![<=>])", "<="),
     (r"<=", "<"),
     (r"(?<![<>=-])>(?![>=])", ">="),
     (r">=", ">"),
     (r"<>", "="),
-    (r"\n *and [^\n]+", ""),  # a condition less
-    (r"\n *or [^\n]+", ""),
+    (rf"\s+and {_CONDITION}", ""),  # a condition less
+    (rf"\s+or {_CONDITION}", ""),
     (r"\nwhere [^\n]+(?=\n(?:\)|group|$))", ""),
     (r"\bleft join\b", "inner join"),
     (r"\binner join\b", "left join"),
