@@ -84,8 +84,7 @@ def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, 
         create or replace table {into} as
         select distinct observations.kind, observations.id
         from {observations} as observations
-        inner join {before} as before
-            on observations.kind = before.kind and observations.id = before.id
+        inner join {before} as before on observations.kind = before.kind and observations.id = before.id
         where {_KEY.format("observations.")}
             <= row(
                 coalesce(before.last_observed_at, '-infinity'::timestamptz),

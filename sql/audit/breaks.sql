@@ -40,8 +40,7 @@ with residuals as (
             {'rule_target': 'subtotal', 'residual': subtotal_residual, 'likely_cause': subtotal_likely_cause},
             {'rule_target': 'total', 'residual': total_residual, 'likely_cause': total_likely_cause},
         ], recursive := true),
-    from mart.order_reconciliation
-    where verdict in ('total_break', 'subtotal_break', 'both_break')
+    from mart.order_reconciliation where verdict in ('total_break', 'subtotal_break', 'both_break')
 )
 
 select

@@ -43,8 +43,7 @@ controlled_orders as (
         list_contains(totals.classes, orders.sale_class) as is_included,
         orders.sale_class,
         amount_of(orders, totals.amount_field) as order_amount,
-    from totals
-    inner join orders using (store_id, business_date)
+    from totals inner join orders using (store_id, business_date)
 ),
 
 sums as (
@@ -54,8 +53,7 @@ sums as (
         count(*) filter (where is_included and order_amount is null) as missing_amount_order_count,
         count(*) filter (where not is_included and sale_class = 'unmapped') as unmapped_order_count,
         sum(order_amount) filter (where is_included) as amount,
-    from controlled_orders
-    group by business_date, store_id, amount_field, sale_classes
+    from controlled_orders group by business_date, store_id, amount_field, sale_classes
 ),
 
 compared as (

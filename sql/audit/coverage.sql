@@ -26,16 +26,13 @@ with notifications as (
     select
         id as order_id,
         max(received_at) as last_notified_at,
-    from raw.hints
-    where kind = 'orders'
-    group by id
+    from raw.hints where kind = 'orders' group by id
 ),
 
 -- requested, but no document was ever accepted: store and day are unknown
 unaccepted as (
     select id as order_id, last_verdict, last_checked_at,
-    from raw.states
-    where kind = 'orders' and _payload_sha256 is null
+    from raw.states where kind = 'orders' and _payload_sha256 is null
 ),
 
 notified as (
@@ -61,8 +58,7 @@ counted as (
         count(*) filter (where last_verdict = 'missing') as not_found_count,
         count(*) filter (where last_verdict = 'failed') as failed_count,
         count(*) filter (where last_verdict = 'quarantined') as quarantined_count,
-    from unaccepted
-    having count(*) > 0
+    from unaccepted having count(*) > 0
     union all by name
     select
         store_id, business_date,
@@ -70,16 +66,14 @@ counted as (
         count(*) as notified_count,
         count(*) filter (where is_new) as unrequested_count,
         count(*) filter (where last_notified_at > coalesce(last_checked_at, '-infinity'::timestamptz)) as stale_count,
-    from notified
-    group by store_id, business_date
+    from notified group by store_id, business_date
 ),
 
 ids as (
     select
         store_id, business_date,
         sum(columns('_count$')),
-    from counted
-    group by store_id, business_date
+    from counted group by store_id, business_date
 ),
 
 -- the total that counts most sale classes covers most orders

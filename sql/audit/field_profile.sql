@@ -62,8 +62,7 @@ shown_paths as (
     ) >= 20
     union
     select kinds.kind, unnest(known_fields) as path,
-    from raw.settings
-    cross join (select distinct kind from split_notes) as kinds
+    from raw.settings cross join (select distinct kind from split_notes) as kinds
 ),
 
 named as (
@@ -95,8 +94,7 @@ notes as (
         min(example_id) filter (where state = 'absent') as absent_example_id,
         min(first_seen_at) filter (where state = 'null') as null_first_seen_at,
         min(first_seen_at) filter (where state = 'absent') as absent_first_seen_at,
-    from named
-    group by kind, path
+    from named group by kind, path
 ),
 
 held as (
@@ -125,15 +123,13 @@ summed as (
         min(first_seen_at) as first_seen_at,
         max(last_seen_at) as last_seen_at,
         min(example_id) as example_id,
-    from held
-    group by kind, path
+    from held group by kind, path
 ),
 
 -- a document's own id is there, or it was not accepted
 totals as (
     select kind, present_count as document_count,
-    from summed
-    where path = if(kind = 'menus', '/menu/id', '/id')
+    from summed where path = if(kind = 'menus', '/menu/id', '/id')
 )
 
 select

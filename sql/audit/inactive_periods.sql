@@ -20,8 +20,7 @@ with watched as (
     select
         cast(min(first_observed_at) as date) + 1 as since,
         cast(max(last_observed_at) as date) - 1 as until,
-    from audit.loads
-    where kind = 'orders' and source = 'live' and not is_backfill
+    from audit.loads where kind = 'orders' and source = 'live' and not is_backfill
 ),
 
 placed as (
@@ -47,8 +46,7 @@ days as (
     select
         calendar.store_id, calendar.business_date,
         coalesce(placed.orders, 0) as orders,
-    from calendar
-    left join placed using (store_id, business_date)
+    from calendar left join placed using (store_id, business_date)
 ),
 
 -- what the same weekday had in the eight weeks before, of which at least four are known

@@ -74,8 +74,7 @@ decided as (
         if(is_closed, closed.subtotal_basis, found_subtotal_basis) as subtotal_basis,
         if(is_closed, closed.total_rule, found_total_rule) as total_rule,
         if(is_closed, closed.total_basis, found_total_basis) as total_basis,
-    from judged
-    left join workings.closed_order_rules as closed using (order_id)
+    from judged left join workings.closed_order_rules as closed using (order_id)
 )
 
 select

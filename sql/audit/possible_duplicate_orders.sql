@@ -53,9 +53,7 @@ modifiers as (
     select
         order_id, line_no,
         list_sort(list(row(modifier_id, action, quantity, price))) as modifiers,
-    from core.order_line_modifiers
-    semi join close using (order_id)
-    group by order_id, line_no
+    from core.order_line_modifiers semi join close using (order_id) group by order_id, line_no
 ),
 
 contents as (

@@ -45,8 +45,7 @@ with of_orders as (
         if(has_one_currency, sum(total_price) filter (where is_against), null) as affected_amount,
         if(has_one_currency, any_value(currency) filter (where is_against), null) as currency,
         flatten(list(example_ids) filter (where is_against)) as example_ids,
-    from workings.daily_question_cases
-    group by question
+    from workings.daily_question_cases group by question
 ),
 
 -- what is found at each place
@@ -57,8 +56,7 @@ lines as (
         sum(agree) as agree,
         sum(against) as against,
         flatten(list(example_ids)) as example_ids,
-    from workings.question_figures
-    group by question, place, lacking
+    from workings.question_figures group by question, place, lacking
     union all by name
     select
         'product_ids' as question,
@@ -79,8 +77,7 @@ told as (
         sum(agree) as agree,
         sum(against) as against,
         flatten(list(example_ids)) as example_ids,
-    from lines
-    group by question
+    from lines group by question
 ),
 
 answered as (
@@ -92,9 +89,7 @@ answered as (
         cast(affected_order_count + coalesce(told.against, 0) as bigint) as contradicting_count,
         of_orders.affected_amount, of_orders.currency,
         list_sort(list_distinct(coalesce(of_orders.example_ids, told.example_ids, []))) as example_ids,
-    from raw.assumptions as asked
-    left join of_orders using (question)
-    left join told using (question)
+    from raw.assumptions as asked left join of_orders using (question) left join told using (question)
 )
 
 select

@@ -27,16 +27,14 @@ paused as (
         lead(first_observed_at) over (
             partition by kind order by first_observed_at, load_id
         ) > last_observed_at + interval 10 seconds as is_pause,
-    from live
-    where can_drift and first_observed_at is not null
+    from live where can_drift and first_observed_at is not null
 ),
 
 learned as (
     select
         kind,
         coalesce(min(last_observed_at) filter (where is_pause), max(last_observed_at)) as until,
-    from paused
-    group by kind
+    from paused group by kind
 ),
 
 values_met as (
@@ -60,8 +58,7 @@ noted as (
         if(note[1] = '/', 'field', regexp_extract(note, '[a-z]+$')) as change_type,
         if(note[1] = '/', regexp_extract(note, '[a-z|]+$'), null) as value,
         live.first_observed_at, live.can_drift, notes.load_id, notes.example_ids,
-    from workings.load_notes as notes
-    inner join live using (load_id)
+    from workings.load_notes as notes inner join live using (load_id)
     union all
     -- a documented field of another type: the whole document was refused
     select
@@ -95,8 +92,7 @@ met as (
         kind,
         if(
             kind = 'orders' and change_type = 'field' and path not in (
-                select profile.path from audit.field_profile as profile
-                where profile.kind = 'orders'
+                select profile.path from audit.field_profile as profile where profile.kind = 'orders'
             ),
             regexp_replace(path, '[^/]*$', '?'),
             path
@@ -105,8 +101,7 @@ met as (
         max(first_seen_at) as first_seen_at,
         arg_max(load_id, row(first_seen_at, load_id)) as load_id,
         arg_max(example_ids, row(first_seen_at, load_id)) as example_ids,
-    from notes_met
-    group by kind, shown_path, change_type, value
+    from notes_met group by kind, shown_path, change_type, value
 )
 
 select

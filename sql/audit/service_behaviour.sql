@@ -26,8 +26,7 @@ with counted as (
         max(greatest) as max_value,
         min(first_at) as first_seen_at,
         max(last_at) as last_seen_at,
-    from raw.service_log
-    group by operation, aspect, name
+    from raw.service_log group by operation, aspect, name
 ),
 
 -- durations and sizes are counted by upper bound, six in each power of ten
@@ -65,9 +64,7 @@ events as (
     from core.orders as orders
     left join (
         select id, min(received_at) as received_at,
-        from raw.hints
-        where topic = 'orders.create'
-        group by id
+        from raw.hints where topic = 'orders.create' group by id
     ) as notifications on orders.order_id = notifications.id
     where orders.created_at between
         (select min(received_at) from raw.hints where topic = 'orders.create')
@@ -89,8 +86,7 @@ events as (
 ),
 
 everything as (
-    from counted
-    where aspect not in ('duration_ms', 'response_bytes')
+    from counted where aspect not in ('duration_ms', 'response_bytes')
     union all by name
     from percentiles
     union all by name
@@ -100,8 +96,7 @@ everything as (
         count(*) filter (where received_at is null) / count(*) as metric_value,
         min(occurred_at) as first_seen_at,
         max(occurred_at) as last_seen_at,
-    from events
-    group by name
+    from events group by name
     union all by name
     select
         'webhooks' as operation, 'lag_seconds' as aspect,
@@ -112,9 +107,7 @@ everything as (
         max(lag_seconds) as max_value,
         min(received_at) as first_seen_at,
         max(received_at) as last_seen_at,
-    from events
-    where lag_seconds is not null
-    group by events.name
+    from events where lag_seconds is not null group by events.name
     union all by name
     select
         'webhooks' as operation, 'deliveries' as aspect,
@@ -123,8 +116,7 @@ everything as (
         count(*) / count(distinct {'kind': kind, 'id': id}) as metric_value,
         min(received_at) as first_seen_at,
         max(received_at) as last_seen_at,
-    from raw.hints
-    group by topic
+    from raw.hints group by topic
 )
 
 select

@@ -50,9 +50,7 @@ medians as (
     select
         status, currency,
         min(age_hours) as median_age_hours,
-    from ages
-    where 2 * running_count >= total_count
-    group by status, currency
+    from ages where 2 * running_count >= total_count group by status, currency
 ),
 
 transitions as (
@@ -63,9 +61,7 @@ transitions as (
             coalesce(status, '(none)') || ': ' || occurrence_count
             order by occurrence_count desc, status
         ) as next_statuses,
-    from audit.status_transitions
-    where entity_type = 'order'
-    group by previous_status
+    from audit.status_transitions where entity_type = 'order' group by previous_status
 ),
 
 -- statuses that orders have, and those that they only had: no class and no ages

@@ -31,9 +31,7 @@ in_menus as (
         min(observed_from) as first_seen_at,
         max(observed_from) as last_came_at,
         bool_or(observed_from is null) as is_of_unknown_time,
-    from coded
-    where value is not null
-    group by menu_id, path, value
+    from coded where value is not null group by menu_id, path, value
 ),
 
 used as (
@@ -48,8 +46,7 @@ used as (
         found.occurrence_count, found.first_seen_at,
         if(found.occurrence_count > 0, menus._fetched_at, found.last_came_at) as last_seen_at,
         found.is_of_unknown_time, found.menu_id as example_id,
-    from in_menus as found
-    inner join core.menus as menus using (menu_id)
+    from in_menus as found inner join core.menus as menus using (menu_id)
 )
 
 select

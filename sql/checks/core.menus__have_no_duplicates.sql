@@ -6,8 +6,7 @@ with children as (
     select
         menu_id, parent_type, parent_id,
         list((modifier_id, position, price) order by edge_no) as children,
-    from core.modifier_edges
-    group by menu_id, parent_type, parent_id
+    from core.modifier_edges group by menu_id, parent_type, parent_id
 ),
 
 entries as (

@@ -1,11 +1,9 @@
 -- Every modifier reference belongs to a product or modifier of its menu.
 -- severity: blocking
 with parents as (
-    select menu_id, 'product' as parent_type, product_id as parent_id,
-    from core.products
+    select menu_id, 'product' as parent_type, product_id as parent_id from core.products
     union all
-    select menu_id, 'modifier' as parent_type, modifier_id as parent_id,
-    from core.modifiers
+    select menu_id, 'modifier' as parent_type, modifier_id as parent_id from core.modifiers
 )
 
 select

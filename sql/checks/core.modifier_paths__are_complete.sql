@@ -4,8 +4,7 @@ with edges as (
     select
         menu_id, parent_type, parent_id,
         count(*) as edge_count,
-    from core.modifier_edges
-    group by menu_id, parent_type, parent_id
+    from core.modifier_edges group by menu_id, parent_type, parent_id
 ),
 
 walked as (

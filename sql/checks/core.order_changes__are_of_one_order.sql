@@ -4,8 +4,7 @@ with changed as (
     select
         order_id, version_no,
         list({'field': field, 'old_value': old_value, 'new_value': new_value} order by field) as changes,
-    from core.order_changes
-    group by order_id, version_no
+    from core.order_changes group by order_id, version_no
 )
 
 select

@@ -2,8 +2,7 @@
 -- severity: warning
 with known as (
     select store_menus.store_id,
-    from core.store_menus as store_menus
-    inner join core.menus as menus using (menu_id)
+    from core.store_menus as store_menus inner join core.menus as menus using (menu_id)
 )
 
 select

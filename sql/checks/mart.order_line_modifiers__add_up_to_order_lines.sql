@@ -13,8 +13,7 @@ sums as (
         order_id, line_no,
         sum(modifier_amount) as modifiers_amount,
         count(*) - count(modifier_amount) as unvalued_count,
-    from mart.order_line_modifiers
-    group by order_id, line_no
+    from mart.order_line_modifiers group by order_id, line_no
 ),
 
 wrong_lines as (

@@ -6,8 +6,7 @@ with shares as (
         count(*) as line_count,
         count(discount_share) as share_count,
         sum(discount_share) as discount_share,
-    from mart.order_lines
-    group by order_id
+    from mart.order_lines group by order_id
 )
 
 select

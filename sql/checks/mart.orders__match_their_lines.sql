@@ -5,8 +5,7 @@ with contents as (
         order_id,
         count(*) as line_count,
         sum(quantity) as unit_count,
-    from core.order_lines
-    group by order_id
+    from core.order_lines group by order_id
 )
 
 -- coalesce: an order without lines has 0 of both

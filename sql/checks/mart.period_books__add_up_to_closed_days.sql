@@ -2,8 +2,7 @@
 -- severity: blocking
 -- scope: all
 with amounts as (
-    select store_id, sale_class, currency, measure, total_amount as amount
-    from mart.period_books
+    select store_id, sale_class, currency, measure, total_amount as amount from mart.period_books
     union all
     select
         store_id, sale_class, currency, measure,

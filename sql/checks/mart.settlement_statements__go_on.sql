@@ -3,8 +3,7 @@
 -- scope: all
 with breaks as (
     select platform, currency, amount
-    from audit.settlement_breaks
-    where break_kind in ('statement_gap', 'statement_rounding')
+    from audit.settlement_breaks where break_kind in ('statement_gap', 'statement_rounding')
 )
 
 select

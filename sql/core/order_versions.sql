@@ -19,8 +19,7 @@ with changed as (
     select
         order_id, version_no,
         list(field order by field) as fields,
-    from core.order_changes
-    group by order_id, version_no
+    from core.order_changes group by order_id, version_no
 ),
 
 versions as (
@@ -35,8 +34,7 @@ versions as (
         list_transform(given.document.deliveries, lambda d: d.status) as delivery_statuses,
         list_transform(given.document.deliveries, lambda d: d.type) as delivery_types,
         given._load_id, given._payload_sha256,
-    from raw.order_versions as given
-    left join raw.order_edits as edits using (order_id, version_no)
+    from raw.order_versions as given left join raw.order_edits as edits using (order_id, version_no)
     union all
     select
         stored.order_id, stored.version_no, stored.lines_version_no, stored.first_seen_at,

@@ -23,8 +23,7 @@ with versions as (
         document.timezone as timezone,
         currency_of(document.currency, settings.finance_currency_codes) as currency,
         _load_id,
-    from raw.store_versions
-    cross join raw.settings as settings
+    from raw.store_versions cross join raw.settings as settings
 ),
 
 -- each new version, and the last version that stands here
@@ -32,8 +31,7 @@ stated as (
     select
         store_id, version_no, name, timezone, currency, version_no as since_version_no,
         first_seen_at as first_listed_at, last_seen_at, _load_id,
-    from versions
-    where is_new
+    from versions where is_new
     union all
     select
         stored.store_id, versions.version_no, stored.name, stored.timezone, stored.currency,
@@ -74,8 +72,7 @@ runs as (
         max(last_seen_at) as last_listed_at,
         run_no = max(run_no) over (partition by store_id) as is_current,
         first(_load_id order by version_no) as _load_id,
-    from numbered
-    group by store_id, run_no
+    from numbered group by store_id, run_no
 )
 
 select

@@ -4,8 +4,7 @@
 -- before the store opened and after it closed for good, by ref.stores, are neither empty nor known.
 with placed as (
     select distinct store_id, business_date
-    from mart.daily_store_sales
-    where store_id is not null and business_date is not null
+    from mart.daily_store_sales where store_id is not null and business_date is not null
 ),
 
 stores as (
@@ -13,9 +12,7 @@ stores as (
         placed.store_id,
         greatest(min(placed.business_date), any_value(ref.opened_on)) as first_date,
         any_value(ref.closed_on) as closed_on,
-    from placed
-    left join ref.stores as ref using (store_id)
-    group by placed.store_id
+    from placed left join ref.stores as ref using (store_id) group by placed.store_id
 ),
 
 days as (

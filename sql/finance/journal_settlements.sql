@@ -38,9 +38,7 @@ settlements as (
         select
             entry_no, settlement_no, match_id, line_date, store_id, currency, platform,
             sum(amount) as amount,
-        from lines
-        where account_class = 'receivable'
-        group by all
+        from lines where account_class = 'receivable' group by all
     )
 ),
 
@@ -80,8 +78,7 @@ accepted_matches as (
         and matches.match_rule <> 'short_number'
         and matches.matched_amount is null
         and matches.difference is not null as is_settled,
-    from accepted
-    inner join mart.settlement_matches as matches on accepted.break_key = matches.match_id
+    from accepted inner join mart.settlement_matches as matches on accepted.break_key = matches.match_id
 ),
 
 written_off as (
@@ -103,22 +100,19 @@ written_off as (
     from accepted
     inner join (
         select distinct 'commission:' || entry_no || '/' || settlement_no as break_key, store_id
-        from lines
-        where account_class = 'receivable'
+        from lines where account_class = 'receivable'
     ) as charged using (break_key)
     union all by name
     select
         * exclude (amount), null as store_id, platform as held_by, 'clearing' as held_in,
         if(break_kind in ('not_at_bank', 'payout_differs'), amount, -amount) as amount,
-    from accepted
-    where break_key like 'payout:%' or break_key like 'statement:%'
+    from accepted where break_key like 'payout:%' or break_key like 'statement:%'
 ),
 
 debits as (
     select
         'settlement' as kind, entry_no, line_date as day, store_id, currency, platform, account_class, amount,
-    from lines
-    where account_class <> 'receivable'
+    from lines where account_class <> 'receivable'
     union all
     select
         'settlement', entry_no, line_date, store_id, currency, platform,
@@ -129,8 +123,7 @@ debits as (
     select
         'settlement', entry_no, line_date, store_id, settled_currency, platform,
         unnest(['clearing', 'conversion']), unnest([settled_amount, -settled_amount]),
-    from lines
-    where settled_currency <> currency
+    from lines where settled_currency <> currency
     union all
     select
         'settlement', settlements.entry_no, settlements.line_date, settlements.store_id,
@@ -149,9 +142,7 @@ debits as (
     from memory.raw.bank_payouts as banks
     left join (
         select platform, payout_ref, any_value(currency) as currency
-        from mart.payouts
-        group by platform, payout_ref
-        having count(*) = 1
+        from mart.payouts group by platform, payout_ref having count(*) = 1
     ) as payouts using (platform, payout_ref)
     union all
     select
@@ -162,8 +153,7 @@ debits as (
     select
         'writeoff', entry_no, since_date, store_id, currency, platform,
         unnest([written_to, 'unmatched']), unnest([difference, net_amount]),
-    from accepted_matches
-    where is_settled
+    from accepted_matches where is_settled
     union all
     select
         'writeoff', whole.entry_no, whole.since_date, whole.store_id, whole.currency,

@@ -8,14 +8,12 @@ booked as (
     select
         order_id, close_entry_no as entry_no, store_id, business_date, sale_class, timezone, payload_sha256,
         last_checked_at as checked_at,
-    from memory.raw.closed_orders
-    semi join pending using (order_id)
+    from memory.raw.closed_orders semi join pending using (order_id)
     union all
     select
         order_id, entry_no, current_store_id, current_business_date, current_sale_class, current_timezone,
         current_payload_sha256, current_fetched_at,
-    from memory.raw.restated
-    semi join pending using (order_id)
+    from memory.raw.restated semi join pending using (order_id)
 )
 
 select

@@ -25,9 +25,7 @@ verdicts as (
             reason
         ) as detail,
         count(*) as order_count,
-    from mart.order_reconciliation as rows
-    where $selected
-    group by position, section, item, detail
+    from mart.order_reconciliation as rows where $selected group by position, section, item, detail
 ),
 
 control_totals as (
@@ -45,9 +43,7 @@ control_totals as (
         amount_variance as amount,
     from audit.control_totals as rows
     left join (
-        select store_id, max(currency) as currency
-        from mart.daily_store_sales
-        group by store_id
+        select store_id, max(currency) as currency from mart.daily_store_sales group by store_id
     ) as sales using (store_id)
     where $selected
 ),
@@ -74,8 +70,7 @@ duplicates as (
         cast(order_id as varchar) as item,
         'may repeat order ' || original_order_id || ', ' || seconds_later || ' seconds later' as detail,
         currency, total_price as amount,
-    from audit.possible_duplicate_orders as rows
-    where $selected
+    from audit.possible_duplicate_orders as rows where $selected
 ),
 
 findings as (
@@ -84,8 +79,7 @@ findings as (
         'findings, all days' as section,
         check_name as item, 'rows in audit.findings' as detail,
         count(*) as order_count,
-    from audit.findings
-    group by check_name
+    from audit.findings group by check_name
 )
 
 select section, item, detail, order_count, currency, control_amount, actual_amount, amount,

@@ -3,9 +3,7 @@ with lines as (
     select
         currency, sale_class,
         dense_rank() over (order by currency nulls last, sale_class) as line,
-    from mart.daily_reconciliations as rows
-    where $selected
-    group by currency, sale_class
+    from mart.daily_reconciliations as rows where $selected group by currency, sale_class
 )
 
 select

@@ -84,9 +84,7 @@ inner join memory.entries as closes on pending.close_entry_no = closes.entry_no
 inner join mart.orders as orders using (order_id)
 inner join core.orders as known using (order_id)
 inner join (
-    select order_id, max_by(known_at, version_no) as known_at
-    from versions
-    group by order_id
+    select order_id, max_by(known_at, version_no) as known_at from versions group by order_id
 ) as latest on pending.order_id = latest.order_id
 inner join changes using (order_id)
 left join store_changes using (order_id)

@@ -11,8 +11,7 @@ components as (
             {'part': 'component:' || name, 'amount': cast(round(amount, 4) as decimal(38, 4))}
             order by component_no
         ) filter (where amount <> 0) as parts, -- a factor of prices or a step adds nothing
-    from workings.order_components
-    group by order_id
+    from workings.order_components group by order_id
 ),
 
 breaks as (select order_id, any_value(content) as content from audit.breaks group by order_id),

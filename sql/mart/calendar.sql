@@ -46,9 +46,7 @@ latest as (
             make_timestamp(epoch_us(observed.observed_at) + offsets.offset_us)
             - cast(settings.business_day_start || ':00' as interval) as date
         ) as latest_date,
-    from offsets
-    cross join observed
-    cross join raw.settings as settings
+    from offsets cross join observed cross join raw.settings as settings
 ),
 
 sales as (

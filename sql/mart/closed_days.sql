@@ -29,8 +29,7 @@ with long as (
         closed_business_date as business_date, store_id, platform, sale_class, currency,
         if(posted_period is null, 'unposted', 'posted') as side,
         measure, restatement_amount as amount,
-    from mart.restatements
-    where is_close_active
+    from mart.restatements where is_close_active
     union all
     -- not recorded yet: none in a release
     select
@@ -46,8 +45,7 @@ added as (
         coalesce(sum(amount) filter (where side = 'posted'), 0) as posted_amount,
         coalesce(sum(amount) filter (where side = 'unposted'), 0) as unposted_amount,
         coalesce(sum(amount), 0) as current_amount,
-    from long
-    group by business_date, store_id, platform, sale_class, measure, currency
+    from long group by business_date, store_id, platform, sale_class, measure, currency
 )
 
 select

@@ -26,16 +26,14 @@ with rules as (
         rule_parameters[3] = 0 as is_per_unit,
         rule_parameters[4] = 0 as is_own,
         case rule_parameters[5] when 1 then 0 when 2 then -1 else 1 end as sign,
-    from audit.formula_rules
-    where rule_target = 'subtotal'
+    from audit.formula_rules where rule_target = 'subtotal'
 ),
 
 orders as (
     select
         in_force.order_id, in_force.line_rule, in_force.line_open_parts,
         rules.* exclude (rule),
-    from audit.order_rules as in_force
-    left join rules on in_force.line_rule = rules.rule
+    from audit.order_rules as in_force left join rules on in_force.line_rule = rules.rule
 ),
 
 -- few lines have a modifier twice; a name stands for an id that is not stated
@@ -45,9 +43,7 @@ repeated as (
         if(modifier_id is null, name, null) as unnamed,
         action,
         min(modifier_no) as first_no,
-    from core.order_line_modifiers
-    group by all
-    having count(*) > 1
+    from core.order_line_modifiers group by all having count(*) > 1
 ),
 
 modifiers as (

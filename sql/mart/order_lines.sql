@@ -29,8 +29,7 @@ with rules as (
         if(rounded_per in ('line', 'unit'), rounding_mode, null) as mode,
         rounded_per = 'unit' as is_rounded_per_unit,
         cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 4)) as unit,
-    from audit.formula_rules
-    where rule_target = 'subtotal'
+    from audit.formula_rules where rule_target = 'subtotal'
 ),
 
 orders as (
@@ -47,8 +46,7 @@ in_force as (
         -- of part_no 1 the lowest bit; none: zero
         list_bit_or([0] || [1 << (part - 1) for part in line_open_parts]) as open_parts,
         rules.* exclude (rule),
-    from audit.order_rules as order_rules
-    left join rules on order_rules.line_rule = rules.rule
+    from audit.order_rules as order_rules left join rules on order_rules.line_rule = rules.rule
 ),
 
 lines as (
@@ -78,8 +76,7 @@ lines as (
             else product_amount + if(is_per_unit and sums.quantity <> 1, sums.quantity * added, added)
         end as exact,
         if(is_rounded_per_unit, cast(sums.price as decimal(38, 4)) + if(is_without, 0, added), null) as per_unit,
-    from workings.order_line_sums as sums
-    inner join in_force using (order_id)
+    from workings.order_line_sums as sums inner join in_force using (order_id)
 ),
 
 valued as (

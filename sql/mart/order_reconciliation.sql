@@ -24,8 +24,7 @@ with causes as (
         order_id,
         any_value(likely_cause) filter (where rule_target = 'subtotal') as subtotal_likely_cause,
         any_value(likely_cause) filter (where rule_target = 'total') as total_likely_cause,
-    from workings.order_residual_causes
-    group by order_id
+    from workings.order_residual_causes group by order_id
 ),
 
 absent as (

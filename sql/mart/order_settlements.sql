@@ -23,8 +23,7 @@
 -- cost_amount: Commission, taxes and other costs in its currency that name the order; below zero if they cost.
 -- net_amount null: What settlements that name the order add up to; of a group or period the order's gross. Null if that is unknown.
 with scopes as (
-    select distinct platform, unnest(order_platforms) as order_platform
-    from raw.settlement_statements
+    select distinct platform, unnest(order_platforms) as order_platform from raw.settlement_statements
 ),
 
 last_lines as (
@@ -68,8 +67,7 @@ settled as (
         sum(refund_amount) filter (where is_named) as refund_amount,
         sum(cost_amount) filter (where is_named and not is_foreign) as cost_amount,
         sum(net_amount) filter (where is_named and not is_foreign) as net_amount,
-    from pairs
-    group by platform, order_id
+    from pairs group by platform, order_id
 ),
 
 -- an order that no settlement names was not settled: 0

@@ -41,8 +41,7 @@ earlier_zones as (
         select
             store_id, timezone,
             epoch_us(lead(first_listed_at) over (partition by store_id order by version_no)) as until_us,
-        from core.store_versions
-        semi join zones using (timezone)
+        from core.store_versions semi join zones using (timezone)
     )
     where until_us is not null
     group by store_id
@@ -102,8 +101,7 @@ contents as (
         count(*) as line_count,
         -- a sum of 64-bit integers may need more than 64 bits
         cast(sum(quantity) as decimal(38, 0)) as unit_count,
-    from core.order_lines
-    group by order_id
+    from core.order_lines group by order_id
 ),
 
 -- of several records the last that states it
@@ -113,8 +111,7 @@ deliveries as (
         count(*) as delivery_count,
         arg_max(type, delivery_no) as delivery_type,
         arg_max(status, delivery_no) as last_delivery_status,
-    from core.order_deliveries
-    group by order_id
+    from core.order_deliveries group by order_id
 )
 
 select

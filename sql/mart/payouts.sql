@@ -33,8 +33,7 @@ with stated as (
         from mart.settlement_lines
         union all
         select platform, payout_ref, currency, null, null, 0, paid_amount - net_amount
-        from mart.settlement_statements
-        where paid_amount is not null
+        from mart.settlement_statements where paid_amount is not null
         union all -- of a statement whose lines name none
         select payouts.platform, payouts.payout_ref, payouts.currency, null, payouts.paid_on, 0, payouts.amount
         from raw.settlement_payouts as payouts
@@ -48,9 +47,7 @@ due_days as (select platform, min(due_days) as due_days from raw.settlement_stat
 
 currencies as (
     select platform, any_value(currency) as currency
-    from stated
-    group by platform
-    having count(distinct currency) = 1
+    from stated group by platform having count(distinct currency) = 1
 ),
 
 -- a file that states no currency has that of the payout, else of the platform, if it has one only
@@ -64,9 +61,7 @@ credits as (
     from raw.bank_payouts as banks
     left join (
         select platform, payout_ref, any_value(currency) as currency
-        from stated
-        group by platform, payout_ref
-        having count(*) = 1
+        from stated group by platform, payout_ref having count(*) = 1
     ) as stated using (platform, payout_ref)
     left join currencies on banks.platform = currencies.platform
     group by all

@@ -19,14 +19,12 @@ with booked as (
     select
         posted_period as period, store_id, sale_class, currency, measure, 'posted' as side,
         restatement_amount as amount,
-    from mart.restatements
-    where posted_period is not null
+    from mart.restatements where posted_period is not null
     union all
     select
         reversed_period as period, store_id, sale_class, currency, measure, 'reversed' as side,
         -restatement_amount as amount,
-    from mart.restatements
-    where reversed_period is not null
+    from mart.restatements where reversed_period is not null
 )
 
 select

@@ -49,8 +49,7 @@ orders as not materialized (
 
 -- is_named: a modifier without an id matches nothing, not the product itself
 items as not materialized (
-    select order_id, line_no, product_id, price, true as is_named,
-    from core.order_lines
+    select order_id, line_no, product_id, price, true as is_named from core.order_lines
     union all by name
     select
         order_id, line_no, modifier_no, product_id, modifier_id, price,
@@ -62,13 +61,11 @@ sold as not materialized (
     select
         orders.* replace (if(items.is_named, orders.menu_scope_id, null) as menu_scope_id),
         items.* exclude (order_id, is_named),
-    from items
-    inner join orders using (order_id)
+    from items inner join orders using (order_id)
 ),
 
 offers as not materialized (
-    select 'menu' as offers_of, menu_id as menu_scope_id, *
-    from workings.menu_offers
+    select 'menu' as offers_of, menu_id as menu_scope_id, * from workings.menu_offers
     union all by name
     select 'set' as offers_of, menu_set_no as menu_scope_id, * exclude (menu_set_no)
     from workings.menu_set_offers

@@ -26,8 +26,7 @@ with sold as (
         sum(quantity) as unit_count,
         sum(line_amount) as line_amount,
         count(line_amount) as valued_line_count,
-    from mart.order_lines
-    group by store_id, business_date, sale_class, product_id, currency
+    from mart.order_lines group by store_id, business_date, sale_class, product_id, currency
 ),
 
 -- For speed: most products have one name.

@@ -25,8 +25,7 @@ with on_menus as (
         product_id,
         arg_min(name, menu_id) as name, -- ignores menus without a name
         list(menu_id order by menu_id) as menu_ids,
-    from core.products
-    group by product_id
+    from core.products group by product_id
 ),
 
 sold as (
@@ -40,9 +39,7 @@ sold as (
         count(distinct store_id) as store_count,
         cast(sum(line_count) as bigint) as line_count,
         cast(sum(unit_count) as decimal(38, 0)) as unit_count,
-    from mart.product_mix
-    where product_id is not null
-    group by product_id
+    from mart.product_mix where product_id is not null group by product_id
 ),
 
 names as (
@@ -58,9 +55,7 @@ known as (
         product_id,
         -- ignores null
         list(distinct name order by name) filter (where name is not null) as names,
-    from names
-    where product_id is not null
-    group by product_id
+    from names where product_id is not null group by product_id
 ),
 
 grouped as (

@@ -45,8 +45,7 @@ ours as (
         count(*) as order_count,
         if(count(*) = count(total_price), sum(total_price), null) as our_amount,
         list_slice(list(order_id order by order_id), 1, 20) as order_ids,
-    from matched_orders
-    group by match_id
+    from matched_orders group by match_id
 ),
 
 theirs as (

@@ -33,8 +33,7 @@ with lines as (
         any_value(opening) as opening_amount,
         any_value(paid) as paid_amount,
         any_value(closing) as closing_amount,
-    from raw.settlement_lines
-    group by entry_no, statement_ref, currency
+    from raw.settlement_lines group by entry_no, statement_ref, currency
 ),
 
 settled as (

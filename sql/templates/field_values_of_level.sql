@@ -6,9 +6,7 @@ fields_$number as not materialized (
         documents.$entity as example_id,
         documents._fetched_at,
         $values,
-    from $table as facts
-    inner join documents on facts.$entity = documents.$entity
-    where $where
+    from $table as facts inner join documents on facts.$entity = documents.$entity where $where
 ),
 
 measured_$number as (

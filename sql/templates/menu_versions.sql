@@ -44,8 +44,7 @@ runs as (
         any_value(content) as content,
         min(since_version_no) as version_no,
         max(version_no) as last_version_no,
-    from numbered
-    group by menu_id, place, run_no
+    from numbered group by menu_id, place, run_no
 )
 
 select

@@ -19,8 +19,7 @@ comparable as (
     select null::bigint as store_id, from core.menus
     union
     select store_menus.store_id,
-    from core.store_menus as store_menus
-    inner join core.menus as menus using (menu_id)
+    from core.store_menus as store_menus inner join core.menus as menus using (menu_id)
 ),
 
 -- none of their menus was observed

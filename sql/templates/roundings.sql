@@ -6,8 +6,7 @@ $lines
 roundings as (
     select rounding_no, rounding_mode as mode, rounded_per as per, kept_decimals,
         cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 8)) as kept
-    from audit.formula_rules
-    where rule_target = '$target' and form_no = 1
+    from audit.formula_rules where rule_target = '$target' and form_no = 1
 ),
 
 -- in steps, as an alias is repeated where it is named, and a macro repeats what it is given
@@ -47,8 +46,7 @@ answers as (
         node, order_id,
         list(rounding_no order by rounding_no) filter (where is_fitting) as fitting,
         bool_or(is_near and rounding_no = 1) as is_near,
-    from amounts
-    group by node, order_id
+    from amounts group by node, order_id
 )
 
 select node, coalesce(fitting, []), count(*), count_if(is_near) from answers group by all order by all

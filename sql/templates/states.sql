@@ -11,8 +11,7 @@ with observed as (
     from touched.observations as observations
     left join touched.before as before on observations.kind = before.kind and observations.id = before.id
     where exists (
-        select 1 from touched.repeated as r
-        where r.kind = observations.kind and r.id = observations.id
+        select 1 from touched.repeated as r where r.kind = observations.kind and r.id = observations.id
     )
 ),
 
@@ -20,8 +19,7 @@ goods as (
     select
         *,
         sha256 is distinct from lag(sha256, 1, sha256_before) over (partition by kind, id order by n) as starts,
-    from observed
-    where good
+    from observed where good
 ),
 
 runs as (
@@ -33,14 +31,12 @@ runs as (
         arg_max(customer_key, n) filter (where customer_key is not null) as customer_key,
         max(n) filter (where starts) as start,
         count(*) filter (where starts) as started,
-    from goods
-    group by kind, id
+    from goods group by kind, id
 ),
 
 starts as (
     select runs.kind, runs.id, goods.observed_at as fetched_at, goods.load_id as fetch_load_id,
-    from runs
-    inner join goods on runs.kind = goods.kind and runs.id = goods.id and runs.start = goods.n
+    from runs inner join goods on runs.kind = goods.kind and runs.id = goods.id and runs.start = goods.n
 ),
 
 lasts as (
@@ -53,8 +49,7 @@ lasts as (
         arg_max(verdict, n) as last_verdict,
         max(observed_at) as last_observed_at,
         max(observed_at) filter (where verdict not in ('quarantined', 'failed')) as last_checked_at,
-    from observed
-    group by kind, id
+    from observed group by kind, id
 ),
 
 misses as (

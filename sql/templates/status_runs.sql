@@ -33,8 +33,7 @@ runs as (
         any_value(status) as status, -- equal in a run
         first(first_seen_at order by version_no) as first_seen_at,
         max(last_seen_at) as last_seen_at,
-    from numbered
-    group by $place, observation_no
+    from numbered group by $place, observation_no
 )
 
 select

@@ -24,6 +24,5 @@ inner join mart.orders as orders using (order_id)
 inner join workings.order_line_sums as lines using (order_id)
 left join (
     select order_id, arg_max(price_factor, component_no) as price_factor,
-    from workings.order_components
-    group by order_id
+    from workings.order_components group by order_id
 ) as factors on facts.order_id = factors.order_id

@@ -9,9 +9,7 @@ with customers as (
         coalesce(max(customer_order_no), 0) as last_no,
         coalesce(sum(customer_order_no), 0) as number_sum,
         count(*) filter (where is_first_order) as first_count,
-    from mart.orders
-    where customer_key is not null
-    group by customer_key
+    from mart.orders where customer_key is not null group by customer_key
 )
 
 select

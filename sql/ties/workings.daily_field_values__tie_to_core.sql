@@ -13,8 +13,7 @@ with both_sides as (
     union all
     select '/items/*/id' as path, -count(*) as parent_count from core.order_lines
     union all
-    select '/items/*/modifiers/*/id' as path, -count(*) as parent_count
-    from core.order_line_modifiers
+    select '/items/*/modifiers/*/id' as path, -count(*) as parent_count from core.order_line_modifiers
     union all
     select '/deliveries/*/id' as path, -count(*) as parent_count from core.order_deliveries
 )

@@ -17,14 +17,12 @@ with places as (
         cast(bit_xor(cast(fingerprint as ubigint)) as varchar) as fingerprint,
         cast(sum(order_count) as bigint) as order_count,
         false as is_restated,
-    from workings.closed_day_totals
-    group by business_date, store_id, sale_class
+    from workings.closed_day_totals group by business_date, store_id, sale_class
     union all by name
     select business_date, store_id, sale_class, fingerprint, order_count, false as is_restated,
     from workings.daily_fingerprints
     union all by name
-    select business_date, store_id, sale_class, true as is_restated,
-    from raw.restated
+    select business_date, store_id, sale_class, true as is_restated from raw.restated
 )
 
 select

@@ -17,8 +17,7 @@
 -- its store's day, else the day's.
 with orders as (
     select order_id, store_id, business_date, close_entry_no
-    from workings.order_closes
-    where close_entry_no is not null
+    from workings.order_closes where close_entry_no is not null
 ),
 
 recorded as (
@@ -30,8 +29,7 @@ recorded as (
         ) as rules,
         struct_pack(line_rule, line_open_parts, subtotal_basis) as of_lines,
         struct_pack(total_rule, total_basis) as of_total,
-    from raw.closed_orders
-    where close_entry_no in (select distinct close_entry_no from orders)
+    from raw.closed_orders where close_entry_no in (select distinct close_entry_no from orders)
 ),
 
 -- where all orders of a day, or of a store's day, were closed with one and the same
@@ -41,8 +39,7 @@ shared as (
         grouping(store_id) = 0 as is_of_store,
         if(count(distinct of_lines) = 1, any_value(rules), null) as line_rules,
         if(count(distinct of_total) = 1, any_value(rules), null) as total_rules,
-    from recorded
-    group by grouping sets ((business_date, store_id), (business_date))
+    from recorded group by grouping sets ((business_date, store_id), (business_date))
 ),
 
 found as (

@@ -15,8 +15,7 @@ with noted as (
     select
         orders.business_date, notes.order_id, orders.customer_key, notes._fetched_at,
         unnest(notes.missing_fields || notes.unknown_fields) as note,
-    from workings.order_field_issues as notes
-    inner join mart.orders as orders using (order_id)
+    from workings.order_field_issues as notes inner join mart.orders as orders using (order_id)
 )
 
 select

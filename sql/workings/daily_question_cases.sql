@@ -31,8 +31,7 @@ with judged as (
         or orders.discount % 0.01 <> 0
         or orders.loyalty_discount % 0.01 <> 0
         or orders.delivery_price % 0.01 <> 0 as decimals,
-    from mart.orders as orders
-    inner join mart.order_reconciliation as money using (order_id)
+    from mart.orders as orders inner join mart.order_reconciliation as money using (order_id)
 ),
 
 -- most orders of a day give the same answers: they are separated after they are counted
@@ -42,8 +41,7 @@ alike as (
         count(*) as order_count,
         sum(total_price) as total_price,
         min(order_id, 3) as example_ids,
-    from judged
-    group by all
+    from judged group by all
 ),
 
 answers as (

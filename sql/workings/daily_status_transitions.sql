@@ -13,12 +13,10 @@
 -- example_id: An order in which it was seen.
 with changes as (
     select order_id, 'order' as entity_type, previous_status, status, first_seen_at,
-    from core.order_status_observations
-    where is_change
+    from core.order_status_observations where is_change
     union all
     select order_id, 'delivery' as entity_type, previous_status, status, first_seen_at,
-    from core.delivery_status_observations
-    where is_change
+    from core.delivery_status_observations where is_change
 )
 
 select

@@ -17,9 +17,7 @@
 -- the first version of orders of several
 with grown as (
     select order_id, min(first_seen_at) filter (where version_no = 1) as first_seen_at,
-    from core.order_versions
-    group by order_id
-    having count(*) > 1
+    from core.order_versions group by order_id having count(*) > 1
 ),
 
 orders as (
@@ -32,39 +30,31 @@ orders as (
             {'path': '/platform', 'value': orders.platform},
             {'path': '/dispatch_method', 'value': orders.dispatch_method},
         ] as fields,
-    from mart.orders as orders
-    left join grown using (order_id)
+    from mart.orders as orders left join grown using (order_id)
 ),
 
 -- values of arrays, first per order: the join is of as many rows as there are orders
 counted as (
     select order_id, '/deliveries/*/type' as path, type as value, count(*) as n,
-    from core.order_deliveries
-    group by order_id, type
+    from core.order_deliveries group by order_id, type
     union all
     select order_id, '/deliveries/*/status' as path, status as value, count(*) as n,
-    from core.order_deliveries
-    group by order_id, status
+    from core.order_deliveries group by order_id, status
     union all
     select order_id, '/items/*/modifiers/*/action' as path, action, count(*),
-    from core.order_line_modifiers
-    group by order_id, action
+    from core.order_line_modifiers group by order_id, action
 ),
 
 held as (
-    select * exclude (fields), 1 as n, unnest(fields, recursive := true),
-    from orders
+    select * exclude (fields), 1 as n, unnest(fields, recursive := true) from orders
     union all by name
-    select * exclude (fields),
-    from counted
-    inner join orders using (order_id)
+    select * exclude (fields) from counted inner join orders using (order_id)
 ),
 
 -- which version brought a value; what later ones took the place of is kept, too
 brought as (
     select order_id, '/' || field as path, new_value as value, version_no,
-    from core.order_changes
-    where field in ('platform', 'dispatch_method')
+    from core.order_changes where field in ('platform', 'dispatch_method')
     union all
     -- values of the first version
     select order_id, '/' || field as path, old_value as value, 1 as version_no,
@@ -75,8 +65,7 @@ brought as (
     select order_id, '/deliveries/*/type' as path, value, min(version_no) as version_no,
     from (
         select order_id, version_no, unnest(delivery_types) as value,
-        from core.order_versions
-        semi join grown using (order_id)
+        from core.order_versions semi join grown using (order_id)
     ) as listed
     group by order_id, value
     union all
@@ -94,16 +83,13 @@ came as (
 ),
 
 replaced as (
-    select order_id, path, value, first_seen_at,
-    from came
+    select order_id, path, value, first_seen_at from came
     union all
     select order_id, '/status' as path, status as value, first_seen_at,
-    from core.order_status_observations
-    semi join grown using (order_id)
+    from core.order_status_observations semi join grown using (order_id)
     union all
     select order_id, '/deliveries/*/status' as path, status as value, first_seen_at,
-    from core.delivery_status_observations
-    semi join grown using (order_id)
+    from core.delivery_status_observations semi join grown using (order_id)
 ),
 
 used as (
@@ -118,8 +104,7 @@ used as (
     left join (from came where is_now) as came using (order_id, path, value)
     union all by name
     select * exclude (fields), first_seen_at as seen_at, 0 as n,
-    from replaced
-    inner join orders using (order_id)
+    from replaced inner join orders using (order_id)
 )
 
 select

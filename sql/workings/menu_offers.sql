@@ -27,9 +27,7 @@ with edges as (
         select
             menu_id, product_id, modifier_id,
             count(*) as menu_entry_count,
-        from core.modifier_paths
-        where not is_cycle
-        group by menu_id, product_id, modifier_id
+        from core.modifier_paths where not is_cycle group by menu_id, product_id, modifier_id
     ) as paths
         on edges.parent_type = 'modifier'
         and edges.menu_id = paths.menu_id
@@ -38,21 +36,18 @@ with edges as (
     select
         parent_id as product_id, menu_id, modifier_id, price, observed_from, change_seen_at, is_current,
         1 as menu_entry_count,
-    from core.modifier_price_versions
-    where parent_type = 'product'
+    from core.modifier_price_versions where parent_type = 'product'
 ),
 
 asked as (
     select
         menu_id, product_id, price, delivery_price, observed_from, change_seen_at, is_current,
         1 as menu_entry_count,
-    from core.menu_price_versions
-    where product_id is not null
+    from core.menu_price_versions where product_id is not null
     union all by name
     select
         menu_id, product_id, modifier_id, price, observed_from, change_seen_at, is_current, menu_entry_count,
-    from edges
-    where modifier_id is not null
+    from edges where modifier_id is not null
 )
 
 -- what was seen at an unknown time counts as seen before all, and is then replaced

@@ -52,8 +52,7 @@ read_lines as (
 
 by_line as (
     select order_id, component_no, if(min(amount) = max(amount), min(amount), null) as amount,
-    from read_lines
-    group by order_id, component_no
+    from read_lines group by order_id, component_no
 ),
 
 order_parts as (

@@ -34,8 +34,7 @@ components as (
             bool_and(price_factor is null or amount is not null), arg_max(price_factor, component_no), null
         ) as factor,
         arg_max(nullif(step, 0), component_no) as step,
-    from workings.order_components
-    group by order_id
+    from workings.order_components group by order_id
 ),
 
 contents as (
@@ -43,8 +42,7 @@ contents as (
         order_id,
         sum(line_amount) as line_amount,
         count(*) = count(line_amount) as has_all_amounts,
-    from mart.order_lines
-    group by order_id
+    from mart.order_lines group by order_id
 ),
 
 -- Sums are wider than a part: those of 14-digit amounts must not overflow. A part that the

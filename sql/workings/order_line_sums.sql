@@ -48,8 +48,7 @@ common as (
         sum(narrow_own) as narrow_own,
         bit_or(if(is_priced, bits, null)) as bits,
         max(if(is_priced, decimals_of(price), null)) as decimals,
-    from modifiers
-    group by order_id, line_no
+    from modifiers group by order_id, line_no
 ),
 
 rare_modifiers as (
@@ -57,8 +56,7 @@ rare_modifiers as (
         order_id, line_no, price, is_other, is_wide,
         -- beyond a million, products of quantities would leave 38 digits
         if(quantity between -1000000 and 1000000, cast(price as decimal(38, 4)) * quantity, null) as own,
-    from modifiers
-    where is_priced and (is_other or is_wide)
+    from modifiers where is_priced and (is_other or is_wide)
 ),
 
 rare as (
@@ -68,8 +66,7 @@ rare as (
         sum(own) filter (where is_other) as other_own,
         sum(own) filter (where is_wide) as wide_own,
         count(*) = count(own) as is_whole,
-    from rare_modifiers
-    group by order_id, line_no
+    from rare_modifiers group by order_id, line_no
 ),
 
 lines as (

@@ -22,8 +22,7 @@ with residuals as (
                 'population_no': total_population_no,
             },
         ], recursive := true),
-    from workings.order_formula_amounts
-    where subtotal_residual <> 0 or total_residual <> 0
+    from workings.order_formula_amounts where subtotal_residual <> 0 or total_residual <> 0
 ),
 
 breaks as materialized (
@@ -33,9 +32,7 @@ breaks as materialized (
         cast(
             if(residuals.rule_target = 'total', orders.total_price, orders.subtotal_price) as decimal(38, 4)
         ) as stated,
-    from mart.orders as orders
-    inner join residuals using (order_id)
-    where residuals.residual <> 0
+    from mart.orders as orders inner join residuals using (order_id) where residuals.residual <> 0
 ),
 
 broken_lines as (
@@ -83,8 +80,7 @@ patterns as (
                 and breaks.stated % cast(populations.residual_value as decimal(18, 4)) = 0
                 and abs(breaks.residual) < populations.residual_value then 'rounding_step'
         end as cause,
-    from breaks
-    inner join audit.formula_populations as populations using (rule_target, population_no)
+    from breaks inner join audit.formula_populations as populations using (rule_target, population_no)
 ),
 
 explained as (

@@ -98,8 +98,7 @@ figures as (
         against as figure,
         format('{} ({:,})', reason, against) as said,
         min(entity_id, 3) as example_ids,
-    from rejected
-    group by question, kind, reason
+    from rejected group by question, kind, reason
     union all by name
     -- how often fields are there, and what they hold
     select
@@ -157,23 +156,20 @@ figures as (
         format(
             '{} to {} ({:,})', coalesce(previous_status, 'none'), coalesce(status, 'none'), occurrence_count
         ) as said,
-    from audit.status_transitions
-    where entity_type = 'order'
+    from audit.status_transitions where entity_type = 'order'
     union all by name
     -- which rule its orders support, counted and by scope
     select
         question,
         sum(n) as figure,
         format('{} for {:,} of {:,}', verdict, figure, sum(sum(n)) over (partition by question)) as said,
-    from populations
-    group by question, verdict
+    from populations group by question, verdict
     union all by name
     select
         question, verdict as place,
         sum(n) as figure,
         format('{} ({:,})', scope, figure) as said,
-    from populations
-    group by question, verdict, scope
+    from populations group by question, verdict, scope
     union all by name
     select
         'store_menus' as question,

@@ -84,8 +84,7 @@ fixed as (
         select market_no, sum(least(50, line_count)) as sample_count,
         from (
             select market_no, contract_no, count(*) as line_count,
-            from settlements where commission_amount > 0
-            group by all
+            from settlements where commission_amount > 0 group by all
         )
         group by market_no
     ) using (market_no)
@@ -108,8 +107,7 @@ agreeing as (
             ) as step_no,
         from (
             select charged.*, charged.commission_amount - fixed.fixed_amount as share_amount,
-            from charged
-            inner join fixed using (market_no)
+            from charged inner join fixed using (market_no)
         )
         where share_amount > 0
     )
@@ -124,9 +122,7 @@ shown as (
             (base_no, step_no),
             (agreeing_count, step_no % 20 = 0, step_no % 10 = 0, step_no % 2 = 0, -base_no, -step_no)
         ) as shown_rate,
-    from agreeing
-    where agreeing_count >= 3
-    group by all
+    from agreeing where agreeing_count >= 3 group by all
 ),
 
 usual as (
@@ -135,8 +131,7 @@ usual as (
         count(*) as line_count,
         quantile_disc(sold_on, 0.05) as usual_from,
         quantile_disc(sold_on, 0.95) as usual_to,
-    from shown
-    group by all
+    from shown group by all
 ),
 
 -- each day has the rate that is usual then, else that of most of its lines; not one beside another of more lines

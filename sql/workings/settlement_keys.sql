@@ -25,8 +25,7 @@ from (
         coalesce(order_date, line_date) as stated_date,
         unnest(['order', 'payout', 'statement']) as reference,
         unnest([order_ref, payout_ref, statement_ref]) as value,
-    from workings.settlement_rows
-    where statement_kind = 'order'
+    from workings.settlement_rows where statement_kind = 'order'
 ) as named
 left join mart.orders as orders on try_cast(named.value as bigint) = orders.order_id
 group by all

@@ -18,8 +18,7 @@ with platforms as (
     from raw.settlement_statements as statements
     left join (
         select platform, if(min(currency) = max(currency), min(currency), null) as currency,
-        from workings.settlement_rows
-        group by platform
+        from workings.settlement_rows group by platform
     ) as settlements using (platform)
     group by platform
 ),
@@ -124,8 +123,7 @@ numbered as (
             partition by settled_by, store_id, currency, total_price
             order by created_us, order_id
         ) as order_no,
-    from sales
-    where (settled_by, order_id) not in (from named)
+    from sales where (settled_by, order_id) not in (from named)
 ),
 
 reached as (
@@ -148,8 +146,7 @@ runs as (
         entry_no, settlement_no, same,
         min(order_no) as first_no,
         max(order_no) as last_no,
-    from reached
-    group by all
+    from reached group by all
 ),
 
 islands as (
@@ -190,9 +187,7 @@ sides as (
         last_no - first_no + 1 = count(*) as is_run,
         min(reached.sold_on) as first_platform,
         max(reached.sold_on) as last_platform,
-    from reached
-    inner join groups using (entry_no, settlement_no)
-    group by all
+    from reached inner join groups using (entry_no, settlement_no) group by all
 ),
 
 -- in order of time each takes the first of its run that is left; if one finds none, nothing is settled. Which of more
@@ -226,9 +221,7 @@ by_time as (
             when groups.order_count < groups.settlement_count then 'settlements'
         end as surplus,
         groups.group_ref,
-    from reached
-    inner join groups using (entry_no, settlement_no)
-    left join paired using (group_ref)
+    from reached inner join groups using (entry_no, settlement_no) left join paired using (group_ref)
 ),
 
 -- 4: all orders of a store and period, if count and amount are the same

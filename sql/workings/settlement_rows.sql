@@ -36,8 +36,7 @@ stated as (
         lines.component in ('items', 'delivery', 'tip', 'promotion', 'gross') as is_gross,
     from raw.settlement_lines as lines
     inner join (
-        select distinct entry_no, platform, short_modulus, window_minutes
-        from raw.settlement_statements
+        select distinct entry_no, platform, short_modulus, window_minutes from raw.settlement_statements
     ) as sources using (entry_no)
 ),
 

@@ -19,8 +19,7 @@ with menus as (
         menu_id,
         -- an archive of unknown time counts as seen before all
         if(bool_or(observed_from is null), cast('-infinity' as timestamptz), min(observed_from)) as first_seen_at,
-    from core.menu_price_versions
-    group by menu_id
+    from core.menu_price_versions group by menu_id
 ),
 
 stores as (

@@ -55,9 +55,7 @@ factors as (
     select
         order_id,
         if(count(*) = count(amount), arg_max(price_factor, component_no), null) as factor,
-    from workings.order_components
-    where price_factor is not null
-    group by order_id
+    from workings.order_components where price_factor is not null group by order_id
 ),
 
 stated as (
@@ -69,8 +67,7 @@ stated as (
         try_cast(
             if(factors.order_id is null, orders.subtotal_price, subtotal_price * factor) as decimal(14, 4)
         ) as subtotal,
-    from mart.orders as orders
-    left join factors using (order_id)
+    from mart.orders as orders left join factors using (order_id)
 ),
 
 tested as materialized (
@@ -93,8 +90,7 @@ tested as materialized (
         try_cast(add_unit - other_unit as decimal(14, 4)) as less_unit,
         try_cast(add_own - other_own as decimal(14, 4)) as less_own,
         try_cast(add_once - other_once as decimal(14, 4)) as less_once,
-    from sums
-    inner join stated using (order_id)
+    from sums inner join stated using (order_id)
 ),
 
 -- no sum is too large, subtotal and discount are stated: else one of these is null

@@ -28,8 +28,7 @@ with narrow as materialized (
     from mart.orders as orders
     left join (
         select order_id, sum(amount) as amount, arg_max(nullif(step, 0), component_no) as step,
-        from workings.order_components
-        group by order_id
+        from workings.order_components group by order_id
     ) as components on orders.order_id = components.order_id
 ),
 

@@ -320,9 +320,7 @@ def spans_of_files(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> lis
         select
             file_name, min(cast(stats_min_value as bigint)), max(cast(stats_max_value as bigint)),
             bool_and(stats_min_value is not null and stats_max_value is not null)
-        from parquet_metadata([{names}])
-        where path_in_schema = 'id'
-        group by file_name
+        from parquet_metadata([{names}]) where path_in_schema = 'id' group by file_name
     """).fetchall()
     spans = {name: (low, high) for name, low, high, is_known in rows if is_known}
     everything = -(2**63), 2**63 - 1  # of a file that does not say

@@ -487,8 +487,7 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
                             null
                         )
                     )) as found
-                    from {_named(paths, _MAY_HAVE_UNKNOWN)}
-                    where {mine} and has_unknown is distinct from false
+                    from {_named(paths, _MAY_HAVE_UNKNOWN)} where {mine} and has_unknown is distinct from false
                 )
                 """,
             ]
@@ -541,9 +540,7 @@ def create_earlier_documents(
     """
     table = f"raw.earlier_{kind}"
     con.execute(f"""
-        create or replace table {table} (
-            id bigint, sha256 varchar, document {sql_type(DOCUMENTS[kind])}
-        )
+        create or replace table {table} (id bigint, sha256 varchar, document {sql_type(DOCUMENTS[kind])})
     """)
     left = f"""(
         select distinct id, sha256 from {wanted} as w
@@ -596,9 +593,7 @@ def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> No
     row = con.execute(f"select count(*) <> count(distinct {entity}) from {table}").fetchone()
     if row and row[0]:
         con.execute(f"""
-            delete from {table} where rowid not in (
-                select min(rowid) from {table} group by {entity}
-            )
+            delete from {table} where rowid not in (select min(rowid) from {table} group by {entity})
         """)
 
 

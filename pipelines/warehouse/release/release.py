@@ -344,9 +344,7 @@ where note[1] = '/'
 limit 1
 """
 _FREE = """
-select (free_blocks + 2) * block_size // 8
-from pragma_database_size()
-where database_name = 'warehouse'
+select (free_blocks + 2) * block_size // 8 from pragma_database_size() where database_name = 'warehouse'
 """
 
 
