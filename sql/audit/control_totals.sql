@@ -29,6 +29,7 @@ with totals as (
     from raw.control_totals
 ),
 
+-- no other columns: a row that is given to a function is packed whole
 orders as (
     select
         store_id, business_date, sale_class,

@@ -65,9 +65,9 @@ measures as (
 added as (
     select
         close_entry_no, order_id, store_id, business_date, sale_class, measure, currency, platform,
-        coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
-        coalesce(sum(amount) filter (where side = 'restated'), 0) as prior_restated_amount,
-        coalesce(sum(amount) filter (where side = 'current'), 0) as current_amount,
+        cast(coalesce(sum(amount) filter (where side = 'closed'), 0) as decimal(38, 4)) as closed_amount,
+        cast(coalesce(sum(amount) filter (where side = 'restated'), 0) as decimal(38, 4)) as prior_restated_amount,
+        cast(coalesce(sum(amount) filter (where side = 'current'), 0) as decimal(38, 4)) as current_amount,
     from measures
     group by close_entry_no, order_id, store_id, business_date, sale_class, measure, currency, platform
 )
@@ -75,9 +75,7 @@ added as (
 select
     order_id, store_id, business_date, sale_class, measure, currency, platform, close_entry_no,
     -- money
-    cast(closed_amount as decimal(38, 4)) as closed_amount,
-    cast(prior_restated_amount as decimal(38, 4)) as prior_restated_amount,
-    cast(current_amount as decimal(38, 4)) as current_amount,
+    closed_amount, prior_restated_amount, current_amount,
     cast(current_amount - closed_amount - prior_restated_amount as decimal(38, 4)) as restatement_amount,
 from added
 where current_amount <> closed_amount + prior_restated_amount

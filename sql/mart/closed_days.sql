@@ -41,10 +41,10 @@ with long as (
 added as (
     select
         business_date, store_id, platform, sale_class, measure, currency,
-        coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
-        coalesce(sum(amount) filter (where side = 'posted'), 0) as posted_amount,
-        coalesce(sum(amount) filter (where side = 'unposted'), 0) as unposted_amount,
-        coalesce(sum(amount), 0) as current_amount,
+        cast(coalesce(sum(amount) filter (where side = 'closed'), 0) as decimal(38, 4)) as closed_amount,
+        cast(coalesce(sum(amount) filter (where side = 'posted'), 0) as decimal(38, 4)) as posted_amount,
+        cast(coalesce(sum(amount) filter (where side = 'unposted'), 0) as decimal(38, 4)) as unposted_amount,
+        cast(coalesce(sum(amount), 0) as decimal(38, 4)) as current_amount,
     from long group by business_date, store_id, platform, sale_class, measure, currency
 )
 
@@ -55,9 +55,6 @@ select
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
     if(own.business_date is null, every_store.period, own.period) as period,
     -- money
-    cast(added.closed_amount as decimal(38, 4)) as closed_amount,
-    cast(added.posted_amount as decimal(38, 4)) as posted_amount,
-    cast(added.unposted_amount as decimal(38, 4)) as unposted_amount,
-    cast(added.current_amount as decimal(38, 4)) as current_amount,
+    added.closed_amount, added.posted_amount, added.unposted_amount, added.current_amount,
 from added
 $closes_of added

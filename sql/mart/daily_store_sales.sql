@@ -19,9 +19,8 @@ select
     count(*) as order_count,
     count(total_price) as priced_order_count,
     count(*) filter (
-        where subtotal_price is null
-        or delivery_price is null or tip is null or discount is null or loyalty_discount is null
-        or total_price is null
+        where subtotal_price is null or delivery_price is null or tip is null
+        or discount is null or loyalty_discount is null or total_price is null
     ) as incomplete_order_count,
     cast(sum(line_count) as bigint) as line_count,
     cast(sum(unit_count) as decimal(38, 0)) as unit_count,

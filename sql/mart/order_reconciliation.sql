@@ -61,8 +61,7 @@ select
     -- the answer
     if(
         orders.subtotal_price is null or orders.delivery_price is null or orders.tip is null
-        or orders.discount is null or orders.loyalty_discount is null
-        or orders.total_price is null,
+        or orders.discount is null or orders.loyalty_discount is null or orders.total_price is null,
         list_filter(
             [
                 if(orders.subtotal_price is null, 'subtotal_price', null),

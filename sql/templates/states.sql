@@ -29,14 +29,9 @@ runs as (
         arg_max(sha256, n) as sha256,
         arg_max(observed_at, n) as last_good_at, -- skips nulls, which come first
         arg_max(customer_key, n) filter (where customer_key is not null) as customer_key,
-        max(n) filter (where starts) as start,
+        arg_max({'at': observed_at, 'load_id': load_id}, n) filter (where starts) as start,
         count(*) filter (where starts) as started,
     from goods group by kind, id
-),
-
-starts as (
-    select runs.kind, runs.id, goods.observed_at as fetched_at, goods.load_id as fetch_load_id,
-    from runs inner join goods on runs.kind = goods.kind and runs.id = goods.id and runs.start = goods.n
 ),
 
 lasts as (
@@ -84,8 +79,8 @@ select
     lasts.kind, lasts.id,
     coalesce(before.versions, 0) + coalesce(runs.started, 0) as versions,
     coalesce(runs.sha256, before.sha256) as sha256,
-    if(starts.id is null, before.fetched_at, starts.fetched_at) as fetched_at,
-    if(starts.id is null, before.fetch_load_id, starts.fetch_load_id) as fetch_load_id,
+    if(runs.start is null, before.fetched_at, runs.start.at) as fetched_at,
+    if(runs.start is null, before.fetch_load_id, runs.start.load_id) as fetch_load_id,
     coalesce(runs.customer_key, before.customer_key) as customer_key,
     if(runs.id is null, before.last_good_at, runs.last_good_at) as last_good_at,
     counted.miss.n as misses,
@@ -96,5 +91,4 @@ select
 from lasts
 inner join counted on lasts.kind = counted.kind and lasts.id = counted.id
 left join runs on lasts.kind = runs.kind and lasts.id = runs.id
-left join starts on lasts.kind = starts.kind and lasts.id = starts.id
 left join touched.before as before on lasts.kind = before.kind and lasts.id = before.id
