@@ -24,7 +24,7 @@ def totals() -> Iterator[tuple[str, str]]:
     for tie in catalogue.ties():
         if SIDES.search(tie.sql):
             sides = SIDES.search(tie.sql)
-            columns = dict.fromkeys(re.findall(r" as (\w+),\n", sides[0])) if sides else {}
+            columns = dict.fromkeys(re.findall(r" as (\w+)[, ]", sides[0])) if sides else {}
             yield from ((tie.name, each) for each in columns if f"sum({each})" in tie.sql[sides.end() :])
 
 

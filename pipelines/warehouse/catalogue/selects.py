@@ -477,26 +477,21 @@ def _select(head: str, name: str, what: dict[str, Any]) -> str:
         columns = [f"{pair[side]} as {column}" for column, pair in (keys | same).items()]
         if "sums" in what:
             # coalesce: an unknown amount adds nothing; the cast gives whole numbers and amounts one type
-            columns += [
-                f"{sign}coalesce(cast(sum({pair[side]}) as decimal(38, 4)), 0) as {each}" for each, pair in sums.items()
-            ]
+            added = "{}coalesce(cast(sum({}) as decimal(38, 4)), 0) as {}"
+            columns += [added.format(sign, pair[side], each) for each, pair in sums.items()]
         else:
             columns += [f"{sign}1 as rows"]
-        grouping = "\n    group by all" if "sums" in what else ""  # of one row each, grouping once is enough
-        sides.append(f"    select\n        {_listed(columns)},\n    from {relation}{grouping}")
+        grouping = " group by all" if "sums" in what else ""  # of one row each, grouping once is enough
+        sides.append(f"select {', '.join(columns)} from {relation}{grouping}")
     return head + filled(
         "comparison",
-        sides="\n\n    union all\n\n".join(sides),
+        sides=" union all ".join(sides),
         entity=next((key for key in keys if key in _ENTITIES), "cast(null as bigint)"),
         places=", ".join(f"coalesce('{key} ' || {key}, 'no {key}')" for key in keys if key not in _ENTITIES) or "'all'",
-        details=_listed([f"if(sum({each}) <> 0, '{each} off by ' || sum({each}), null)" for each in sums]),
+        details=", ".join(f"if(sum({each}) <> 0, '{each} off by ' || sum({each}), null)" for each in sums),
         grouped=", ".join(keys | same) or "all",
-        differs="\n    or ".join(f"sum({each}) <> 0" for each in sums),
+        differs=" or ".join(f"sum({each}) <> 0" for each in sums),
     )
-
-
-def _listed(texts: list[str]) -> str:
-    return ",\n        ".join(texts)
 
 
 def _columns(declared: list[str]) -> dict[str, tuple[str, str]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -151,35 +152,23 @@ def _total_forms() -> Iterator[Row]:
     Then those that no order supports: an amount of zero, or a sign, shows no sum.
     """
     turns = [(0, *signs) for signs in product(range(3), repeat=4)] + [(1, 0, 0, 0, 0), (2, 0, 0, 0, 0)]
-    for form_no, turned in enumerate(turns, 1):
+    forms: list[tuple[Any, ...]] = []
+    for turned in turns:
         signs, differences, terms = [], [], []
         for turn, (part, observed, *names) in zip(turned, _PARTS_OF_TOTAL, strict=True):
             signs.append(observed * (1, 0, -1)[turn])
             differences += names[turn - 1 : turn] if turn else []
             terms += {1: ["+", part], -1: ["-", part]}.get(signs[-1], [])
         expression = " ".join(terms).removeprefix("+ ")
-        yield {
-            "rule_target": "total",
-            "form_no": form_no,
-            "form": "+".join(differences) or "observed",
-            "form_description": expression.replace("_price", "").replace("_", " "),
-            "rest_expression": expression,
-            "rule_parameters": signs,
-            "complexity": len(differences),
-            "is_found": True,
-        }
-    for form_no, (form, description, counted) in enumerate(_NAMED_ALONE, len(turns) + 1):
+        said = expression.replace("_price", "").replace("_", " ")
+        forms.append(("+".join(differences) or "observed", said, expression, signs, len(differences), True))
+    for form, said, counted in _NAMED_ALONE:
         terms = [f"{'-' if sign < 0 else '+'} {part[0]}" for sign, part in zip(counted, _PARTS_OF_TOTAL, strict=True)]
-        yield {
-            "rule_target": "total",
-            "form_no": form_no,
-            "form": form,
-            "form_description": description,
-            "rest_expression": " ".join(terms) if any(counted) else "0",
-            "rule_parameters": [*counted],
-            "complexity": len(_PARTS_OF_TOTAL),
-            "is_found": False,
-        }
+        expression = " ".join(terms) if any(counted) else "0"
+        forms.append((form, said, expression, [*counted], len(_PARTS_OF_TOTAL), False))
+    facts = "form", "form_description", "rest_expression", "rule_parameters", "complexity", "is_found"
+    for form_no, values in enumerate(forms, 1):
+        yield {"rule_target": "total", "form_no": form_no, **dict(zip(facts, values, strict=True))}
 
 
 def _rules(form: Row) -> Iterator[Row]:
@@ -296,13 +285,8 @@ def orders_needed(fits: int, orders: int, floor: float) -> int | None:
         low, high = high, 2 * high
         if high > 10**9:
             return None
-    while low < high:
-        middle = (low + high) // 2
-        if lower_bound(round(middle * fits / orders), middle) < floor:
-            low = middle + 1
-        else:
-            high = middle
-    return low - orders
+    found = range(low, high)
+    return low - orders + bisect_left(found, x=True, key=lambda of: lower_bound(round(of * fits / orders), of) >= floor)
 
 
 Floats = npt.NDArray[np.float64]

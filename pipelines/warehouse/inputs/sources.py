@@ -102,15 +102,9 @@ RESTATED_STATE = state_of(RESTATED, POSTED, REOPENED)
 def day_closes(closes: Closes) -> list[tuple[Any, ...]]:
     """Return the rows of raw.day_closes."""
     return [
-        (
-            close.day,
-            close.store_id,
-            close.is_every_store,
-            close.close_entry_no,
-            close.close_entry_no and closes.closed[close.close_entry_no].moment,
-            close.period,
-        )
+        (close.day, close.store_id, close.is_every_store, no, no and closes.closed[no].moment, close.period)
         for close in closes.rows()
+        for no in (close.close_entry_no,)
     ]
 
 
@@ -144,14 +138,9 @@ def closed_scopes(data_dir: Path) -> list[tuple[Any, ...]]:
 def create_closed_components(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.closed_components: the components of the settings that each close was made with."""
     rows = [
-        (
-            entry.no,
-            component_no,
-            *(component.get(key) or None for key in _COMPONENT),
-            read_conditions(component.get("when", "")),
-        )
+        (entry.no, no, *(said.get(key) or None for key in _COMPONENT), read_conditions(said.get("when", "")))
         for entry in ledger_of(data_dir).entries(CLOSED)
-        for component_no, component in enumerate(entry.body["settings"]["formula"].get("component", ()), 1)
+        for no, said in enumerate(entry.body["settings"]["formula"].get("component", ()), 1)
     ]
     if rows:
         con.executemany(f"insert into {name} values ({', '.join('?' * (len(_COMPONENT) + 3))})", rows)
@@ -168,15 +157,12 @@ def _closed_rules(data_dir: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             if rule.get("is_configured") and rule["conditions"]:
                 named.setdefault(rule["rule_target"], []).extend(rule["conditions"][0]["values"])
         for rule_no, rule in enumerate(entry.body["rules"]):
-            if "open_parts" in rule and _is_known(rule["conditions"]):
+            is_known = all(each["is_other"] or any(_values(each)) for each in rule["conditions"])
+            if "open_parts" in rule and is_known:
                 others = named.get(rule["rule_target"])
                 apart = [{"dimension": "rule_setting", "is_other": True, "values": others}] if others else []
                 kept = rule["conditions"] + ([] if rule["is_configured"] else apart)
                 yield entry.no, rule_no, {**rule, "conditions": kept}
-
-
-def _is_known(conditions: list[dict[str, Any]]) -> bool:
-    return all(each["is_other"] or any(_values(each)) for each in conditions)
 
 
 def _values(condition: dict[str, Any]) -> list[tuple[str | None, dt.date | None, dt.date | None]]:
@@ -269,12 +255,9 @@ def create_settlement_lines(con: duckdb.DuckDBPyConnection, name: str, data_dir:
 
 def bank_files(data_dir: Path) -> list[tuple[Any, ...]]:
     """Return the rows of raw.bank_files: also a file that names no payout says how far the bank's rows go."""
+    days = "first_day", "last_day"
     return [
-        (
-            entry.no,
-            entry.body["platform"],
-            *(dt.date.fromisoformat(entry.body[day]) for day in ("first_day", "last_day")),
-        )
+        (entry.no, entry.body["platform"], *(dt.date.fromisoformat(entry.body[day]) for day in days))
         for entry in effective_banks(ledger_of(data_dir).entries())
     ]
 
@@ -431,7 +414,7 @@ def _rows(content: bytes, table: Table, where: str) -> list[dict[str, Any]]:
                 raise SettingsError(f"{where}, line {number}: has {len(line)} values, the first line has {len(head)}")
             texts = dict(zip(head, line, strict=True))
             row = {
-                name: _value(texts.get(name, ""), columns[name], f"{where}, line {number}, {name}") for name in columns
+                name: _value(texts.get(name, ""), of, f"{where}, line {number}, {name}") for name, of in columns.items()
             }
             if row[key] is None or row[key] in rows:
                 problem = "is empty" if row[key] is None else "is listed twice"
@@ -483,9 +466,7 @@ def states(settings: Settings) -> dict[str, str]:
     """Return source → state, to be read before the rows: what comes in between is seen by the next build."""
     return {
         **{name: source.state(settings.data_dir) for name, source in SOURCES.items()},
-        **{
-            name: hashlib.sha256(json.dumps(rows(settings)).encode()).hexdigest() for name, rows in _OF_SETTINGS.items()
-        },
+        **{name: hashlib.sha256(json.dumps(of(settings)).encode()).hexdigest() for name, of in _OF_SETTINGS.items()},
     }
 
 
@@ -544,10 +525,6 @@ def _control_totals(data_dir: Path) -> list[tuple[Any, ...]]:
     return [(entry.no, entry.moment, *total) for entry, total in effective_totals(ledger_of(data_dir))]
 
 
-def _day_closes(data_dir: Path) -> list[tuple[Any, ...]]:
-    return day_closes(Closes(ledger_of(data_dir).entries()))
-
-
 def _create_service_log(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     (known,) = con.execute("select known_fields from raw.settings").fetchone() or ([],)
     log = list(service_log(data_dir))
@@ -566,7 +543,9 @@ SOURCES: dict[str, Source] = {
     HINTS: Source(_hints_state, _create_hints),
     "raw.verifications": Source(verifications_state, _filled(_verifications)),
     "raw.control_totals": Source(state_of(TOTALS_ACT), _filled(_control_totals)),
-    "raw.day_closes": Source(DAY_CLOSES_STATE, _filled(_day_closes)),
+    "raw.day_closes": Source(
+        DAY_CLOSES_STATE, _filled(lambda data_dir: day_closes(Closes(ledger_of(data_dir).entries())))
+    ),
     "raw.closed_orders": Source(CLOSED_ORDERS_STATE, create_closed_orders),
     "raw.closed_rules": Source(CLOSED_ORDERS_STATE, _filled(closed_rules)),
     "raw.closed_scopes": Source(CLOSED_ORDERS_STATE, _filled(closed_scopes)),
