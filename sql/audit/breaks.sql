@@ -45,11 +45,9 @@ with residuals as (
 
 select
     breaks.order_id, breaks.rule_target, breaks.store_id, breaks.business_date, breaks.sale_class,
-    -- money
     breaks.currency,
     cast(currency_digits(breaks.currency) as bigint) as currency_digits,
     breaks.residual, breaks.likely_cause,
-    -- its life
     case
         when decisions.content = breaks.content then 'accepted'
         when decisions.content is not null then 'changed'

@@ -79,7 +79,6 @@ compared as (
 
 select
     business_date, store_id, amount_field, sale_classes,
-    -- tie-out
     case
         when unknown_reason is not null then 'unknown'
         when
@@ -88,13 +87,9 @@ select
             then 'tied'
         else 'variance'
     end as tie_out_status,
-    unknown_reason,
-    -- orders
-    control_order_count, actual_order_count,
+    unknown_reason, control_order_count, actual_order_count,
     actual_order_count - control_order_count as order_count_variance,
-    missing_amount_order_count, unmapped_order_count,
-    -- money
-    control_amount, actual_amount,
+    missing_amount_order_count, unmapped_order_count, control_amount, actual_amount,
     actual_amount - control_amount as amount_variance,
     entry_no, imported_at,
 from compared

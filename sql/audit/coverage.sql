@@ -102,7 +102,6 @@ select
     cast(coalesce(ids.quarantined_count, 0) as bigint) as quarantined_count,
     cast(coalesce(ids.unrequested_count, 0) as bigint) as unrequested_count,
     cast(coalesce(ids.stale_count, 0) as bigint) as stale_count,
-    -- completeness
     if(totals.store_id is null, 'unknown', 'control_total') as completeness_basis,
     totals.control_order_count, totals.actual_order_count,
     case

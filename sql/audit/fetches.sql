@@ -41,17 +41,12 @@ attempts as (
 select
     load_id, seq,
     if(is_final, attempt_count, place) as attempt_no,
-    -- what was requested
     kind, entity_id,
-    -- the response
     case
         when not is_final then 'retried'
         when verdict = 'missing' then 'not_found'
         else verdict
     end as outcome,
-    attempt.reason as reason, attempt.http_status as http_status,
-    -- cost
-    attempt.ms as duration_ms, attempt.bytes as response_bytes, attempt_count, is_final as is_final_attempt,
-    -- times
-    observed_at as fetched_at,
+    attempt.reason as reason, attempt.http_status as http_status, attempt.ms as duration_ms,
+    attempt.bytes as response_bytes, attempt_count, is_final as is_final_attempt, observed_at as fetched_at,
 from attempts

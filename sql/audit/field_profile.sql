@@ -135,14 +135,12 @@ totals as (
 select
     kind, path,
     coalesce(not notes.is_unknown, true) as is_documented,
-    -- how often
     cast(totals.document_count as bigint) as document_count,
     cast(summed.parent_count as bigint) as parent_count,
     cast(if(notes.is_unknown, notes.unknown, summed.present_count) as bigint) as present_count,
     cast(summed.empty_count as bigint) as empty_count,
     cast(coalesce(notes.nulls, 0) as bigint) as null_document_count,
     cast(coalesce(notes.absences, 0) as bigint) as absent_document_count,
-    -- what it holds
     list_sort(list_distinct(
         coalesce(notes.types, [])
         || if(summed.present_count > 0, [summed.type], [])
@@ -150,7 +148,6 @@ select
     )) as types,
     summed.max_decimals, summed.min_length, summed.max_length, summed.min_value, summed.max_value,
     summed.min_timestamp, summed.max_timestamp,
-    -- when, and where
     if(notes.is_unknown, notes.first_seen_at, summed.first_seen_at) as first_seen_at,
     if(notes.is_unknown, notes.last_seen_at, summed.last_seen_at) as last_seen_at,
     notes.null_first_seen_at, notes.absent_first_seen_at,

@@ -40,16 +40,11 @@
 -- is_pattern_open BOOLEAN: Whether orders that are off in this way are indeterminate: settings name no rule here, or one that most orders follow.
 -- settlement VARCHAR null: Settings that would settle it, ready to paste, after a comment that says how many orders add up by them and how many do not; in force only where a person sets them.
 select
-    populations.rule_target, populations.population_no,
-    -- which orders, and what they show
-    populations.scope, populations.verdict,
+    populations.rule_target, populations.population_no, populations.scope, populations.verdict,
     if(populations.verdict in ('none', 'not_tested'), null, rules.rule) as rule,
-    populations.sentence,
-    -- the rule
-    populations.form_no, populations.rounding_no, populations.rule_setting_no, populations.is_assumable,
-    populations.open_parts, populations.candidate_forms,
-    -- how many orders
-    populations.order_count, populations.fit_count, populations.min_fit_rate, populations.candidate_count,
+    populations.sentence, populations.form_no, populations.rounding_no, populations.rule_setting_no,
+    populations.is_assumable, populations.open_parts, populations.candidate_forms, populations.order_count,
+    populations.fit_count, populations.min_fit_rate, populations.candidate_count,
     populations.needed_order_count, rivals.form as nearest_rival, populations.distinguishing_order_count,
     populations.distinguishing_fit_count, populations.deciding_cases, populations.residual_pattern,
     populations.residual_kind, populations.residual_value, populations.residual_base,

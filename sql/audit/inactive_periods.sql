@@ -66,12 +66,10 @@ usual as (
 select
     usual.store_id,
     min(usual.business_date) as inactive_from_date,
-    -- how long
     max(usual.business_date) as inactive_to_date,
     count(*) as day_count,
     max(usual.business_date) = any_value(watched.until) as is_ongoing,
     usual.last_order_date,
-    -- missing orders
     sum(usual.expected) as expected_order_count,
 from usual
 cross join watched

@@ -79,17 +79,13 @@ decided as (
 
 select
     order_id,
-    -- of the lines
     if(subtotal_basis is null, null, line_rule) as subtotal_rule,
     subtotal_basis,
     -- lines that hold none of the open parts have an amount all the same
     line_rule, line_open_parts,
-    -- of the parts
     if(total_basis is null, null, decided.total_rule) as total_rule,
     total_basis,
-    -- what orders of open days are valued by
     if(found_subtotal_basis is null, null, found_line_rule) as current_subtotal_rule,
     if(found_total_basis is null, null, found_total_rule) as current_total_rule,
-    -- the evidence
     subtotal_population_no, subtotal_holds, subtotal_fits, total_population_no, total_holds, total_fits,
 from decided

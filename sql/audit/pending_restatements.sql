@@ -73,9 +73,8 @@ added as (
 )
 
 select
-    order_id, store_id, business_date, sale_class, measure, currency, platform, close_entry_no,
-    -- money
-    closed_amount, prior_restated_amount, current_amount,
+    order_id, store_id, business_date, sale_class, measure, currency, platform, close_entry_no, closed_amount,
+    prior_restated_amount, current_amount,
     cast(current_amount - closed_amount - prior_restated_amount as decimal(38, 4)) as restatement_amount,
 from added
 where current_amount <> closed_amount + prior_restated_amount

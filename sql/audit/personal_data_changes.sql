@@ -12,11 +12,6 @@
 -- order_id null
 -- changed_fields not null: The names of the personal fields that changed.
 -- observed_at TIMESTAMPTZ null: When it was observed; null for an archive of unknown time.
-select
-    load_id, seq,
-    -- what changed
-    id as order_id, changed_personal as changed_fields,
-    -- times
-    observed_at,
+select load_id, seq, id as order_id, changed_personal as changed_fields, observed_at,
 from raw.observations
 where kind = 'orders' and verdict = 'unchanged' and len(changed_personal) > 0

@@ -81,13 +81,8 @@ repeats as (
 )
 
 select
-    order_id, original_order_id, customer_key,
-    -- where
-    store_id, business_date, sale_class,
-    -- when
-    created_at,
+    order_id, original_order_id, customer_key, store_id, business_date, sale_class, created_at,
     date_diff('second', original_created_at, created_at) as seconds_later,
-    -- money
     currency, total_price,
 from repeats
 where created_at - original_created_at <= within

@@ -38,10 +38,7 @@ with ranked as (
 )
 
 select
-    ranked.kind, ranked.entity_id, ranked.reason, ranked.pointer,
-    -- the last such rejection
-    ranked.source, ranked.load_id, ranked.seq,
-    -- how often
+    ranked.kind, ranked.entity_id, ranked.reason, ranked.pointer, ranked.source, ranked.load_id, ranked.seq,
     ranked.occurrence_count, ranked.first_seen_at, ranked.last_seen_at,
     ranked.entity_no = 1
     and (

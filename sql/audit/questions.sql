@@ -95,18 +95,13 @@ answered as (
 select
     question,
     row_number() over (order by affected_order_count desc, contradicting_count desc, supporting_count, no) as rank,
-    -- question and assumption
-    section, undocumented, assumption, partner_question,
-    -- evidence and its weight
-    evidence,
+    section, undocumented, assumption, partner_question, evidence,
     case
         when contradicting_count > 0 then 'contradicted'
         when supporting_count > 0 then 'supported'
         when evidence is not null then 'observed'
         else 'unknown'
     end as evidence_status,
-    supporting_count, contradicting_count,
-    -- what depends on it
-    affected_order_count, affected_amount, currency,
+    supporting_count, contradicting_count, affected_order_count, affected_amount, currency,
     example_ids[:3] as example_ids,
 from answered

@@ -105,9 +105,7 @@ met as (
 )
 
 select
-    met.kind, met.path, met.change_type, met.value,
-    -- when, and where
-    met.first_seen_at, met.load_id,
+    met.kind, met.path, met.change_type, met.value, met.first_seen_at, met.load_id,
     list_filter(met.example_ids, lambda id: id is not null) as example_ids,
 from met
 inner join learned using (kind)

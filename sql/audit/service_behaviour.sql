@@ -120,12 +120,9 @@ everything as (
 )
 
 select
-    operation, aspect, name,
-    -- how often, how much
-    occurrence_count,
+    operation, aspect, name, occurrence_count,
     cast(metric_value as double) as metric_value,
     cast(min_value as double) as min_value,
     cast(max_value as double) as max_value,
-    -- when
     first_seen_at, last_seen_at,
 from everything

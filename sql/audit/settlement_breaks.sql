@@ -107,11 +107,8 @@ breaks as (
 )
 
 select
-    -- keys
-    breaks.break_key, breaks.break_kind, breaks.platform, breaks.order_id,
-    -- money
-    breaks.since_date, breaks.currency, breaks.amount,
-    -- its life
+    breaks.break_key, breaks.break_kind, breaks.platform, breaks.order_id, breaks.since_date, breaks.currency,
+    breaks.amount,
     case
         when decisions.content = breaks.content then 'accepted'
         when decisions.content is not null then 'changed'

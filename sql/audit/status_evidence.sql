@@ -84,12 +84,8 @@ select
     coalesce(met.deleted_count, 0) as deleted_count,
     coalesce(met.zero_total_count, 0) as zero_total_count,
     coalesce(met.missing_total_count, 0) as missing_total_count,
-    -- money
-    met.subtotal_price, met.total_price,
-    -- age
-    met.first_created_at, met.last_created_at, medians.median_age_hours,
+    met.subtotal_price, met.total_price, met.first_created_at, met.last_created_at, medians.median_age_hours,
     coalesce(met.week_old_count, 0) as week_old_count,
-    -- later statuses of orders that had it
     met.transitioned_count,
     -- an order with this status either moved on or still has it
     coalesce(

@@ -12,7 +12,6 @@
 -- example_id: An order in which it was seen.
 select
     entity_type, previous_status, status,
-    -- how often
     cast(sum(occurrence_count) as bigint) as occurrence_count,
     min(first_seen_at) as first_seen_at,
     max(last_seen_at) as last_seen_at,

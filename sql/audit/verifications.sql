@@ -21,10 +21,7 @@
 -- duration_ms: Milliseconds that it took.
 -- release_id VARCHAR null: The release that was compared too; null where only the warehouse was.
 select
-    verification_no,
-    -- what was compared
-    part, first_order_id, last_order_id, business_date, order_count, table_count,
-    -- what came of it
+    verification_no, part, first_order_id, last_order_id, business_date, order_count, table_count,
     difference_count = 0 as is_proven,
     difference_count, first_difference,
     -- a part is proven again each time the rotation reaches it
@@ -32,6 +29,5 @@ select
         partition by part, first_order_id, business_date
         order by verified_at desc, verification_no desc
     ) = 1 as is_latest,
-    -- when, and at what cost
     verified_at, duration_ms, release_id,
 from raw.verifications

@@ -51,7 +51,6 @@ used as (
 
 select
     kind, path, value,
-    -- how often
     cast(sum(document_count) as bigint) as document_count,
     cast(sum(occurrence_count) as bigint) as occurrence_count,
     min(first_seen_at) as first_seen_at,

@@ -35,8 +35,6 @@ prices as (
 
 select
     menu_id, group_no, price_no, item.price_id as price_id, item.product_id as product_id,
-    -- where it holds
-    item.position as position, item.channel as channel,
-    -- money
-    item.price as price, item.delivery_price as delivery_price, _load_id,
+    item.position as position, item.channel as channel, item.price as price,
+    item.delivery_price as delivery_price, _load_id,
 from prices

@@ -9,7 +9,6 @@
 -- name: The menu's name.
 select
     menu_id,
-    -- what it is
     document.menu.name as name,
     is_deleted, _fetched_at, _load_id, _payload_sha256,
 from raw.latest_menus

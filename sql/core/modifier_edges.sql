@@ -38,8 +38,5 @@ edges as (
 
 select
     menu_id, parent_type, parent_id, edge_no, reference.modifier_id as modifier_id,
-    -- where it stands
-    reference.position as position,
-    -- money
-    reference.price as price, _load_id,
+    reference.position as position, reference.price as price, _load_id,
 from edges

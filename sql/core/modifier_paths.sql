@@ -104,12 +104,8 @@ walk as (
 )
 
 select
-    walk.menu_id, walk.product_id, walk.edge_nos,
-    -- the way down
-    walk.modifier_ids, walk.depth, walk.modifier_id,
+    walk.menu_id, walk.product_id, walk.edge_nos, walk.modifier_ids, walk.depth, walk.modifier_id,
     children.modifier_id is null as is_leaf,
-    walk.is_cycle,
-    -- money
-    walk.price, walk._load_id,
+    walk.is_cycle, walk.price, walk._load_id,
 from walk
 left join children using (menu_id, modifier_id)

@@ -23,7 +23,6 @@ select
     menu_id,
     -- the gate lets only canonical integers through
     cast(entry.key as bigint) as modifier_id,
-    -- what it is
     entry.value.name as name,
     entry.value.description as description,
     _load_id,

@@ -21,9 +21,7 @@ with changed as (
 )
 
 select
-    order_id, version_no, change.field as field,
-    -- before and after
-    change.old_value as old_value, change.new_value as new_value,
+    order_id, version_no, change.field as field, change.old_value as old_value, change.new_value as new_value,
 from changed
 union all
 select order_id, version_no, field, old_value, new_value,

@@ -25,10 +25,7 @@ with deliveries as (
 )
 
 select
-    order_id, delivery_no, delivery.id as delivery_id,
-    -- what kind
-    delivery.type as type, delivery.status as status,
-    -- in the vault
+    order_id, delivery_no, delivery.id as delivery_id, delivery.type as type, delivery.status as status,
     delivery.has_confirmation_code as has_confirmation_code, delivery.confirmation_code as confirmation_code,
     delivery.has_tracking_url as has_tracking_url, delivery.tracking_url as tracking_url, _load_id,
 from deliveries

@@ -20,9 +20,6 @@ with modifiers as (
 )
 
 select
-    order_id, lines_version_no, line_no, modifier_no, modifier.id as modifier_id,
-    -- what was chosen
-    modifier.name as name, modifier.action as action, modifier.quantity as quantity,
-    -- money
-    modifier.price as price,
+    order_id, lines_version_no, line_no, modifier_no, modifier.id as modifier_id, modifier.name as name,
+    modifier.action as action, modifier.quantity as quantity, modifier.price as price,
 from modifiers

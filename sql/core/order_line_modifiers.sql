@@ -34,9 +34,6 @@ modifiers as (
 )
 
 select
-    order_id, line_no, modifier_no, product_id, modifier.id as modifier_id,
-    -- what was chosen
-    modifier.name as name, modifier.action as action, modifier.quantity as quantity,
-    -- money
-    modifier.price as price, _load_id,
+    order_id, line_no, modifier_no, product_id, modifier.id as modifier_id, modifier.name as name,
+    modifier.action as action, modifier.quantity as quantity, modifier.price as price, _load_id,
 from modifiers

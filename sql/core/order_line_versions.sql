@@ -12,10 +12,6 @@
 -- price: The price of the line's product, as sent.
 select
     order_id, lines_version_no, line_no, item.id as line_id, item.product_id as product_id,
-    -- what was sold
-    item.quantity as quantity, item.name as name,
-    -- money
-    item.price as price,
-    -- in the vault
+    item.quantity as quantity, item.name as name, item.price as price,
     item.has_instructions as has_instructions,
 from lines

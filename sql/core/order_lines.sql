@@ -25,11 +25,7 @@ with lines as (
 )
 
 select
-    order_id, line_no, item.id as line_id, item.product_id as product_id,
-    -- what was sold
-    item.quantity as quantity, item.name as name,
-    -- money
-    item.price as price,
-    -- in the vault
-    item.has_instructions as has_instructions, item.instructions as instructions, _load_id,
+    order_id, line_no, item.id as line_id, item.product_id as product_id, item.quantity as quantity,
+    item.name as name, item.price as price, item.has_instructions as has_instructions,
+    item.instructions as instructions, _load_id,
 from lines

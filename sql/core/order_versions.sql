@@ -48,14 +48,10 @@ versions as (
 )
 
 select
-    versions.order_id, versions.version_no, versions.lines_version_no,
-    -- when
-    versions.first_seen_at, versions.last_seen_at,
-    -- what changed
+    versions.order_id, versions.version_no, versions.lines_version_no, versions.first_seen_at,
+    versions.last_seen_at,
     coalesce(changed.fields, []) as changed_fields,
-    -- status
     versions.status, versions.delivery_ids, versions.delivery_statuses, versions.delivery_types,
-    -- money
     versions.$price,
     versions._load_id, versions._payload_sha256,
 from versions

@@ -22,10 +22,8 @@
 -- dispatch_note VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 -- _payload_sha256: SHA-256 of the document without personal data.
 select
-    order_id, document.store_id as store_id, customer_key,
-    -- what kind
-    document.status as status, document.platform as platform, document.dispatch_method as dispatch_method,
-    -- times
+    order_id, document.store_id as store_id, customer_key, document.status as status,
+    document.platform as platform, document.dispatch_method as dispatch_method,
     instant_within_range(document.created_at, business_day_from, business_day_until) as created_at,
     instant_within_range(document.requested_time, business_day_from, business_day_until) as requested_time,
     instant_within_range(document.promised_delivery_time, business_day_from, business_day_until)
@@ -48,15 +46,11 @@ select
         ),
         []
     ) as impossible_times,
-    -- money
     document.$price as $price,
-    -- in the vault
     document.has_user_phone as has_user_phone, document.has_user_email as has_user_email,
     document.has_user_address as has_user_address, document.has_user_name as has_user_name,
     document.has_apartment_details as has_apartment_details, document.has_user_latitude as has_user_latitude,
     document.has_user_longitude as has_user_longitude, document.has_dispatch_note as has_dispatch_note,
-    document.dispatch_note as dispatch_note,
-    -- state
-    is_deleted, _fetched_at, _load_id, _payload_sha256,
+    document.dispatch_note as dispatch_note, is_deleted, _fetched_at, _load_id, _payload_sha256,
 from raw.latest_orders
 cross join raw.settings as settings

@@ -21,7 +21,6 @@ with groups as (
 )
 
 select
-    menu_id, group_no, price_group.id as price_group_id,
-    -- what it is
-    price_group.name as name, price_group.position as position, _load_id,
+    menu_id, group_no, price_group.id as price_group_id, price_group.name as name,
+    price_group.position as position, _load_id,
 from groups

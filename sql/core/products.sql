@@ -25,7 +25,6 @@ select
     menu_id,
     -- the gate lets only canonical integers through
     cast(entry.key as bigint) as product_id,
-    -- what it is
     entry.value.name as name,
     entry.value.description as description,
     entry.value.dispatch_method as dispatch_method,

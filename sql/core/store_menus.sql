@@ -23,7 +23,6 @@ with named as (
 
 select
     store_id, menu_id,
-    -- how it is named
     count(*) as mention_count,
     any_value(_load_id) as _load_id, -- one record per store: all are equal
 from named

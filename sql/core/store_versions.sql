@@ -76,9 +76,5 @@ runs as (
 )
 
 select
-    store_id, version_no,
-    -- what it was
-    name, timezone, currency,
-    -- when
-    first_listed_at, last_listed_at, is_current, _load_id,
+    store_id, version_no, name, timezone, currency, first_listed_at, last_listed_at, is_current, _load_id,
 from (from runs union all by name from core.store_versions where not is_current)

@@ -12,9 +12,7 @@
 -- currency: The currency of its amounts: the code of ISO 4217 in capitals, or what [finance] currency_codes says, else as sent; null if the record has none or '', or currency_pointer is empty.
 -- attributes VARCHAR null: JSON: the fields of the record that [partner.store] allowed_pointers declares free of personal data.
 select
-    store_id,
-    -- what it is
-    document.name as name, document.timezone as timezone,
+    store_id, document.name as name, document.timezone as timezone,
     currency_of(document.currency, settings.finance_currency_codes) as currency,
     document.attributes as attributes, is_deleted, _fetched_at, _load_id, _payload_sha256,
 from raw.latest_stores

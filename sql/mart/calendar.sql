@@ -92,13 +92,10 @@ days as (
 )
 
 select
-    days.store_id, days.business_date,
-    -- the day
-    days.store_name,
+    days.store_id, days.business_date, days.store_name,
     isodow(days.business_date) as weekday,
     cast(date_trunc('week', days.business_date) as date) as week_start_date,
     cast(date_trunc('month', days.business_date) as date) as month_start_date,
-    -- how far it can be trusted
     days.business_date < days.latest_date as is_day_over,
     if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) is not null as is_closed,
     coalesce(coverage.stale_count, 0) as stale_count,

@@ -50,11 +50,9 @@ added as (
 
 select
     added.business_date, added.store_id, added.platform, added.sale_class, added.measure, added.currency,
-    -- the close
     if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) as close_entry_no,
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
     if(own.business_date is null, every_store.period, own.period) as period,
-    -- money
     added.closed_amount, added.posted_amount, added.unposted_amount, added.current_amount,
 from added
 $closes_of added

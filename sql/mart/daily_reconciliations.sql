@@ -23,7 +23,6 @@
 -- total_abs_residual DECIMAL(38,4) null >= 0: Sum of their absolute values.
 select
     store_id, business_date, sale_class,
-    -- orders by verdict
     count(*) as order_count,
     count(total_price) as priced_order_count,
     count(*) filter (where verdict = 'balanced') as balanced_count,
@@ -32,7 +31,6 @@ select
     count(*) filter (where verdict = 'both_break') as both_break_count,
     count(*) filter (where verdict = 'indeterminate') as indeterminate_count,
     count(*) filter (where verdict in ('total_break', 'subtotal_break', 'both_break')) as break_count,
-    -- money as sent
     currency,
     sum($price) as $price,
     -- money by the effective rules

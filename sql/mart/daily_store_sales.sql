@@ -12,10 +12,7 @@
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 -- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide sum(total_price) by sum(priced_order_count), never by sum(order_count).
 select
-    store_id, business_date, sale_class,
-    -- store
-    store_name, currency,
-    -- quantities
+    store_id, business_date, sale_class, store_name, currency,
     count(*) as order_count,
     count(total_price) as priced_order_count,
     count(*) filter (
@@ -24,7 +21,6 @@ select
     ) as incomplete_order_count,
     cast(sum(line_count) as bigint) as line_count,
     cast(sum(unit_count) as decimal(38, 0)) as unit_count,
-    -- money
     sum($price) as $price,
     divided(sum(total_price), count(total_price)) as average_order_value,
 from mart.orders

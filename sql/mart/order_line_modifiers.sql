@@ -102,13 +102,9 @@ valued as (
 )
 
 select
-    order_id, line_no, modifier_no, store_id, business_date, sale_class, product_id, modifier_id,
-    -- names
-    store_name, product_name, name,
-    -- what was chosen
-    action, is_repeated, menu_match, menu_entry_count, quantity, line_quantity,
-    -- money
-    currency, price, modifier_amount,
+    order_id, line_no, modifier_no, store_id, business_date, sale_class, product_id, modifier_id, store_name,
+    product_name, name, action, is_repeated, menu_match, menu_entry_count, quantity, line_quantity, currency,
+    price, modifier_amount,
     case
         when modifier_amount is not null then null
         when line_rule is null then 'no_rule'

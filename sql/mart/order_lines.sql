@@ -106,12 +106,7 @@ apportioned as (
 
 select
     lines.order_id, lines.line_no, orders.store_id, orders.business_date, orders.sale_class, lines.product_id,
-    -- names
-    orders.store_name, lines.name,
-    -- how much
-    lines.quantity, lines.modifier_count,
-    -- money
-    orders.currency, lines.price,
+    orders.store_name, lines.name, lines.quantity, lines.modifier_count, orders.currency, lines.price,
     cast(lines.unit_price as decimal(38, 4)) as unit_price,
     lines.modifiers_amount, lines.line_amount,
     cast(

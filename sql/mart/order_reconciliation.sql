@@ -37,11 +37,8 @@ absent as (
 )
 
 select
-    orders.order_id, orders.store_id, orders.business_date, orders.sale_class, orders.platform,
-    -- money as sent
-    orders.currency,
+    orders.order_id, orders.store_id, orders.business_date, orders.sale_class, orders.platform, orders.currency,
     orders.$price,
-    -- the lines
     amounts.line_amount,
     -- a subtotal that is not stated, and lines without an amount, add nothing here
     coalesce(orders.subtotal_price, 0) - coalesce(amounts.line_amount, 0) as unallocated_amount,
@@ -55,10 +52,8 @@ select
             null
         )
     ) as subtotal_likely_cause,
-    -- the total
     amounts.total_rule, amounts.formula_total, amounts.total_residual, amounts.tip_in_total,
     amounts.components_amount, causes.total_likely_cause,
-    -- the answer
     if(
         orders.subtotal_price is null or orders.delivery_price is null or orders.tip is null
         or orders.discount is null or orders.loyalty_discount is null or orders.total_price is null,

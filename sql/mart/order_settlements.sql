@@ -107,16 +107,13 @@ compared as (
 
 select
     platform, order_id, store_id, business_date,
-    -- how
     case
         when settled_amount is null or ordered_amount is null then 'unknown'
         when settled_amount = ordered_amount then 'settled'
         when match_id is null then 'open'
         else 'differs'
     end as settlement_state,
-    is_due, is_late, match_id, settled_on, payout_ref, paid_on,
-    -- money
-    currency, ordered_amount, settled_amount,
+    is_due, is_late, match_id, settled_on, payout_ref, paid_on, currency, ordered_amount, settled_amount,
     ordered_amount - settled_amount as open_amount,
     settled_again_amount, refund_amount, cost_amount, net_amount,
 from compared

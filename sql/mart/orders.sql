@@ -115,13 +115,9 @@ deliveries as (
 )
 
 select
-    orders.order_id, orders.store_id,
-    -- customer
-    orders.customer_key, numbers.customer_order_no,
+    orders.order_id, orders.store_id, orders.customer_key, numbers.customer_order_no,
     numbers.customer_order_no = 1 as is_first_order,
-    -- store
     stores.name as store_name, clocks.timezone, clocks.timezone_source,
-    -- classification
     cast(
         case settings.business_day_time
             when 'created_at' then clocks.created_at_local
@@ -135,14 +131,11 @@ select
         when list_contains(settings.sales_excluded, orders.status) then 'excluded'
         else 'unmapped'
     end as sale_class,
-    -- state
     orders.status, orders.platform, orders.dispatch_method, orders.is_deleted,
     coalesce(deliveries.delivery_count, 0) as delivery_count,
-    deliveries.delivery_type, deliveries.last_delivery_status,
-    -- times
-    orders.created_at, orders.requested_time, orders.promised_delivery_time, orders.promised_pick_up_time,
-    clocks.created_at_local, clocks.requested_time_local, clocks.promised_delivery_time_local,
-    clocks.promised_pick_up_time_local,
+    deliveries.delivery_type, deliveries.last_delivery_status, orders.created_at, orders.requested_time,
+    orders.promised_delivery_time, orders.promised_pick_up_time, clocks.created_at_local,
+    clocks.requested_time_local, clocks.promised_delivery_time_local, clocks.promised_pick_up_time_local,
     extract(hour from clocks.created_at_local) as hour,
     settings.daypart_of_hour[hour + 1] as daypart,
     isodow(business_date) as weekday,
@@ -150,10 +143,8 @@ select
     (
         epoch_us(coalesce(orders.promised_delivery_time, orders.promised_pick_up_time)) - epoch_us(orders.created_at)
     ) // 60000000 as minutes_promised,
-    -- quantities
     coalesce(contents.line_count, 0) as line_count,
     if(contents.order_id is null, 0, contents.unit_count) as unit_count,
-    -- money
     coalesce(stores.currency, nullif(settings.finance_currency, '')) as currency,
     orders.$price,
     checks.last_checked_at, orders._fetched_at, orders._load_id,

@@ -71,7 +71,6 @@ last_days as (select platform, max(last_day) as last_bank_date from raw.bank_fil
 
 select
     platform, payout_ref,
-    -- how
     case
         when credits.bank_amount is null then 'not_at_bank'
         when stated.stated_amount is null then 'not_stated'
@@ -82,7 +81,6 @@ select
     coalesce(credits.bank_date > stated.last_line_date + cast(due_days.due_days as integer), false) as is_late,
     stated.last_line_date, credits.bank_date,
     coalesce(stated.line_count, 0) as line_count,
-    -- money
     currency, stated.carried_amount, stated.stated_amount, credits.bank_amount, credits.bank_fee_amount,
     stated.stated_amount - credits.bank_amount - credits.bank_fee_amount as difference,
 from stated

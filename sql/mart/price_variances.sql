@@ -79,10 +79,7 @@ offers as not materialized (
 
 select
     sold.order_id, sold.line_no, sold.modifier_no, sold.store_id, sold.business_date, sold.sale_class,
-    sold.product_id, sold.modifier_id,
-    -- dispatch
-    sold.dispatch_method,
-    -- match with the menus then
+    sold.product_id, sold.modifier_id, sold.dispatch_method,
     coalesce(offers.menu_entry_count, 0) as menu_entry_count,
     case
         when sold.offers_of is null then 'menu_unknown'
@@ -97,12 +94,9 @@ select
             then 'menu_unknown'
         else 'none'
     end as menu_match,
-    offers.menu_id, offers.seen_at as menu_seen_at,
-    -- money
-    sold.currency, sold.price,
+    offers.menu_id, offers.seen_at as menu_seen_at, sold.currency, sold.price,
     if(len(offers.prices) = 1, offers.prices[1], null) as menu_price,
     if(len(offers.delivery_prices) = 1, offers.delivery_prices[1], null) as menu_delivery_price,
-    -- outcome
     case
         when offers.menu_entry_count is null or sold.price is null then 'indeterminate'
         when list_contains(offers.prices, sold.price)

@@ -43,15 +43,11 @@ names as (
 )
 
 select
-    sold.store_id, sold.business_date, sold.sale_class, sold.product_id,
-    -- names
-    sold.store_name,
+    sold.store_id, sold.business_date, sold.sale_class, sold.product_id, sold.store_name,
     coalesce(names.last_name, sold.name) as ordered_name,
     coalesce(names.first_name <> names.last_name, false) as has_multiple_names,
-    -- quantities
     sold.order_count, sold.line_count,
     cast(sold.unit_count as decimal(38, 0)) as unit_count,
-    -- money
     sold.currency, sold.line_amount,
     sold.line_count - sold.valued_line_count as unvalued_line_count,
 from sold

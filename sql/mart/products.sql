@@ -81,7 +81,6 @@ categorised as (
 
 select
     known.product_id,
-    -- names
     coalesce(on_menus.name, sold.name, known.names[-1]) as product_name,
     coalesce(known.names, []) as names,
     coalesce(categories.category, categorised.category) as category,
@@ -90,7 +89,6 @@ select
         when categorised.category is not null then 'menu'
     end as category_source,
     coalesce(categorised.price_group_names, []) as price_group_names,
-    -- menus
     on_menus.product_id is not null as is_on_menu,
     coalesce(on_menus.menu_ids, []) as menu_ids,
     -- sales, of every class

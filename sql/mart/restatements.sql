@@ -24,14 +24,10 @@
 -- reversed_period VARCHAR null: The period in which its posting was reversed, when its day was reopened; else null.
 select
     restated.restatement_no, restated.order_id, restated.store_id, restated.measure,
-    restated.business_date as closed_business_date, restated.sale_class, restated.platform,
-    -- money
-    restated.currency, restated.closed_amount, restated.prior_restated_amount, restated.current_amount,
-    restated.restatement_amount,
-    -- cause and time
-    restated.cause, restated.current_business_date, restated.current_sale_class, restated.detected_at,
-    -- the close
-    restated.close_entry_no,
+    restated.business_date as closed_business_date, restated.sale_class, restated.platform, restated.currency,
+    restated.closed_amount, restated.prior_restated_amount, restated.current_amount,
+    restated.restatement_amount, restated.cause, restated.current_business_date, restated.current_sale_class,
+    restated.detected_at, restated.close_entry_no,
     coalesce(
         restated.close_entry_no = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no), false
     ) as is_close_active,

@@ -19,14 +19,11 @@
 select
     lines.entry_no, lines.source_row, lines.component, lines.settlement_no,
     coalesce(pairs.match_id, 'line:' || lines.entry_no || '/' || lines.settlement_no) as match_id,
-    -- where it is from
-    settlements.platform, lines.statement_ref, lines.payout_ref,
-    -- what it is about
-    settlements.statement_kind, lines.store_ref, settlements.store_id, lines.order_ref, settlements.order_id,
+    settlements.platform, lines.statement_ref, lines.payout_ref, settlements.statement_kind, lines.store_ref,
+    settlements.store_id, lines.order_ref, settlements.order_id,
     coalesce(cast(make_timestamp(epoch_us(lines.line_at) + offsets.offset_us) as date), lines.line_date) as line_date,
-    settlements.period_from, settlements.period_to, settlements.stated_order_count,
-    -- money
-    lines.currency, lines.amount, lines.settled_currency, lines.exchange_rate, lines.settled_amount,
+    settlements.period_from, settlements.period_to, settlements.stated_order_count, lines.currency,
+    lines.amount, lines.settled_currency, lines.exchange_rate, lines.settled_amount,
 from raw.settlement_lines as lines
 inner join workings.settlement_rows as settlements using (entry_no, settlement_no)
 left join (

@@ -76,7 +76,6 @@ select
     theirs.match_id, theirs.entry_no, theirs.settlement_no, theirs.platform, theirs.statement_ref,
     theirs.store_id,
     if(ours.order_count = 1, ours.order_ids[1], null) as order_id,
-    -- how
     theirs.statement_kind, theirs.order_ref, theirs.line_date,
     coalesce(ours.match_rule, 'none') as match_rule,
     case
@@ -85,7 +84,6 @@ select
         when theirs.order_ref is not null or theirs.statement_kind in ('order', 'addition') then 'not_ours'
         else 'no_order'
     end as match_state,
-    -- ours and theirs
     coalesce(ours.order_count, 0) as order_count,
     theirs.settlement_count, theirs.stated_order_count, theirs.currency, ours.our_amount, theirs.their_amount,
     case

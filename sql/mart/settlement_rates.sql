@@ -15,11 +15,7 @@
 -- exception_count BIGINT >= 0: The others.
 -- is_in_force BOOLEAN: Whether at least three lines agree, and nine in ten: each other one is a break, wrong_commission.
 select
-    platform, store_id, from_date, to_date,
-    -- rate
-    base, rate, other_rates, fixed_amount, min_amount,
-    -- evidence
-    currency,
+    platform, store_id, from_date, to_date, base, rate, other_rates, fixed_amount, min_amount, currency,
     count(*) as line_count,
     count(*) filter (where is_agreeing) as agreeing_count,
     count(*) - agreeing_count as exception_count,

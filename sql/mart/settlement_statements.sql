@@ -57,15 +57,10 @@ settled as (
 
 select
     controls.entry_no, controls.platform, controls.statement_ref, lines.payout_ref, controls.file,
-    controls.file_sha256, controls.imported_at,
-    -- when
-    settled.first_line_date, settled.last_line_date,
-    -- counts
-    lines.payout_count, lines.line_count, settled.unmatched_count,
-    -- money
-    controls.currency, settled.gross_amount, settled.refund_amount, settled.cost_amount, lines.net_amount,
-    -- balances
-    lines.opening_amount, lines.paid_amount, lines.closing_amount,
+    controls.file_sha256, controls.imported_at, settled.first_line_date, settled.last_line_date,
+    lines.payout_count, lines.line_count, settled.unmatched_count, controls.currency, settled.gross_amount,
+    settled.refund_amount, settled.cost_amount, lines.net_amount, lines.opening_amount, lines.paid_amount,
+    lines.closing_amount,
     lines.paid_amount + coalesce(lines.closing_amount, 0) - coalesce(lines.opening_amount, 0)
     - lines.net_amount as rounding_amount,
     lines.opening_amount - lag(lines.closing_amount) over (

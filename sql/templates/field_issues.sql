@@ -13,7 +13,6 @@ with notes as (
 
 select
     ${entity}_id,
-    -- what validation noted
     missing_fields, unknown_fields, rounded_count, _fetched_at, _load_id,
 from notes
 where len(missing_fields) > 0 or len(unknown_fields) > 0 or rounded_count > 0

@@ -51,9 +51,7 @@ select
     runs.menu_id,
     $places,
     runs.version_no,
-    -- what was seen
     $contents,
-    -- when
     coalesce(firsts.first_seen_at, t.observed_from) as observed_from,
     if(nexts.menu_id is null, null, lasts.last_seen_at) as observed_to,
     nexts.first_seen_at as change_seen_at,

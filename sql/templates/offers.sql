@@ -34,9 +34,6 @@ offered as (
 select
     $place,
     offered_from, offered_until,
-    -- where
     $named
-    seen_at, menu_entry_count,
-    -- money
-    prices, delivery_prices,
+    seen_at, menu_entry_count, prices, delivery_prices,
 from offered

@@ -27,7 +27,6 @@ with places as (
 
 select
     places.business_date, places.store_id, places.sale_class,
-    -- the close
     any_value(if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)) as close_entry_no,
 from places
 $closes_of places

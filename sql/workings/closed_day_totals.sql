@@ -23,7 +23,6 @@ select
     -- orders, with the same fingerprint as in workings.daily_fingerprints
     count(*) as order_count,
     cast(bit_xor(money_fingerprint(closed)) as varchar) as fingerprint,
-    -- money
     sum($price) as $price,
     sum(line_amount) as line_amount,
 from closed

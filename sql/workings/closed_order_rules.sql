@@ -68,7 +68,6 @@ found as (
 
 select
     order_id,
-    -- the rules
     if(has_subtotal, population_line_rule, line_rules.line_rule) as line_rule,
     if(has_subtotal, population_open_parts, coalesce(line_rules.line_open_parts, [])) as line_open_parts,
     if(has_subtotal, population_subtotal_basis, line_rules.subtotal_basis) as subtotal_basis,

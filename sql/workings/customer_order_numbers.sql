@@ -10,7 +10,6 @@
 -- customer_order_no not null: Which of the customer's orders it is, from 1, by created_at, then id.
 select
     customer_key, order_id,
-    -- place
     row_number() over (partition by customer_key order by created_at, order_id) as customer_order_no,
 from core.orders
 where customer_key is not null and created_at is not null

@@ -10,7 +10,6 @@
 -- known_count >= 1
 select
     orders.store_id, orders.business_date,
-    -- orders
     count(*) as known_count,
     count(*) filter (
         where checks.last_verdict in ('accepted', 'unchanged') and checks.last_source = 'live'

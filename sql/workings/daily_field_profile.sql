@@ -20,7 +20,6 @@ with noted as (
 
 select
     business_date, note,
-    -- how often
     count(*) as document_count,
     if(
         note[1] = '/', list_slice(list_sort(list_distinct(list(customer_key))), 1, 20), []

@@ -9,7 +9,6 @@
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 select
     store_id, business_date, sale_class,
-    -- orders
     count(*) as order_count,
     cast(bit_xor(money_fingerprint(orders)) as varchar) as fingerprint,
 from mart.order_reconciliation as orders

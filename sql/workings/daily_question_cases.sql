@@ -63,7 +63,6 @@ answers as (
 
 select
     business_date, question, against as is_against, currency,
-    -- how much
     cast(sum(order_count) as bigint) as order_count,
     sum(total_price) as total_price,
     list_sort(flatten(list(example_ids)))[:3] as example_ids,

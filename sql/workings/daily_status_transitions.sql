@@ -21,7 +21,6 @@ with changes as (
 
 select
     orders.business_date, changes.entity_type, changes.previous_status, changes.status,
-    -- how often
     count(*) as occurrence_count,
     min(changes.first_seen_at) as first_seen_at,
     max(changes.first_seen_at) as last_seen_at,

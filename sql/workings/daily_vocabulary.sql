@@ -109,7 +109,6 @@ used as (
 
 select
     business_date, path, value,
-    -- how often
     count(*) filter (where n > 0) as document_count,
     cast(sum(n) as bigint) as occurrence_count,
     min(seen_at) as first_seen_at,

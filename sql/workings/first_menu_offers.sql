@@ -47,7 +47,6 @@ select
     if(count(distinct menu_id) = 1, any_value(menu_id), null) as menu_id,
     if(count(distinct menu_id) = 1, any_value(seen_at), null) as seen_at,
     cast(sum(menu_entry_count) as bigint) as menu_entry_count,
-    -- money
     list_sort(list_distinct(flatten(list(prices)))) as prices,
     list_sort(list_distinct(flatten(list(delivery_prices)))) as delivery_prices,
 from offers

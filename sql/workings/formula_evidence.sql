@@ -18,12 +18,8 @@
 -- The orders behind a figure are those of audit.order_rules of the population that hold
 -- the part, if any; character form_no of their fits says whether the form fits them.
 select
-    evidence.rule_target, evidence.population_no, evidence.form_no, evidence.part_no,
-    -- in words
-    populations.scope, forms.form, forms.form_description, parts.part,
-    -- the answer
-    evidence.is_leader, evidence.is_refuted,
-    -- how many orders
+    evidence.rule_target, evidence.population_no, evidence.form_no, evidence.part_no, populations.scope,
+    forms.form, forms.form_description, parts.part, evidence.is_leader, evidence.is_refuted,
     evidence.order_count, evidence.fit_count, evidence.min_fit_count,
 from raw.formula_evidence as evidence
 inner join audit.formula_populations as populations

@@ -11,7 +11,6 @@
 -- example_ids: The three lowest ids of such documents.
 select
     load_id, note,
-    -- how often
     any_value(kind) as kind, -- a load is of one kind
     count(*) as document_count,
     list_sort(min(id, 3)) as example_ids,

@@ -14,7 +14,6 @@ select
     orders.order_id, orders.store_id, orders.business_date,
     -- which orders a rule is about
     orders.platform, orders.dispatch_method,
-    -- the close
     if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) as close_entry_no,
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
 from mart.orders as orders

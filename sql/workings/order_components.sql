@@ -70,10 +70,7 @@ order_parts as (
 )
 
 select
-    parts.order_id, parts.component_no,
-    -- what it is
-    parts.name,
-    -- money
+    parts.order_id, parts.component_no, parts.name,
     cast(
         if(parts.is_met, 1, null) * case
             when parts.amount is not null then parts.amount

@@ -87,11 +87,7 @@ parts as (
 )
 
 select
-    order_id,
-    -- the rules
-    subtotal_rule, subtotal_population_no, total_rule, total_population_no,
-    -- the lines
-    has_lines,
+    order_id, subtotal_rule, subtotal_population_no, total_rule, total_population_no, has_lines,
     line_sum is not null as has_line_sum,
     line_amount,
     -- by the rules: eight decimals only where they are needed; what is left of prices is
@@ -120,7 +116,6 @@ select
         )
     end as formula_total,
     total_price - formula_total as total_residual,
-    -- what is in the total
     cast(tip_in_total as decimal(18, 4)) as tip_in_total,
     cast(if(has_component, components_amount, 0) as decimal(38, 4)) as components_amount,
 from parts

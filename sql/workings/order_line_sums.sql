@@ -77,11 +77,7 @@ lines as (
 )
 
 select
-    lines.order_id, lines.line_no,
-    -- what it is
-    lines.product_id, lines.name,
-    -- what there is to add up
-    lines.quantity, lines.price,
+    lines.order_id, lines.line_no, lines.product_id, lines.name, lines.quantity, lines.price,
     coalesce(common.modifier_count, 0) as modifier_count,
     -- no row: no modifier with a price, and zero is what the others add up to
     cast(
@@ -98,7 +94,6 @@ select
     ) as add_own,
     cast(coalesce(rare.other_once, 0) as decimal(38, 4)) as other_once,
     cast(coalesce(rare.other_own, 0) as decimal(38, 4)) as other_own,
-    -- what it can tell
     common.bits is not null as has_modifiers,
     coalesce(common.bits & 1 <> 0, false) as has_own,
     coalesce(common.bits & 2 <> 0, false) as has_other,

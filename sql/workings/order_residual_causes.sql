@@ -138,7 +138,6 @@ explained as (
 
 select
     explained.order_id, explained.rule_target,
-    -- the cause
     coalesce(patterns.cause, if(len(explained.causes) = 1, explained.causes[1], null)) as likely_cause,
 from explained
 left join patterns using (order_id, rule_target)

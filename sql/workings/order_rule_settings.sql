@@ -35,9 +35,6 @@ named as (
     group by orders.order_id
 )
 
-select
-    orders.order_id,
-    -- the settings
-    named.subtotal_setting_no, named.total_setting_no,
+select orders.order_id, named.subtotal_setting_no, named.total_setting_no,
 from mart.orders as orders
 left join named using (order_id)

@@ -187,10 +187,7 @@ figures as (
 
 select
     question, place, said,
-    -- order
     cast(figure as bigint) as figure,
-    lacking,
-    -- for and against the assumption
-    agree, against,
+    lacking, agree, against,
     list_sort(list_distinct(coalesce(example_ids, [])))[:3] as example_ids,
 from figures

@@ -269,13 +269,11 @@ minimums as (
 
 select
     entry_no, settlement_no, platform, store_id, from_date, to_date, currency,
-    -- the rates of the days
     ['gross', 'items', 'items_and_promotions'][shown_rate[1]] as base,
     cast(shown_rate[2] / 2000 as decimal(18, 4)) as rate,
     coalesce(others.other_rates, []) as other_rates,
     cast(fixed_amount as decimal(38, 4)) as fixed_amount,
     minimums.min_amount,
-    -- the line
     ['gross', 'items', 'items_and_promotions'][span_rate[1]] as line_base,
     cast(span_rate[2] / 2000 as decimal(18, 4)) as line_rate,
     base_amount, commission_amount as charged_amount,

@@ -297,9 +297,7 @@ claims as (
 )
 
 select
-    entry_no, settlement_no, order_id,
-    -- how
-    match_rule,
+    entry_no, settlement_no, order_id, match_rule,
     if(
         bool_or(is_claim and ((claim_no > 1 and not is_addition) or has_line)) over (partition by entry_no, settlement_no),
         'settled_twice', match_state

@@ -97,7 +97,6 @@ dated as (
 -- a component that a settlement lacks adds nothing to it
 select
     lines.entry_no, lines.settlement_no,
-    -- what it is about
     any_value(lines.platform) as platform,
     -- of events that complete or follow an order and stand beside it
     coalesce(max(lines.kind) filter (where lines.kind = 'order'), max(lines.kind)) as statement_kind,
@@ -108,7 +107,6 @@ select
     any_value(lines.order_id) as order_id,
     any_value(lines.short_no) as short_no,
     any_value(lines.short_modulus) as short_modulus,
-    -- when
     min(lines.line_date) as line_date,
     max(lines.line_date) as last_line_date,
     any_value(lines.order_date) as order_date,
@@ -119,7 +117,6 @@ select
     any_value(lines.ordered_at_else) as ordered_at_else,
     any_value(lines.ordered_at_local) as ordered_at_local,
     any_value(lines.window_minutes) as window_minutes,
-    -- money
     any_value(lines.order_count) as stated_order_count,
     any_value(lines.currency) as currency,
     any_value(lines.settled_currency) as settled_currency,
