@@ -31,16 +31,7 @@ from pipelines.record import Verdict, current_release
 from pipelines.settings import Settings
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.building.build import (
-    LIVE,
-    SAMPLE,
-    build_sample,
-    create_sample,
-    rebuild,
-    remove_database,
-    stored_rows,
-    warehouse_file,
-)
+from pipelines.warehouse.building import build
 from pipelines.warehouse.catalogue.tables import Table
 from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.inputs.relations import MissingDocumentError
@@ -164,9 +155,9 @@ def next_parts(data_dir: Path, log: Sequence[ComparedPart], fraction: Fraction) 
 
 def _ranges(data_dir: Path, fraction: Fraction, after: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of order ids that hold, together, the next fraction of the orders; the last one has no end."""
-    ((count, greatest),) = stored_rows(data_dir, "select count(*), max(order_id) from core.orders")
+    ((count, greatest),) = build.stored_rows(data_dir, "select count(*), max(order_id) from core.orders")
     wanted = max(1, -(-count * fraction.numerator // fraction.denominator))
-    ends = stored_rows(
+    ends = build.stored_rows(
         data_dir,
         f"""
         select max(order_id) from (
@@ -187,7 +178,7 @@ def _ranges(data_dir: Path, fraction: Fraction, after: int) -> Iterator[tuple[in
 def business_days(data_dir: Path) -> list[dt.date]:
     """Return the business days that have orders, in order."""
     query = "select distinct business_date from mart.orders where business_date is not null order by all"
-    return [row[0] for row in stored_rows(data_dir, query)]
+    return [row[0] for row in build.stored_rows(data_dir, query)]
 
 
 _SHOWN = ("core.", "mart.")  # what a release shows readers whatever else was built
@@ -267,17 +258,17 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
     live = _live(settings)
     done = Verification(parts=1, has_release=live.release is not None)
     started = time.monotonic_ns()
-    file = warehouse_file(settings.data_dir).with_name("verify.duckdb")
+    file = build.warehouse_file(settings.data_dir).with_name("verify.duckdb")
     memory = session.Memory(session.fingerprint_of(settings), states(settings))
     try:
         with _looking(live, VerifiedPart("all"), started), session.session(settings) as con:
             create_sources(con, settings)
-            rebuild(con, file, live.raw, memory, settings.warehouse.buckets, 1, progress or (lambda *_: None))
+            build.rebuild(con, file, live.raw, memory, settings.warehouse.buckets, 1, progress or (lambda *_: None))
             with _beside(con, live), session.attached(con, file):
                 _compare(con, live, list(catalogue.tables()), {}, done)
                 done.orders = count_of(con.execute("select count(*) from warehouse.core.orders"))
     finally:
-        remove_database(file)
+        build.remove_database(file)
     if live.release and live.manifest and live.manifest.models == read_models(settings).digest:
         for name, is_same in remade(settings, live.release, live.manifest.own):
             done.tables.add(name)
@@ -289,7 +280,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
 
 def _live(settings: Settings) -> _Live:
     """Return the subject; raise VerifyError where the next build would not keep the warehouse."""
-    file = warehouse_file(settings.data_dir)
+    file = build.warehouse_file(settings.data_dir)
     if not file.exists():
         raise VerifyError("there is no warehouse yet: run `ordermart build`")
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
@@ -318,23 +309,23 @@ def _live(settings: Settings) -> _Live:
 
 def _verify_part(live: _Live, part: VerifiedPart) -> Verification:
     started = time.monotonic_ns()
-    file = warehouse_file(live.settings.data_dir).with_name("verify.duckdb")
+    file = build.warehouse_file(live.settings.data_dir).with_name("verify.duckdb")
     entities = [ENTITIES[kind] for kind in WHOLE_KINDS]
     scopes = {"entities": entities, "orders": ["order"], "day": ["order", "day"]}[part.part]
     tables = [table for table in catalogue.tables() if table.scope in scopes]
     found = Verification(parts=1, has_release=live.release is not None)
-    remove_database(file)
+    build.remove_database(file)
     try:
         with _looking(live, part, started), session.session(live.settings) as con:
             create_sources(con, live.settings)
             with _beside(con, live), session.attached_draft(con, file):
-                found.orders = create_sample(con, live.raw, _conditions(con, part))
-                build_sample(con, live.raw, tables)
-                ids = f"(select id from {SAMPLE} where kind = 'orders')"
+                found.orders = build.create_sample(con, live.raw, _conditions(con, part))
+                build.build_sample(con, live.raw, tables)
+                ids = f"(select id from {build.SAMPLE} where kind = 'orders')"
                 of_sample = f"{between(con, ids, 't.order_id', 'id')} and t.order_id in {ids}"
                 _compare(con, live, tables, {"order": of_sample, "day": f"t.business_date = '{part.day}'"}, found)
     finally:
-        remove_database(file)
+        build.remove_database(file)
     if part.part == "entities":
         found.orders = 0
     _log(live, part, found, [each.sentence() for each in found.differences], started)
@@ -347,7 +338,7 @@ def _conditions(con: duckdb.DuckDBPyConnection, part: VerifiedPart) -> dict[str,
     if part.part == "orders":
         return {"orders": f"id between {part.first} and {part.last}"}
     con.execute(
-        f"create table touched.of_day as select order_id as id from {LIVE}.mart.orders where business_date = ?",
+        f"create table touched.of_day as select order_id as id from {build.LIVE}.mart.orders where business_date = ?",
         [part.day],
     )
     return {"orders": "id in (from touched.of_day)"}
@@ -363,7 +354,7 @@ def _compare(
             continue
         done.tables.add(table.name)
         condition = conditions.get(table.scope, "true")
-        places = {"the warehouse": f"{LIVE}.{table.name}"}
+        places = {"the warehouse": f"{build.LIVE}.{table.name}"}
         leaving = frozenset() if live.is_whole else OBSERVED
         if live.release and live.manifest and table.is_released and (live.is_whole or table.name.startswith(_SHOWN)):
             places[f"{DATABASE} of the release"] = f"release.{table.name}"
@@ -377,7 +368,7 @@ def _compare(
 @contextmanager
 def _beside(con: duckdb.DuckDBPyConnection, live: _Live) -> Iterator[None]:
     """Attach the warehouse as `live` and the release as `release`, to be read."""
-    con.execute(f"attach {literal(warehouse_file(live.settings.data_dir))} as {LIVE} (read_only)")
+    con.execute(f"attach {literal(build.warehouse_file(live.settings.data_dir))} as {build.LIVE} (read_only)")
     try:
         if live.release:
             try:
@@ -386,7 +377,7 @@ def _beside(con: duckdb.DuckDBPyConnection, live: _Live) -> Iterator[None]:
                 raise VerifyError(f"{live.release / DATABASE} cannot be read: {short(error)}") from None
         yield
     finally:
-        con.execute(f"detach database if exists {LIVE}")
+        con.execute(f"detach database if exists {build.LIVE}")
         con.execute("detach database if exists release")
 
 

@@ -26,18 +26,8 @@ from pipelines.literals import literal, literals
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.history import RUNS, STATES, create_all_versions
 from pipelines.warehouse.inputs.relations import create_documents
+from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckResult, Making
-from pipelines.warehouse.rows.session import (
-    DOCUMENTS,
-    Profile,
-    add_costs,
-    closed_draft,
-    code_fingerprint,
-    in_memory,
-    measure_cost,
-    profiled,
-    reopen_draft,
-)
 
 if TYPE_CHECKING:
     import duckdb
@@ -124,7 +114,7 @@ def take_orders(con: duckdb.DuckDBPyConnection, condition: str, paths: Sequence[
     con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
     if paths is not None:
         con.execute(f"create or replace view touched.bucket_states as {mine}")
-        with measure_cost(DOCUMENTS):
+        with session.measure_cost(session.DOCUMENTS):
             create_documents(con, "orders", paths, "touched.bucket_states")
             create_all_versions(con, paths)
 
@@ -171,7 +161,7 @@ class BucketResult:
     checks: list[CheckResult]
     rows: dict[str, int]
     validated: dict[str, int] = field(default_factory=dict)
-    profile: Profile = field(default_factory=dict)
+    profile: session.Profile = field(default_factory=dict)
 
 
 def build_part(part: BucketTask) -> BucketResult:
@@ -181,7 +171,7 @@ def build_part(part: BucketTask) -> BucketResult:
         raise EngineError(
             f"node {here} does not see {part.folder}: [data] dir must be a folder that all nodes have at the same path"
         )
-    if other := [name for name, value in code_fingerprint().items() if value != part.code[name]]:
+    if other := [name for name, value in session.code_fingerprint().items() if value != part.code[name]]:
         raise EngineError(
             f"node {here} runs another version (other: {' and '.join(other)}): install the same on all nodes, "
             "and start their Ray again"
@@ -190,7 +180,7 @@ def build_part(part: BucketTask) -> BucketResult:
     own = part.folder / f"unfinished-{part.stage}-{part.bucket.number}-{secrets.token_hex(4)}"
     own.mkdir()
     try:
-        with in_memory(own, f"{part.memory_bytes // 10**6}MB", threads=1) as con, profiled() as profile:
+        with session.in_memory(own, f"{part.memory_bytes // 10**6}MB", threads=1) as con, session.profiled() as profile:
             _show_files(con, part, stage)
             making = Making(con, full=True)
             try:
@@ -229,7 +219,7 @@ def _write(con: duckdb.DuckDBPyConnection, part: BucketTask, own: Path, table: s
     """Write a table's rows to its file, and return how many they are."""
     unfinished = own / "rows.parquet"
     relation = relation or f"warehouse.{table}"
-    with measure_cost(WRITING):
+    with session.measure_cost(WRITING):
         rows = storage.count_of(con.execute(f"copy (from {relation}) to {literal(unfinished)} (format parquet)"))
     unfinished.replace(part.file(table))
     return rows
@@ -257,7 +247,7 @@ class Spread:
         show: Callable[[int, int], None],
     ) -> None:
         """Make a stage on the engine. Raise BuildBlocked when a blocking check found anything in any bucket."""
-        con, code = making.con, code_fingerprint()
+        con, code = making.con, session.code_fingerprint()
         given = self.folder / "given.duckdb"
         if not given.exists():
             _write_given(con, given)
@@ -277,7 +267,7 @@ class Spread:
         ]
         made: dict[int, BucketResult] = {}
         show(0, len(parts))
-        with closed_draft(con, self.draft):
+        with session.closed_draft(con, self.draft):
             for place, each in self.engine.map(build_part, parts):
                 made[place] = each
                 show(len(made), len(parts))
@@ -288,13 +278,13 @@ class Spread:
                 making.tally.add(check)
             for name, rows in made[place].validated.items():
                 making.tally.validate(name, rows)
-            add_costs(made[place].profile)
+            session.add_costs(made[place].profile)
         making.tally.raise_if_blocked()
         for place, part in enumerate(parts):
-            with measure_cost(LOADING):
+            with session.measure_cost(LOADING):
                 _load(making, stage, part, made[place])
             if part is not parts[-1]:
-                reopen_draft(con, self.draft)
+                session.reopen_draft(con, self.draft)
 
 
 @contextmanager
