@@ -23,9 +23,7 @@
 -- Known orders are already counted by day in workings.daily_fetch_outcomes; only ids
 -- without an order and notified ids are looked up one by one.
 with notifications as (
-    select
-        id as order_id,
-        max(received_at) as last_notified_at,
+    select id as order_id, max(received_at) as last_notified_at,
     from raw.hints where kind = 'orders' group by id
 ),
 
@@ -53,8 +51,7 @@ counted as (
     from workings.daily_fetch_outcomes
     union all by name
     select
-        null as store_id, null as business_date,
-        count(*) as id_count,
+        null as store_id, null as business_date, count(*) as id_count,
         count(*) filter (where last_verdict = 'missing') as not_found_count,
         count(*) filter (where last_verdict = 'failed') as failed_count,
         count(*) filter (where last_verdict = 'quarantined') as quarantined_count,

@@ -111,18 +111,10 @@ summed as (
         kind, path,
         any_value(type) as type, -- one path has one type
         sum(parent_count) as parent_count,
-        sum(present_count) as present_count,
-        sum(empty_count) as empty_count,
-        max(max_decimals) as max_decimals,
-        min(min_length) as min_length,
-        max(max_length) as max_length,
-        min(min_value) as min_value,
-        max(max_value) as max_value,
-        min(min_timestamp) as min_timestamp,
-        max(max_timestamp) as max_timestamp,
-        min(first_seen_at) as first_seen_at,
-        max(last_seen_at) as last_seen_at,
-        min(example_id) as example_id,
+        sum(present_count) as present_count, sum(empty_count) as empty_count, max(max_decimals) as max_decimals,
+        min(min_length) as min_length, max(max_length) as max_length, min(min_value) as min_value,
+        max(max_value) as max_value, min(min_timestamp) as min_timestamp, max(max_timestamp) as max_timestamp,
+        min(first_seen_at) as first_seen_at, max(last_seen_at) as last_seen_at, min(example_id) as example_id,
     from held group by kind, path
 ),
 

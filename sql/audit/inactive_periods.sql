@@ -24,9 +24,7 @@ with watched as (
 ),
 
 placed as (
-    select
-        store_id, business_date,
-        sum(order_count) as orders,
+    select store_id, business_date, sum(order_count) as orders,
     from mart.daily_store_sales
     where store_id is not null and business_date is not null
     group by store_id, business_date
@@ -43,9 +41,7 @@ calendar as (
 ),
 
 days as (
-    select
-        calendar.store_id, calendar.business_date,
-        coalesce(placed.orders, 0) as orders,
+    select calendar.store_id, calendar.business_date, coalesce(placed.orders, 0) as orders,
     from calendar left join placed using (store_id, business_date)
 ),
 
@@ -64,13 +60,10 @@ usual as (
 )
 
 select
-    usual.store_id,
-    min(usual.business_date) as inactive_from_date,
-    max(usual.business_date) as inactive_to_date,
-    count(*) as day_count,
+    usual.store_id, min(usual.business_date) as inactive_from_date,
+    max(usual.business_date) as inactive_to_date, count(*) as day_count,
     max(usual.business_date) = any_value(watched.until) as is_ongoing,
-    usual.last_order_date,
-    sum(usual.expected) as expected_order_count,
+    usual.last_order_date, sum(usual.expected) as expected_order_count,
 from usual
 cross join watched
 where usual.orders = 0 and usual.business_date >= watched.since

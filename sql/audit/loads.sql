@@ -35,8 +35,7 @@ select
     count(*) filter (where id is null) as no_id_count,
     max(seq) + 1 as received_count,
     count(distinct seq) as validated_count,
-    any_value(load_started_at) as started_at,
-    min(observed_at) as first_observed_at,
+    any_value(load_started_at) as started_at, min(observed_at) as first_observed_at,
     max(observed_at) as last_observed_at,
 from raw.observations
 group by load_id

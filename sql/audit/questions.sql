@@ -53,8 +53,7 @@ lines as (
     select
         question, place, lacking,
         concat_ws(': ', place, string_agg(said, ', ' order by figure desc, said)) as sentence,
-        sum(agree) as agree,
-        sum(against) as against,
+        sum(agree) as agree, sum(against) as against,
         flatten(list(example_ids)) as example_ids,
     from workings.question_figures group by question, place, lacking
     union all by name
@@ -74,8 +73,7 @@ told as (
     select
         question,
         string_agg(sentence, '; ' order by lacking desc, place) as evidence,
-        sum(agree) as agree,
-        sum(against) as against,
+        sum(agree) as agree, sum(against) as against,
         flatten(list(example_ids)) as example_ids,
     from lines group by question
 ),

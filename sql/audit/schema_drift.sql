@@ -39,8 +39,7 @@ learned as (
 
 values_met as (
     select
-        met.kind, met.path, 'value' as change_type, met.value, met.first_seen_at,
-        min(live.load_id) as load_id,
+        met.kind, met.path, 'value' as change_type, met.value, met.first_seen_at, min(live.load_id) as load_id,
         [met.example_id] as example_ids,
     from audit.vocabulary as met
     inner join live
@@ -75,8 +74,7 @@ noted as (
 -- where a time is unknown, nothing was first
 notes_met as (
     select
-        kind, path, change_type, value,
-        min(first_observed_at) as first_seen_at,
+        kind, path, change_type, value, min(first_observed_at) as first_seen_at,
         arg_min(load_id, row(first_observed_at, load_id)) as load_id,
         arg_min(example_ids, row(first_observed_at, load_id, example_ids)) as example_ids,
     from noted
@@ -97,8 +95,7 @@ met as (
             regexp_replace(path, '[^/]*$', '?'),
             path
         ) as shown_path,
-        change_type, value,
-        max(first_seen_at) as first_seen_at,
+        change_type, value, max(first_seen_at) as first_seen_at,
         arg_max(load_id, row(first_seen_at, load_id)) as load_id,
         arg_max(example_ids, row(first_seen_at, load_id)) as example_ids,
     from notes_met group by kind, shown_path, change_type, value

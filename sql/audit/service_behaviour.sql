@@ -22,9 +22,7 @@ with counted as (
     select
         operation, aspect, name,
         cast(sum(n) as bigint) as occurrence_count,
-        min(least) as min_value,
-        max(greatest) as max_value,
-        min(first_at) as first_seen_at,
+        min(least) as min_value, max(greatest) as max_value, min(first_at) as first_seen_at,
         max(last_at) as last_seen_at,
     from raw.service_log group by operation, aspect, name
 ),
@@ -47,9 +45,7 @@ percentiles as (
         'p' || cast(level * 100 as integer) as name,
         cast(any_value(total_count) as bigint) as occurrence_count,
         least(min(bound) filter (where running_count >= level * total_count), max(max_value)) as metric_value,
-        min(min_value) as min_value,
-        max(max_value) as max_value,
-        min(first_seen_at) as first_seen_at,
+        min(min_value) as min_value, max(max_value) as max_value, min(first_seen_at) as first_seen_at,
         max(last_seen_at) as last_seen_at,
     from bounds
     cross join (select unnest([0.5, 0.9, 0.95, 0.99]) as level) as levels
@@ -91,11 +87,9 @@ everything as (
     from percentiles
     union all by name
     select
-        'webhooks' as operation, 'loss' as aspect, name,
-        count(*) as occurrence_count,
+        'webhooks' as operation, 'loss' as aspect, name, count(*) as occurrence_count,
         count(*) filter (where received_at is null) / count(*) as metric_value,
-        min(occurred_at) as first_seen_at,
-        max(occurred_at) as last_seen_at,
+        min(occurred_at) as first_seen_at, max(occurred_at) as last_seen_at,
     from events group by name
     union all by name
     select
@@ -103,9 +97,7 @@ everything as (
         name || ' ' || unnest(['p50', 'p90', 'p99']) as name,
         count(*) as occurrence_count,
         unnest(quantile_disc(lag_seconds, [0.5, 0.9, 0.99])) as metric_value,
-        min(lag_seconds) as min_value,
-        max(lag_seconds) as max_value,
-        min(received_at) as first_seen_at,
+        min(lag_seconds) as min_value, max(lag_seconds) as max_value, min(received_at) as first_seen_at,
         max(received_at) as last_seen_at,
     from events where lag_seconds is not null group by events.name
     union all by name
@@ -114,8 +106,7 @@ everything as (
         coalesce(topic, 'unknown') as name,
         count(*) as occurrence_count,
         count(*) / count(distinct {'kind': kind, 'id': id}) as metric_value,
-        min(received_at) as first_seen_at,
-        max(received_at) as last_seen_at,
+        min(received_at) as first_seen_at, max(received_at) as last_seen_at,
     from raw.hints group by topic
 )
 

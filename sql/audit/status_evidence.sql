@@ -27,8 +27,7 @@ with orders as (
         cast(sum(missing_total_count) as bigint) as missing_total_count,
         cast(sum(subtotal_price) as decimal(38, 4)) as subtotal_price,
         cast(sum(total_price) as decimal(38, 4)) as total_price,
-        min(first_created_at) as first_created_at,
-        max(last_created_at) as last_created_at,
+        min(first_created_at) as first_created_at, max(last_created_at) as last_created_at,
         cast(sum(week_old_count) as bigint) as week_old_count,
     from workings.daily_statuses
     group by status, currency
@@ -47,9 +46,7 @@ ages as (
 ),
 
 medians as (
-    select
-        status, currency,
-        min(age_hours) as median_age_hours,
+    select status, currency, min(age_hours) as median_age_hours,
     from ages where 2 * running_count >= total_count group by status, currency
 ),
 
@@ -80,13 +77,11 @@ select
     -- its class in [sales]
     met.sale_class,
     -- orders as last observed; no row means no order
-    coalesce(met.order_count, 0) as order_count,
-    coalesce(met.deleted_count, 0) as deleted_count,
+    coalesce(met.order_count, 0) as order_count, coalesce(met.deleted_count, 0) as deleted_count,
     coalesce(met.zero_total_count, 0) as zero_total_count,
-    coalesce(met.missing_total_count, 0) as missing_total_count,
-    met.subtotal_price, met.total_price, met.first_created_at, met.last_created_at, medians.median_age_hours,
-    coalesce(met.week_old_count, 0) as week_old_count,
-    met.transitioned_count,
+    coalesce(met.missing_total_count, 0) as missing_total_count, met.subtotal_price, met.total_price,
+    met.first_created_at, met.last_created_at, medians.median_age_hours,
+    coalesce(met.week_old_count, 0) as week_old_count, met.transitioned_count,
     -- an order with this status either moved on or still has it
     coalesce(
         met.transitioned_count

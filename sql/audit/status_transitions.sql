@@ -13,8 +13,6 @@
 select
     entity_type, previous_status, status,
     cast(sum(occurrence_count) as bigint) as occurrence_count,
-    min(first_seen_at) as first_seen_at,
-    max(last_seen_at) as last_seen_at,
-    min(example_id) as example_id,
+    min(first_seen_at) as first_seen_at, max(last_seen_at) as last_seen_at, min(example_id) as example_id,
 from workings.daily_status_transitions
 group by entity_type, previous_status, status

@@ -28,8 +28,7 @@ in_menus as (
     select
         menu_id, path, value,
         count(*) filter (where is_current) as occurrence_count,
-        min(observed_from) as first_seen_at,
-        max(observed_from) as last_came_at,
+        min(observed_from) as first_seen_at, max(observed_from) as last_came_at,
         bool_or(observed_from is null) as is_of_unknown_time,
     from coded where value is not null group by menu_id, path, value
 ),
@@ -53,8 +52,7 @@ select
     kind, path, value,
     cast(sum(document_count) as bigint) as document_count,
     cast(sum(occurrence_count) as bigint) as occurrence_count,
-    min(first_seen_at) as first_seen_at,
-    max(last_seen_at) as last_seen_at,
+    min(first_seen_at) as first_seen_at, max(last_seen_at) as last_seen_at,
     bool_or(is_of_unknown_time) as is_of_unknown_time,
     min(example_id) as example_id,
 from used

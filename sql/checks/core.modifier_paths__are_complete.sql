@@ -1,16 +1,13 @@
 -- Every path below a product is listed: none was cut by the limits on depth or number.
 -- severity: warning
 with edges as (
-    select
-        menu_id, parent_type, parent_id,
-        count(*) as edge_count,
+    select menu_id, parent_type, parent_id, count(*) as edge_count,
     from core.modifier_edges group by menu_id, parent_type, parent_id
 ),
 
 walked as (
     select
-        paths.menu_id, paths.product_id,
-        count(*) as path_count,
+        paths.menu_id, paths.product_id, count(*) as path_count,
         -- every child of a path's end needs a path of its own, unless the path is a cycle
         coalesce(sum(edges.edge_count) filter (where not paths.is_cycle), 0) as child_count,
     from core.modifier_paths as paths

@@ -10,8 +10,7 @@ with rules as (
 
 sums as (
     select
-        order_id, line_no,
-        sum(modifier_amount) as modifiers_amount,
+        order_id, line_no, sum(modifier_amount) as modifiers_amount,
         count(*) - count(modifier_amount) as unvalued_count,
     from mart.order_line_modifiers group by order_id, line_no
 ),

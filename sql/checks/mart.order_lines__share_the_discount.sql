@@ -2,9 +2,7 @@
 -- severity: blocking
 with shares as (
     select
-        order_id,
-        count(*) as line_count,
-        count(discount_share) as share_count,
+        order_id, count(*) as line_count, count(discount_share) as share_count,
         sum(discount_share) as discount_share,
     from mart.order_lines group by order_id
 )

@@ -1,10 +1,7 @@
 -- An order's line and unit counts equal those of its lines.
 -- severity: blocking
 with contents as (
-    select
-        order_id,
-        count(*) as line_count,
-        sum(quantity) as unit_count,
+    select order_id, count(*) as line_count, sum(quantity) as unit_count,
     from core.order_lines group by order_id
 )
 

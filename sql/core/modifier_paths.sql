@@ -24,9 +24,7 @@
 -- document's order decides. Children are counted before they are joined, so a hostile menu costs no more than the paths
 -- that are kept. The claim core.modifier_paths__are_complete lists what is cut.
 with recursive children as (
-    select
-        menu_id, parent_id as modifier_id,
-        count(*) as edges,
+    select menu_id, parent_id as modifier_id, count(*) as edges,
     from core.modifier_edges where parent_type = 'modifier' group by menu_id, parent_id
 ),
 

@@ -26,8 +26,7 @@ versions as (
     select
         given.order_id, given.version_no,
         -- the first version has the first lines, and nothing to differ from
-        coalesce(edits.lines_version_no, 1) as lines_version_no,
-        given.first_seen_at, given.last_seen_at,
+        coalesce(edits.lines_version_no, 1) as lines_version_no, given.first_seen_at, given.last_seen_at,
         given.document.status as status,
         given.document.$price as $price,
         list_transform(given.document.deliveries, lambda d: d.id) as delivery_ids,
@@ -49,9 +48,8 @@ versions as (
 
 select
     versions.order_id, versions.version_no, versions.lines_version_no, versions.first_seen_at,
-    versions.last_seen_at,
-    coalesce(changed.fields, []) as changed_fields,
-    versions.status, versions.delivery_ids, versions.delivery_statuses, versions.delivery_types,
+    versions.last_seen_at, coalesce(changed.fields, []) as changed_fields, versions.status,
+    versions.delivery_ids, versions.delivery_statuses, versions.delivery_types,
     versions.$price,
     versions._load_id, versions._payload_sha256,
 from versions

@@ -22,8 +22,7 @@ with named as (
 )
 
 select
-    store_id, menu_id,
-    count(*) as mention_count,
+    store_id, menu_id, count(*) as mention_count,
     any_value(_load_id) as _load_id, -- one record per store: all are equal
 from named
 where menu_id is not null

@@ -63,10 +63,7 @@ numbered as (
 
 runs as (
     select
-        store_id,
-        min(since_version_no) as version_no,
-        any_value(name) as name,
-        any_value(timezone) as timezone,
+        store_id, min(since_version_no) as version_no, any_value(name) as name, any_value(timezone) as timezone,
         any_value(currency) as currency,
         first(first_listed_at order by version_no) as first_listed_at,
         max(last_seen_at) as last_listed_at,

@@ -28,8 +28,7 @@ with unexplained as (
 )
 
 select
-    unexplained.order_id,
-    any_value(unexplained.currency) as currency,
+    unexplained.order_id, any_value(unexplained.currency) as currency,
     any_value(unexplained.total_price) as total_price,
     coalesce(
         string_agg(

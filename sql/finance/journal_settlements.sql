@@ -36,8 +36,7 @@ settlements as (
         ) as place,
     from (
         select
-            entry_no, settlement_no, match_id, line_date, store_id, currency, platform,
-            sum(amount) as amount,
+            entry_no, settlement_no, match_id, line_date, store_id, currency, platform, sum(amount) as amount,
         from lines where account_class = 'receivable' group by all
     )
 ),

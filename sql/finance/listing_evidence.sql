@@ -77,8 +77,7 @@ findings as (
     select
         106 as position,
         'findings, all days' as section,
-        check_name as item, 'rows in audit.findings' as detail,
-        count(*) as order_count,
+        check_name as item, 'rows in audit.findings' as detail, count(*) as order_count,
     from audit.findings group by check_name
 )
 

@@ -2,9 +2,7 @@
 select
     platform, currency,
     'order: ' || settlement_state || if(settlement_state = 'open' and is_due, ', due', '') as state,
-    count(*) as order_count,
-    sum(ordered_amount) as ordered,
-    sum(open_amount) as amount,
+    count(*) as order_count, sum(ordered_amount) as ordered, sum(open_amount) as amount,
 from mart.order_settlements
 group by all
 union all

@@ -16,9 +16,7 @@ versions as (
 
 -- orders known when the day was closed, and until when they were seen as they were then
 known_at_close as (
-    select
-        versions.order_id, pending.close_entry_no,
-        max(versions.last_seen_at) as seen_at,
+    select versions.order_id, pending.close_entry_no, max(versions.last_seen_at) as seen_at,
     from (select distinct order_id, close_entry_no from pending) as pending
     inner join memory.entries as closes on pending.close_entry_no = closes.entry_no
     inner join versions on pending.order_id = versions.order_id and versions.known_at <= closes.known_to

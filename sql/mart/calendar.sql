@@ -51,8 +51,7 @@ latest as (
 
 sales as (
     select
-        store_id, business_date,
-        any_value(store_name) as store_name,
+        store_id, business_date, any_value(store_name) as store_name,
         any_value(currency) as currency, -- one per store
         cast(sum(order_count) as bigint) as order_count,
         coalesce(cast(sum(order_count) filter (where sale_class = 'counted') as bigint), 0) as counted_order_count,
@@ -67,11 +66,8 @@ sales as (
 
 stores as (
     select
-        sales.store_id,
-        max(sales.store_name) as store_name,
-        max(sales.currency) as currency,
-        min(sales.business_date) as first_date,
-        max(sales.business_date) as last_date,
+        sales.store_id, max(sales.store_name) as store_name, max(sales.currency) as currency,
+        min(sales.business_date) as first_date, max(sales.business_date) as last_date,
         max(latest.latest_date) as latest_date,
     from sales
     cross join raw.settings as settings
@@ -98,14 +94,11 @@ select
     cast(date_trunc('month', days.business_date) as date) as month_start_date,
     days.business_date < days.latest_date as is_day_over,
     if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) is not null as is_closed,
-    coalesce(coverage.stale_count, 0) as stale_count,
-    coverage.completeness,
+    coalesce(coverage.stale_count, 0) as stale_count, coverage.completeness,
     -- sales; a day without orders has none
-    days.currency,
-    coalesce(sales.order_count, 0) as order_count,
+    days.currency, coalesce(sales.order_count, 0) as order_count,
     coalesce(sales.counted_order_count, 0) as counted_order_count,
-    coalesce(sales.priced_order_count, 0) as priced_order_count,
-    sales.counted_total_price,
+    coalesce(sales.priced_order_count, 0) as priced_order_count, sales.counted_total_price,
 from days
 left join sales using (store_id, business_date)
 $closes_of days

@@ -22,9 +22,7 @@
 -- total_residual: Sum of the known total residuals.
 -- total_abs_residual DECIMAL(38,4) null >= 0: Sum of their absolute values.
 select
-    store_id, business_date, sale_class,
-    count(*) as order_count,
-    count(total_price) as priced_order_count,
+    store_id, business_date, sale_class, count(*) as order_count, count(total_price) as priced_order_count,
     count(*) filter (where verdict = 'balanced') as balanced_count,
     count(*) filter (where verdict = 'total_break') as total_break_count,
     count(*) filter (where verdict = 'subtotal_break') as subtotal_break_count,
@@ -34,13 +32,10 @@ select
     currency,
     sum($price) as $price,
     -- money by the effective rules
-    sum(line_amount) as line_amount,
-    sum(unallocated_amount) as unallocated_amount,
-    sum(formula_subtotal) as formula_subtotal,
-    sum(subtotal_residual) as subtotal_residual,
+    sum(line_amount) as line_amount, sum(unallocated_amount) as unallocated_amount,
+    sum(formula_subtotal) as formula_subtotal, sum(subtotal_residual) as subtotal_residual,
     sum(abs(subtotal_residual)) as subtotal_abs_residual,
-    sum(formula_total) as formula_total,
-    sum(total_residual) as total_residual,
+    sum(formula_total) as formula_total, sum(total_residual) as total_residual,
     sum(abs(total_residual)) as total_abs_residual,
 from mart.order_reconciliation
 -- a store has one currency, so grouping by it adds no rows

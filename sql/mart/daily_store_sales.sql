@@ -12,8 +12,7 @@
 -- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 -- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide sum(total_price) by sum(priced_order_count), never by sum(order_count).
 select
-    store_id, business_date, sale_class, store_name, currency,
-    count(*) as order_count,
+    store_id, business_date, sale_class, store_name, currency, count(*) as order_count,
     count(total_price) as priced_order_count,
     count(*) filter (
         where subtotal_price is null or delivery_price is null or tip is null

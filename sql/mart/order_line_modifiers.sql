@@ -41,8 +41,7 @@ repeated as (
     select
         order_id, line_no, modifier_id,
         if(modifier_id is null, name, null) as unnamed,
-        action,
-        min(modifier_no) as first_no,
+        action, min(modifier_no) as first_no,
     from core.order_line_modifiers group by all having count(*) > 1
 ),
 

@@ -28,9 +28,7 @@ with scopes as (
 
 last_lines as (
     select
-        rows_of.platform,
-        max(rows_of.last_line_date) as last_line_date,
-        min(statements.due_days) as due_days,
+        rows_of.platform, max(rows_of.last_line_date) as last_line_date, min(statements.due_days) as due_days,
     from workings.settlement_rows as rows_of
     inner join raw.settlement_statements as statements using (entry_no)
     group by rows_of.platform
@@ -83,8 +81,7 @@ compared as (
             else coalesce(settled.settled_amount, 0)
         end as settled_amount,
         coalesce(settled.settled_again_amount, 0) as settled_again_amount,
-        coalesce(settled.refund_amount, 0) as refund_amount,
-        coalesce(settled.cost_amount, 0) as cost_amount,
+        coalesce(settled.refund_amount, 0) as refund_amount, coalesce(settled.cost_amount, 0) as cost_amount,
         -- of a group the gross alone is an order's
         coalesce(settled.net_amount, 0) + if(settled.match_state = 'group', orders.total_price, 0) as net_amount,
         coalesce(

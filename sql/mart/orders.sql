@@ -97,8 +97,7 @@ clocks as (
 
 contents as (
     select
-        order_id,
-        count(*) as line_count,
+        order_id, count(*) as line_count,
         -- a sum of 64-bit integers may need more than 64 bits
         cast(sum(quantity) as decimal(38, 0)) as unit_count,
     from core.order_lines group by order_id
@@ -107,8 +106,7 @@ contents as (
 -- of several records the last that states it
 deliveries as (
     select
-        order_id,
-        count(*) as delivery_count,
+        order_id, count(*) as delivery_count,
         arg_max(type, delivery_no) as delivery_type,
         arg_max(status, delivery_no) as last_delivery_status,
     from core.order_deliveries group by order_id
@@ -132,10 +130,10 @@ select
         else 'unmapped'
     end as sale_class,
     orders.status, orders.platform, orders.dispatch_method, orders.is_deleted,
-    coalesce(deliveries.delivery_count, 0) as delivery_count,
-    deliveries.delivery_type, deliveries.last_delivery_status, orders.created_at, orders.requested_time,
-    orders.promised_delivery_time, orders.promised_pick_up_time, clocks.created_at_local,
-    clocks.requested_time_local, clocks.promised_delivery_time_local, clocks.promised_pick_up_time_local,
+    coalesce(deliveries.delivery_count, 0) as delivery_count, deliveries.delivery_type,
+    deliveries.last_delivery_status, orders.created_at, orders.requested_time, orders.promised_delivery_time,
+    orders.promised_pick_up_time, clocks.created_at_local, clocks.requested_time_local,
+    clocks.promised_delivery_time_local, clocks.promised_pick_up_time_local,
     extract(hour from clocks.created_at_local) as hour,
     settings.daypart_of_hour[hour + 1] as daypart,
     isodow(business_date) as weekday,

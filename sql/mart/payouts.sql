@@ -21,9 +21,7 @@
 -- difference: stated_amount less bank_amount and bank_fee_amount; null without one of them.
 with stated as (
     select
-        platform, payout_ref, currency,
-        max(line_date) as last_line_date,
-        count(component) as line_count,
+        platform, payout_ref, currency, max(line_date) as last_line_date, count(component) as line_count,
         sum(carried_amount) as carried_amount,
         sum(settled_amount) + sum(carried_amount) as stated_amount,
     from (
@@ -55,8 +53,7 @@ credits as (
     select
         banks.platform, banks.payout_ref,
         coalesce(banks.currency, stated.currency, currencies.currency, 'XXX') as currency,
-        max(banks.bank_date) as bank_date,
-        sum(banks.amount) as bank_amount,
+        max(banks.bank_date) as bank_date, sum(banks.amount) as bank_amount,
         sum(banks.fee_amount) as bank_fee_amount,
     from raw.bank_payouts as banks
     left join (
@@ -79,9 +76,8 @@ select
     end as payout_state,
     coalesce(last_days.last_bank_date >= stated.last_line_date + cast(due_days.due_days as integer), false) as is_due,
     coalesce(credits.bank_date > stated.last_line_date + cast(due_days.due_days as integer), false) as is_late,
-    stated.last_line_date, credits.bank_date,
-    coalesce(stated.line_count, 0) as line_count,
-    currency, stated.carried_amount, stated.stated_amount, credits.bank_amount, credits.bank_fee_amount,
+    stated.last_line_date, credits.bank_date, coalesce(stated.line_count, 0) as line_count, currency,
+    stated.carried_amount, stated.stated_amount, credits.bank_amount, credits.bank_fee_amount,
     stated.stated_amount - credits.bank_amount - credits.bank_fee_amount as difference,
 from stated
 full outer join credits using (platform, payout_ref, currency)

@@ -22,9 +22,7 @@ with sold as (
         any_value(name) as name,
         any_value(store_name) as store_name, -- one per store, too
         count(distinct order_id) as order_count,
-        count(*) as line_count,
-        sum(quantity) as unit_count,
-        sum(line_amount) as line_amount,
+        count(*) as line_count, sum(quantity) as unit_count, sum(line_amount) as line_amount,
         count(line_amount) as valued_line_count,
     from mart.order_lines group by store_id, business_date, sale_class, product_id, currency
 ),
@@ -35,8 +33,7 @@ renamed as (select product_id from mart.order_lines group by product_id having m
 names as (
     select
         lines.store_id, lines.business_date, lines.sale_class, lines.product_id, lines.currency,
-        min(lines.name) as first_name,
-        max(lines.name) as last_name,
+        min(lines.name) as first_name, max(lines.name) as last_name,
     from mart.order_lines as lines
     semi join renamed on lines.product_id is not distinct from renamed.product_id
     group by lines.store_id, lines.business_date, lines.sale_class, lines.product_id, lines.currency

@@ -34,8 +34,7 @@ sold as (
         arg_max(ordered_name, (business_date, store_id, sale_class)) filter (
             where business_date is not null and ordered_name is not null
         ) as name,
-        min(business_date) as first_sold_date,
-        max(business_date) as last_sold_date,
+        min(business_date) as first_sold_date, max(business_date) as last_sold_date,
         count(distinct store_id) as store_count,
         cast(sum(line_count) as bigint) as line_count,
         cast(sum(unit_count) as decimal(38, 0)) as unit_count,
@@ -92,8 +91,7 @@ select
     on_menus.product_id is not null as is_on_menu,
     coalesce(on_menus.menu_ids, []) as menu_ids,
     -- sales, of every class
-    sold.first_sold_date, sold.last_sold_date,
-    coalesce(sold.store_count, 0) as store_count,
+    sold.first_sold_date, sold.last_sold_date, coalesce(sold.store_count, 0) as store_count,
     coalesce(sold.line_count, 0) as line_count,
     if(sold.product_id is null, 0, sold.unit_count) as unit_count,
 from known

@@ -26,10 +26,8 @@
 -- each order of a match once, whatever the number of its settlements
 with matched_orders as (
     select
-        pairs.match_id, pairs.order_id,
-        any_value(pairs.match_rule) as match_rule,
-        any_value(pairs.match_state) as match_state,
-        any_value(pairs.surplus) as surplus,
+        pairs.match_id, pairs.order_id, any_value(pairs.match_rule) as match_rule,
+        any_value(pairs.match_state) as match_state, any_value(pairs.surplus) as surplus,
         any_value(orders.total_price) as total_price,
     from workings.settlement_pairs as pairs
     inner join mart.orders as orders using (order_id)
@@ -38,11 +36,8 @@ with matched_orders as (
 
 ours as (
     select
-        match_id,
-        any_value(match_rule) as match_rule,
-        any_value(match_state) as match_state,
-        any_value(surplus) as surplus,
-        count(*) as order_count,
+        match_id, any_value(match_rule) as match_rule, any_value(match_state) as match_state,
+        any_value(surplus) as surplus, count(*) as order_count,
         if(count(*) = count(total_price), sum(total_price), null) as our_amount,
         list_slice(list(order_id order by order_id), 1, 20) as order_ids,
     from matched_orders group by match_id
@@ -57,14 +52,10 @@ theirs as (
         any_value(platform) as platform,
         max(statement_kind) as statement_kind, -- an addition is before all others
         arg_min(statement_ref, (statement_kind = 'addition', entry_no, settlement_no)) as statement_ref,
-        any_value(store_id) as store_id,
-        any_value(order_ref) as order_ref,
-        min(line_date) as line_date,
-        any_value(currency) as currency,
-        count(*) as settlement_count,
+        any_value(store_id) as store_id, any_value(order_ref) as order_ref, min(line_date) as line_date,
+        any_value(currency) as currency, count(*) as settlement_count,
         cast(sum(stated_order_count) as bigint) as stated_order_count,
-        sum(gross_amount) as their_amount,
-        sum(net_amount) as net_amount,
+        sum(gross_amount) as their_amount, sum(net_amount) as net_amount,
     from workings.settlement_rows
     inner join (
         select distinct entry_no, settlement_no, match_id from mart.settlement_lines
@@ -84,8 +75,8 @@ select
         when theirs.order_ref is not null or theirs.statement_kind in ('order', 'addition') then 'not_ours'
         else 'no_order'
     end as match_state,
-    coalesce(ours.order_count, 0) as order_count,
-    theirs.settlement_count, theirs.stated_order_count, theirs.currency, ours.our_amount, theirs.their_amount,
+    coalesce(ours.order_count, 0) as order_count, theirs.settlement_count, theirs.stated_order_count,
+    theirs.currency, ours.our_amount, theirs.their_amount,
     case
         when ours.surplus = 'settlements' then ours.our_amount
         when ours.surplus = 'orders' or ours.match_state in ('matched', 'group') then theirs.their_amount
@@ -95,7 +86,6 @@ select
         and ours.match_state in ('matched', 'group', 'one_of', 'differs'),
         ours.our_amount - theirs.their_amount, null
     ) as difference,
-    theirs.net_amount,
-    coalesce(ours.order_ids, []) as candidate_order_ids,
+    theirs.net_amount, coalesce(ours.order_ids, []) as candidate_order_ids,
 from theirs
 left join ours using (match_id)

@@ -28,11 +28,8 @@ with lines as (
         list_sort(list(distinct coalesce(store_ref, ''))) as store_refs,
         if(count(distinct payout_ref) = 1, any_value(payout_ref), null) as payout_ref,
         count(distinct payout_ref) as payout_count,
-        count(*) as line_count,
-        sum(amount) as net_amount,
-        any_value(opening) as opening_amount,
-        any_value(paid) as paid_amount,
-        any_value(closing) as closing_amount,
+        count(*) as line_count, sum(amount) as net_amount, any_value(opening) as opening_amount,
+        any_value(paid) as paid_amount, any_value(closing) as closing_amount,
     from raw.settlement_lines group by entry_no, statement_ref, currency
 ),
 
@@ -40,10 +37,8 @@ settled as (
     select
         rows_of.entry_no, rows_of.statement_ref, rows_of.currency,
         min(coalesce(rows_of.period_from, rows_of.line_date)) as first_line_date,
-        max(rows_of.last_line_date) as last_line_date,
-        sum(rows_of.gross_amount) as gross_amount,
-        sum(rows_of.refund_amount) as refund_amount,
-        sum(rows_of.cost_amount) as cost_amount,
+        max(rows_of.last_line_date) as last_line_date, sum(rows_of.gross_amount) as gross_amount,
+        sum(rows_of.refund_amount) as refund_amount, sum(rows_of.cost_amount) as cost_amount,
         count(*) filter (
             where rows_of.statement_kind in ('order', 'total', 'addition')
             and coalesce(pairs.match_state not in ('matched', 'group'), true)

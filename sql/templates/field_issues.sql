@@ -6,8 +6,7 @@ with notes as (
         coalesce(
             list_transform(map_entries(document._unknown), lambda each: each.key || ':' || each.value), []
         ) as unknown_fields,
-        coalesce(rounded, 0) as rounded_count,
-        _fetched_at, _load_id,
+        coalesce(rounded, 0) as rounded_count, _fetched_at, _load_id,
     from raw.latest_$kind
 )
 

@@ -40,9 +40,7 @@ numbered as (
 
 runs as (
     select
-        menu_id, place, run_no,
-        any_value(content) as content,
-        min(since_version_no) as version_no,
+        menu_id, place, run_no, any_value(content) as content, min(since_version_no) as version_no,
         max(version_no) as last_version_no,
     from numbered group by menu_id, place, run_no
 )

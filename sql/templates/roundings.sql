@@ -12,12 +12,8 @@ roundings as (
 -- in steps, as an alias is repeated where it is named, and a macro repeats what it is given
 sums as (
     select
-        lines.order_id, lines.node, roundings.rounding_no,
-        any_value(stated) as stated,
-        any_value(factor) as factor,
-        any_value(unit) as unit,
-        any_value(per) as per,
-        any_value(mode) as mode,
+        lines.order_id, lines.node, roundings.rounding_no, any_value(stated) as stated,
+        any_value(factor) as factor, any_value(unit) as unit, any_value(per) as per, any_value(mode) as mode,
         any_value(kept) as kept,
         sum(case
             when per = 'unit' then quantity * rounded(cast(per_unit as decimal(38, 8)), mode, kept)

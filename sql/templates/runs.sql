@@ -2,8 +2,7 @@
 with goods as (
     select
         observations.*,
-        coalesce(before.versions, 0) as versions_before,
-        before.sha256 as sha256_before,
+        coalesce(before.versions, 0) as versions_before, before.sha256 as sha256_before,
         row_number() over in_order as n,
         observations.sha256 is distinct from coalesce(lag(observations.sha256) over in_order, before.sha256) as starts,
     from touched.observations as observations

@@ -24,8 +24,7 @@ goods as (
 
 runs as (
     select
-        kind, id,
-        max(n) as last_good,
+        kind, id, max(n) as last_good,
         arg_max(sha256, n) as sha256,
         arg_max(observed_at, n) as last_good_at, -- skips nulls, which come first
         arg_max(customer_key, n) filter (where customer_key is not null) as customer_key,
@@ -36,8 +35,7 @@ runs as (
 
 lasts as (
     select
-        kind, id,
-        max(n) as n,
+        kind, id, max(n) as n,
         arg_max(source, n) as last_source,
         arg_max(load_id, n) as last_load_id,
         arg_max(seq, n) as last_seq,

@@ -22,10 +22,7 @@ deliveries as (
 ),
 
 versions as (
-    select
-        order_id,
-        max(version_no) as version_no,
-        max(lines_version_no) as lines_version_no,
+    select order_id, max(version_no) as version_no, max(lines_version_no) as lines_version_no,
     from warehouse.core.order_versions
     where order_id in (select order_id from touched.grown)
     group by order_id

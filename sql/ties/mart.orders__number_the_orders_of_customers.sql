@@ -3,9 +3,7 @@
 -- scope: all
 with customers as (
     select
-        min(order_id) as order_id,
-        count(created_at) as order_count,
-        count(customer_order_no) as number_count,
+        min(order_id) as order_id, count(created_at) as order_count, count(customer_order_no) as number_count,
         coalesce(max(customer_order_no), 0) as last_no,
         coalesce(sum(customer_order_no), 0) as number_sum,
         count(*) filter (where is_first_order) as first_count,

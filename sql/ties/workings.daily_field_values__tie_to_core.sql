@@ -2,9 +2,7 @@
 -- severity: blocking
 -- scope: all
 with both_sides as (
-    select
-        path,
-        sum(parent_count) as parent_count,
+    select path, sum(parent_count) as parent_count,
     from workings.daily_field_values
     where path in ('/id', '/items/*/id', '/items/*/modifiers/*/id', '/deliveries/*/id')
     group by path

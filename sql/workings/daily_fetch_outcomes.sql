@@ -9,8 +9,7 @@
 -- store_id: The store, as the service numbers it; null if no document states it.
 -- known_count >= 1
 select
-    orders.store_id, orders.business_date,
-    count(*) as known_count,
+    orders.store_id, orders.business_date, count(*) as known_count,
     count(*) filter (
         where checks.last_verdict in ('accepted', 'unchanged') and checks.last_source = 'live'
     ) as fetched_count,

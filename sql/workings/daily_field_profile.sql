@@ -19,13 +19,10 @@ with noted as (
 )
 
 select
-    business_date, note,
-    count(*) as document_count,
+    business_date, note, count(*) as document_count,
     if(
         note[1] = '/', list_slice(list_sort(list_distinct(list(customer_key))), 1, 20), []
     ) as customer_keys,
-    min(_fetched_at) as first_seen_at,
-    max(_fetched_at) as last_seen_at,
-    min(order_id) as example_id,
+    min(_fetched_at) as first_seen_at, max(_fetched_at) as last_seen_at, min(order_id) as example_id,
 from noted
 group by business_date, note

@@ -8,8 +8,7 @@
 --
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 select
-    store_id, business_date, sale_class,
-    count(*) as order_count,
+    store_id, business_date, sale_class, count(*) as order_count,
     cast(bit_xor(money_fingerprint(orders)) as varchar) as fingerprint,
 from mart.order_reconciliation as orders
 group by store_id, business_date, sale_class

@@ -38,8 +38,7 @@ with judged as (
 alike as (
     select
         * exclude (order_id, total_price),
-        count(*) as order_count,
-        sum(total_price) as total_price,
+        count(*) as order_count, sum(total_price) as total_price,
         min(order_id, 3) as example_ids,
     from judged group by all
 ),

@@ -21,10 +21,8 @@ with changes as (
 
 select
     orders.business_date, changes.entity_type, changes.previous_status, changes.status,
-    count(*) as occurrence_count,
-    min(changes.first_seen_at) as first_seen_at,
-    max(changes.first_seen_at) as last_seen_at,
-    min(changes.order_id) as example_id,
+    count(*) as occurrence_count, min(changes.first_seen_at) as first_seen_at,
+    max(changes.first_seen_at) as last_seen_at, min(changes.order_id) as example_id,
 from changes
 inner join mart.orders as orders using (order_id)
 group by orders.business_date, changes.entity_type, changes.previous_status, changes.status

@@ -32,9 +32,7 @@ select
     count(*) filter (where is_deleted) as deleted_count,
     count(*) filter (where total_price = 0) as zero_total_count,
     count(*) filter (where total_price is null) as missing_total_count,
-    sum(subtotal_price) as subtotal_price,
-    sum(total_price) as total_price,
-    min(created_at) as first_created_at,
+    sum(subtotal_price) as subtotal_price, sum(total_price) as total_price, min(created_at) as first_created_at,
     max(created_at) as last_created_at,
     count(*) filter (where checked_utc >= created_utc + interval 7 day) as week_old_count,
 from times

@@ -111,8 +111,7 @@ select
     business_date, path, value,
     count(*) filter (where n > 0) as document_count,
     cast(sum(n) as bigint) as occurrence_count,
-    min(seen_at) as first_seen_at,
-    max(seen_at) as last_seen_at,
+    min(seen_at) as first_seen_at, max(seen_at) as last_seen_at,
     bool_or(seen_at is null) as is_of_unknown_time,
     min(order_id) as example_id,
 from used

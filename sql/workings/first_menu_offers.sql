@@ -16,9 +16,7 @@
 -- For orders from before any menu of the store was seen. Keyed by store, so that a menu
 -- seen for the first time affects the orders of its stores alone.
 with menus as (
-    select
-        menu_id,
-        min(observed_from) as first_seen_at,
+    select menu_id, min(observed_from) as first_seen_at,
     from core.menu_price_versions
     group by menu_id
     having count(*) = count(observed_from) -- null: an archive of unknown time, before all
@@ -41,8 +39,7 @@ offers as (
 select
     -- keys: of other names than in orders' tables, which would be affected by them
     store_id, product_id as offered_product_id, modifier_id as offered_modifier_id,
-    cast(null as timestamptz) as offered_from,
-    any_value(known_until) as offered_until,
+    cast(null as timestamptz) as offered_from, any_value(known_until) as offered_until,
     -- where: of offers of several menus none is named
     if(count(distinct menu_id) = 1, any_value(menu_id), null) as menu_id,
     if(count(distinct menu_id) = 1, any_value(seen_at), null) as seen_at,

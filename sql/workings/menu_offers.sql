@@ -24,9 +24,7 @@ with edges as (
     from core.modifier_price_versions as edges
     -- below a modifier it stands as often as that one does
     inner join (
-        select
-            menu_id, product_id, modifier_id,
-            count(*) as menu_entry_count,
+        select menu_id, product_id, modifier_id, count(*) as menu_entry_count,
         from core.modifier_paths where not is_cycle group by menu_id, product_id, modifier_id
     ) as paths
         on edges.parent_type = 'modifier'

@@ -39,8 +39,7 @@ components as (
 
 contents as (
     select
-        order_id,
-        sum(line_amount) as line_amount,
+        order_id, sum(line_amount) as line_amount,
         count(*) = count(line_amount) as has_all_amounts,
     from mart.order_lines group by order_id
 ),

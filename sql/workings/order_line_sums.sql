@@ -42,10 +42,7 @@ with modifiers as not materialized (
 
 common as (
     select
-        order_id, line_no,
-        count(*) as modifier_count,
-        sum(price) as once,
-        sum(narrow_own) as narrow_own,
+        order_id, line_no, count(*) as modifier_count, sum(price) as once, sum(narrow_own) as narrow_own,
         bit_or(if(is_priced, bits, null)) as bits,
         max(if(is_priced, decimals_of(price), null)) as decimals,
     from modifiers group by order_id, line_no

@@ -120,8 +120,7 @@ figures as (
             else kind || ' ' || path
         end as place,
         array_to_string(types, '|') as named_types,
-        coalesce(present_count, 0) as present,
-        coalesce(parent_count, 0) as parents,
+        coalesce(present_count, 0) as present, coalesce(parent_count, 0) as parents,
         format('{:,} {}', present, if(present = 1, 'place', 'places')) as places,
         case question
             when 'nulls' then format(
@@ -160,14 +159,12 @@ figures as (
     union all by name
     -- which rule its orders support, counted and by scope
     select
-        question,
-        sum(n) as figure,
+        question, sum(n) as figure,
         format('{} for {:,} of {:,}', verdict, figure, sum(sum(n)) over (partition by question)) as said,
     from populations group by question, verdict
     union all by name
     select
-        question, verdict as place,
-        sum(n) as figure,
+        question, verdict as place, sum(n) as figure,
         format('{} ({:,})', scope, figure) as said,
     from populations group by question, verdict, scope
     union all by name

@@ -127,8 +127,7 @@ shown as (
 
 usual as (
     select
-        contract_no, shown_rate,
-        count(*) as line_count,
+        contract_no, shown_rate, count(*) as line_count,
         quantile_disc(sold_on, 0.05) as usual_from,
         quantile_disc(sold_on, 0.95) as usual_to,
     from shown group by all
@@ -166,10 +165,7 @@ days as (
 ),
 
 spans as (
-    select
-        contract_no, shown_rate,
-        min(sold_on) as from_date,
-        max(sold_on) as to_date,
+    select contract_no, shown_rate, min(sold_on) as from_date, max(sold_on) as to_date,
     from (
         select
             *,
@@ -250,8 +246,7 @@ minimums as (
     select market_no, max(commission_amount) as min_amount,
     from (
         select
-            market_no, least_of.commission_amount,
-            any_value(least_of.line_count) as line_count,
+            market_no, least_of.commission_amount, any_value(least_of.line_count) as line_count,
             count_if(nearest.commission_amount < least_of.commission_amount) as below_count,
         from nearest
         inner join (

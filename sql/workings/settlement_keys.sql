@@ -13,9 +13,7 @@
 -- same_day_count BIGINT >= 0: Of these, on the order's business date, as the statement states it.
 -- same_amount_count BIGINT >= 0: Of these, with the order's amount as gross.
 select
-    named.entry_no, named.reference,
-    count(named.value) as value_count,
-    count(orders.order_id) as known_count,
+    named.entry_no, named.reference, count(named.value) as value_count, count(orders.order_id) as known_count,
     count(*) filter (where named.store_id = orders.store_id) as same_store_count,
     count(*) filter (where named.stated_date = orders.business_date) as same_day_count,
     count(*) filter (where named.gross_amount = orders.total_price) as same_amount_count,

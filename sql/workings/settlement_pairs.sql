@@ -142,10 +142,7 @@ reached as (
 ),
 
 runs as (
-    select
-        entry_no, settlement_no, same,
-        min(order_no) as first_no,
-        max(order_no) as last_no,
+    select entry_no, settlement_no, same, min(order_no) as first_no, max(order_no) as last_no,
     from reached group by all
 ),
 
@@ -185,8 +182,7 @@ sides as (
         min(if(settlement_count <= order_count, reached.order_no, groups.place)) as first_no,
         max(if(settlement_count <= order_count, reached.order_no, groups.place)) as last_no,
         last_no - first_no + 1 = count(*) as is_run,
-        min(reached.sold_on) as first_platform,
-        max(reached.sold_on) as last_platform,
+        min(reached.sold_on) as first_platform, max(reached.sold_on) as last_platform,
     from reached inner join groups using (entry_no, settlement_no) group by all
 ),
 

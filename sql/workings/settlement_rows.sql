@@ -50,8 +50,7 @@ completing as (
             row_number() over claims as place,
         from (
             select
-                platform, entry_no, settlement_no, order_id, currency,
-                max(kind) as kind,
+                platform, entry_no, settlement_no, order_id, currency, max(kind) as kind,
                 min(line_date) as line_date,
                 sum(amount) filter (where is_gross) as gross_amount,
             from stated
@@ -96,29 +95,19 @@ dated as (
 
 -- a component that a settlement lacks adds nothing to it
 select
-    lines.entry_no, lines.settlement_no,
-    any_value(lines.platform) as platform,
+    lines.entry_no, lines.settlement_no, any_value(lines.platform) as platform,
     -- of events that complete or follow an order and stand beside it
     coalesce(max(lines.kind) filter (where lines.kind = 'order'), max(lines.kind)) as statement_kind,
-    any_value(lines.statement_ref) as statement_ref,
-    any_value(lines.payout_ref) as payout_ref,
-    any_value(lines.our_store_id) as store_id,
-    any_value(lines.order_ref) as order_ref,
-    any_value(lines.order_id) as order_id,
-    any_value(lines.short_no) as short_no,
-    any_value(lines.short_modulus) as short_modulus,
-    min(lines.line_date) as line_date,
-    max(lines.line_date) as last_line_date,
-    any_value(lines.order_date) as order_date,
+    any_value(lines.statement_ref) as statement_ref, any_value(lines.payout_ref) as payout_ref,
+    any_value(lines.our_store_id) as store_id, any_value(lines.order_ref) as order_ref,
+    any_value(lines.order_id) as order_id, any_value(lines.short_no) as short_no,
+    any_value(lines.short_modulus) as short_modulus, min(lines.line_date) as line_date,
+    max(lines.line_date) as last_line_date, any_value(lines.order_date) as order_date,
     coalesce(any_value(orders.business_date), any_value(lines.order_date), min(lines.line_date)) as sold_on,
-    any_value(lines.period_from) as period_from,
-    any_value(lines.period_to) as period_to,
-    any_value(lines.ordered_at) as ordered_at,
-    any_value(lines.ordered_at_else) as ordered_at_else,
-    any_value(lines.ordered_at_local) as ordered_at_local,
-    any_value(lines.window_minutes) as window_minutes,
-    any_value(lines.order_count) as stated_order_count,
-    any_value(lines.currency) as currency,
+    any_value(lines.period_from) as period_from, any_value(lines.period_to) as period_to,
+    any_value(lines.ordered_at) as ordered_at, any_value(lines.ordered_at_else) as ordered_at_else,
+    any_value(lines.ordered_at_local) as ordered_at_local, any_value(lines.window_minutes) as window_minutes,
+    any_value(lines.order_count) as stated_order_count, any_value(lines.currency) as currency,
     any_value(lines.settled_currency) as settled_currency,
     sum(if(lines.is_sale and lines.is_gross, lines.amount, 0)) as gross_amount,
     -- of refunds and fees also their gross

@@ -24,8 +24,7 @@ with menus as (
 
 stores as (
     select
-        store_menus.store_id,
-        min(menus.first_seen_at) as some_from,
+        store_menus.store_id, min(menus.first_seen_at) as some_from,
         if(count(*) > count(menus.menu_id), cast('infinity' as timestamptz), max(menus.first_seen_at)) as all_from,
         list(store_menus.menu_id order by store_menus.menu_id) as menu_ids,
     from core.store_menus as store_menus
