@@ -28,7 +28,6 @@ with totals as (
         string_split(sale_classes, '+') as classes,
     from raw.control_totals
 ),
-
 -- no other columns: a row that is given to a function is packed whole
 orders as (
     select
@@ -36,7 +35,6 @@ orders as (
         $price,
     from mart.orders
 ),
-
 controlled_orders as (
     select
         totals.business_date, totals.store_id, totals.amount_field, totals.sale_classes,
@@ -46,7 +44,6 @@ controlled_orders as (
         amount_of(orders, totals.amount_field) as order_amount,
     from totals inner join orders using (store_id, business_date)
 ),
-
 sums as (
     select
         business_date, store_id, amount_field, sale_classes,
@@ -56,7 +53,6 @@ sums as (
         sum(order_amount) filter (where is_included) as amount,
     from controlled_orders group by business_date, store_id, amount_field, sale_classes
 ),
-
 compared as (
     select
         totals.business_date, totals.store_id, totals.amount_field, totals.sale_classes,

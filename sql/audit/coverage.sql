@@ -26,13 +26,11 @@ with notifications as (
     select id as order_id, max(received_at) as last_notified_at,
     from raw.hints where kind = 'orders' group by id
 ),
-
 -- requested, but no document was ever accepted: store and day are unknown
 unaccepted as (
     select id as order_id, last_verdict, last_checked_at,
     from raw.states where kind = 'orders' and _payload_sha256 is null
 ),
-
 notified as (
     select
         orders.store_id, orders.business_date,
@@ -43,7 +41,6 @@ notified as (
     left join mart.orders as orders using (order_id)
     left join unaccepted using (order_id)
 ),
-
 counted as (
     select
         store_id, business_date, known_count as id_count, known_count, fetched_count, unchanged_count,
@@ -65,14 +62,12 @@ counted as (
         count(*) filter (where last_notified_at > coalesce(last_checked_at, '-infinity'::timestamptz)) as stale_count,
     from notified group by store_id, business_date
 ),
-
 ids as (
     select
         store_id, business_date,
         sum(columns('_count$')),
     from counted group by store_id, business_date
 ),
-
 -- the total that counts most sale classes covers most orders
 totals as (
     select store_id, business_date, control_order_count, actual_order_count,

@@ -28,7 +28,6 @@ with requested as (
     from raw.observations
     where source = 'live' and tries is not null -- reprocessed ones have none
 ),
-
 attempts as (
     select
         * exclude (attempts),

@@ -39,7 +39,6 @@ with noted as (
         1 as document_count, _fetched_at as first_seen_at, _fetched_at as last_seen_at, store_id as example_id,
     from workings.store_field_issues
 ),
-
 -- Validation notes 'items/*/name=absent' for a documented field that is lacking, and
 -- '/items/*/foo:string' for one that is there and not documented.
 split_notes as (
@@ -50,7 +49,6 @@ split_notes as (
         if(note[1] = '/', string_split(regexp_extract(note, '[a-z|]+$'), '|'), []) as types,
     from noted
 ),
-
 -- The name of a field may be a person's until orders of 20 customers, or 20 stores or menus, have it.
 shown_paths as (
     select kind, path,
@@ -64,7 +62,6 @@ shown_paths as (
     select kinds.kind, unnest(known_fields) as path,
     from raw.settings cross join (select distinct kind from split_notes) as kinds
 ),
-
 named as (
     select
         * exclude (path),
@@ -78,7 +75,6 @@ named as (
         ) as path,
     from split_notes
 ),
-
 notes as (
     select
         kind, path,
@@ -96,7 +92,6 @@ notes as (
         min(first_seen_at) filter (where state = 'absent') as absent_first_seen_at,
     from named group by kind, path
 ),
-
 held as (
     select
         'orders' as kind,
@@ -105,7 +100,6 @@ held as (
     union all
     from workings.field_values
 ),
-
 summed as (
     select
         kind, path,
@@ -117,7 +111,6 @@ summed as (
         min(first_seen_at) as first_seen_at, max(last_seen_at) as last_seen_at, min(example_id) as example_id,
     from held group by kind, path
 ),
-
 -- a document's own id is there, or it was not accepted
 totals as (
     select kind, present_count as document_count,

@@ -22,14 +22,12 @@ with watched as (
         cast(max(last_observed_at) as date) - 1 as until,
     from audit.loads where kind = 'orders' and source = 'live' and not is_backfill
 ),
-
 placed as (
     select store_id, business_date, sum(order_count) as orders,
     from mart.daily_store_sales
     where store_id is not null and business_date is not null
     group by store_id, business_date
 ),
-
 calendar as (
     select
         store_id,
@@ -39,12 +37,10 @@ calendar as (
     where business_date <= watched.until
     group by store_id
 ),
-
 days as (
     select calendar.store_id, calendar.business_date, coalesce(placed.orders, 0) as orders,
     from calendar left join placed using (store_id, business_date)
 ),
-
 -- what the same weekday had in the eight weeks before, of which at least four are known
 usual as (
     select

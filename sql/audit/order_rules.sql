@@ -31,7 +31,6 @@ with populations as (
     from audit.formula_populations as populations
     left join raw.formula_settings as configured on populations.rule_setting_no = configured.setting_no
 ),
-
 judged as (
     select
         orders.*,
@@ -63,7 +62,6 @@ judged as (
     inner join populations as totals
         on totals.rule_target = 'total' and orders.total_population_no = totals.population_no
 ),
-
 -- an order of a closed day keeps what it was closed with, no rule included
 decided as (
     select

@@ -40,7 +40,6 @@ with orders as (
         and current.store_id is not distinct from places.store_id
         and current.sale_class = places.sale_class
 ),
-
 -- a null amount adds nothing to a sum: zero from here on
 measures as (
     select
@@ -61,7 +60,6 @@ measures as (
         and restated.sale_class = places.sale_class
         and restated.close_entry_no = places.close_entry_no
 ),
-
 added as (
     select
         close_entry_no, order_id, store_id, business_date, sale_class, measure, currency, platform,

@@ -29,7 +29,6 @@ with repeated as (
     group by likeness
     having count(*) > 1
 ),
-
 orders as (
     select
         orders.order_id, orders.customer_key, orders.store_id, orders.business_date, orders.sale_class,
@@ -46,16 +45,13 @@ orders as (
         order by orders.created_at, orders.order_id
     )
 ),
-
 close as (select * from orders where created_at - before_at <= within or after_at - created_at <= within),
-
 modifiers as (
     select
         order_id, line_no,
         list_sort(list(row(modifier_id, action, quantity, price))) as modifiers,
     from core.order_line_modifiers semi join close using (order_id) group by order_id, line_no
 ),
-
 contents as (
     select
         lines.order_id,
@@ -65,7 +61,6 @@ contents as (
     left join modifiers on lines.order_id = modifiers.order_id and lines.line_no = modifiers.line_no
     group by lines.order_id
 ),
-
 -- the last earlier order with the same contents; each is looked at once, however many one customer has
 repeats as (
     select

@@ -47,7 +47,6 @@ with of_orders as (
         flatten(list(example_ids) filter (where is_against)) as example_ids,
     from workings.daily_question_cases group by question
 ),
-
 -- what is found at each place
 lines as (
     select
@@ -68,7 +67,6 @@ lines as (
     where check_name = 'core.products__have_one_name_across_menus'
     having count(*) > 0
 ),
-
 told as (
     select
         question,
@@ -77,7 +75,6 @@ told as (
         flatten(list(example_ids)) as example_ids,
     from lines group by question
 ),
-
 answered as (
     select
         asked.no, asked.question, asked.section, asked.undocumented, asked.assumption, asked.partner_question,

@@ -19,7 +19,6 @@ with live as (
         source = 'live' and not is_backfill as can_drift,
     from audit.loads
 ),
-
 -- a first pause of ten seconds ends what later loads are compared with
 paused as (
     select
@@ -29,14 +28,12 @@ paused as (
         ) > last_observed_at + interval 10 seconds as is_pause,
     from live where can_drift and first_observed_at is not null
 ),
-
 learned as (
     select
         kind,
         coalesce(min(last_observed_at) filter (where is_pause), max(last_observed_at)) as until,
     from paused group by kind
 ),
-
 values_met as (
     select
         met.kind, met.path, 'value' as change_type, met.value, met.first_seen_at, min(live.load_id) as load_id,
@@ -49,7 +46,6 @@ values_met as (
     where live.can_drift and not met.is_of_unknown_time
     group by met.kind, met.path, met.value, met.first_seen_at, met.example_id
 ),
-
 noted as (
     select
         notes.kind,
@@ -70,7 +66,6 @@ noted as (
     inner join live using (load_id)
     where refused.reason = 'wrong_type' and refused.pointer is not null
 ),
-
 -- where a time is unknown, nothing was first
 notes_met as (
     select
@@ -81,7 +76,6 @@ notes_met as (
     group by kind, path, change_type, value
     having bool_and(first_observed_at is not null) and arg_min(can_drift, row(first_observed_at, load_id))
 ),
-
 met as (
     select * from values_met
     union all

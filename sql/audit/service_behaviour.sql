@@ -26,7 +26,6 @@ with counted as (
         max(last_at) as last_seen_at,
     from raw.service_log group by operation, aspect, name
 ),
-
 -- durations and sizes are counted by upper bound, six in each power of ten
 bounds as (
     select
@@ -38,7 +37,6 @@ bounds as (
     where aspect in ('duration_ms', 'response_bytes')
     window of_aspect as (partition by operation, aspect)
 ),
-
 percentiles as (
     select
         operation, aspect,
@@ -51,7 +49,6 @@ percentiles as (
     cross join (select unnest([0.5, 0.9, 0.95, 0.99]) as level) as levels
     group by operation, aspect, level
 ),
-
 -- orders and changes while webhooks were received, and the first notification of each
 events as (
     select
@@ -80,7 +77,6 @@ events as (
         and changes.first_seen_at <= (select max(received_at) from raw.hints)
     group by changes.order_id, changes.observation_no, changes.first_seen_at
 ),
-
 everything as (
     from counted where aspect not in ('duration_ms', 'response_bytes')
     union all by name

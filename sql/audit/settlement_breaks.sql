@@ -29,7 +29,6 @@ with orders as (
         or (settlement_state = 'open' and is_due)
         or (settlement_state = 'settled' and is_late)
 ),
-
 lines as (
     select
         matches.match_id as break_key,
@@ -44,7 +43,6 @@ lines as (
     inner join workings.settlement_rows as rows_of using (entry_no, settlement_no)
     where matches.match_state not in ('matched', 'group', 'no_order')
 ),
-
 commissions as (
     select
         'commission:' || charged.entry_no || '/' || charged.settlement_no as break_key,
@@ -60,7 +58,6 @@ commissions as (
         and charged.from_date = rates.from_date
     where rates.is_in_force and not charged.is_agreeing
 ),
-
 statements as (
     select
         unnest(['statement_gap', 'statement_rounding']) as break_kind,
@@ -69,7 +66,6 @@ statements as (
         unnest([gap_amount, rounding_amount]) as amount,
     from mart.settlement_statements
 ),
-
 payouts as (
     select
         concat_ws('/', 'payout:' || platform, payout_ref, currency) as break_key,
@@ -88,7 +84,6 @@ payouts as (
         or (payout_state = 'not_at_bank' and is_due)
         or (payout_state = 'paid' and is_late)
 ),
-
 breaks as (
     select
         *,

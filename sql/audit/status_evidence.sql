@@ -33,7 +33,6 @@ with orders as (
     group by status, currency
     window of_status as (partition by status)
 ),
-
 ages as (
     select
         status, currency, age_hours,
@@ -44,12 +43,10 @@ ages as (
     group by status, currency, age_hours
     window of_status as (partition by status, currency)
 ),
-
 medians as (
     select status, currency, min(age_hours) as median_age_hours,
     from ages where 2 * running_count >= total_count group by status, currency
 ),
-
 transitions as (
     select
         previous_status as status,
@@ -60,7 +57,6 @@ transitions as (
         ) as next_statuses,
     from audit.status_transitions where entity_type = 'order' group by previous_status
 ),
-
 -- statuses that orders have, and those that they only had: no class and no ages
 met as (
     select

@@ -23,7 +23,6 @@ with coded as (
         menu_id, '/products/*/dispatch_method' as path, dispatch_method as value, observed_from, is_current,
     from core.menu_product_versions
 ),
-
 in_menus as (
     select
         menu_id, path, value,
@@ -32,7 +31,6 @@ in_menus as (
         bool_or(observed_from is null) as is_of_unknown_time,
     from coded where value is not null group by menu_id, path, value
 ),
-
 used as (
     select
         'orders' as kind, path, value, document_count, occurrence_count, first_seen_at, last_seen_at,

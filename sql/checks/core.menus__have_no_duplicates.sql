@@ -8,7 +8,6 @@ with children as (
         list((modifier_id, position, price) order by edge_no) as children,
     from core.modifier_edges group by menu_id, parent_type, parent_id
 ),
-
 entries as (
     select
         menu_id, 'product' as entry_type, product_id as entry_id, name, description, dispatch_method,
@@ -18,7 +17,6 @@ entries as (
         menu_id, 'modifier' as entry_type, modifier_id as entry_id, name, description, null as dispatch_method,
     from core.modifiers
 ),
-
 compared as (
     select
         entries.menu_id, entries.entry_type, entries.entry_id,

@@ -4,7 +4,6 @@ with edges as (
     select menu_id, parent_type, parent_id, count(*) as edge_count,
     from core.modifier_edges group by menu_id, parent_type, parent_id
 ),
-
 walked as (
     select
         paths.menu_id, paths.product_id, count(*) as path_count,

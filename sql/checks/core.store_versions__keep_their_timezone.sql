@@ -1,7 +1,6 @@
 -- A store's record never states a time zone of other clocks: from then on its orders have other business days.
 -- severity: warning
 with stated as (select distinct store_id, timezone from core.store_versions),
-
 clocks as (
     select
         timezone,

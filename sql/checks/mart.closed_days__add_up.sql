@@ -9,7 +9,6 @@ with days as (
     $closes_of days
     where if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) is not null
 ),
-
 -- what each row, and what each day, is more than it must be
 differences as (
     select

@@ -7,14 +7,12 @@ with rules as (
     from audit.formula_rules
     where rule_target = 'subtotal' and coalesce(rounded_per not in ('line', 'unit'), true)
 ),
-
 sums as (
     select
         order_id, line_no, sum(modifier_amount) as modifiers_amount,
         count(*) - count(modifier_amount) as unvalued_count,
     from mart.order_line_modifiers group by order_id, line_no
 ),
-
 wrong_lines as (
     select
         lines.order_id, lines.line_no,

@@ -23,7 +23,6 @@ with groups as (
         _load_id,
     from raw.latest_menus
 ),
-
 prices as (
     select
         menu_id, group_no,

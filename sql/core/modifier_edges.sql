@@ -25,7 +25,6 @@ with parents as (
         _load_id,
     from raw.latest_menus
 ),
-
 edges as (
     select
         menu_id, parent_type,

@@ -27,14 +27,12 @@ with recursive children as (
     select menu_id, parent_id as modifier_id, count(*) as edges,
     from core.modifier_edges where parent_type = 'modifier' group by menu_id, parent_id
 ),
-
 roots as (
     select
         menu_id, parent_id as product_id, edge_no, modifier_id, price, _load_id,
         row_number() over (partition by menu_id order by parent_id, edge_no) as menu_no,
     from core.modifier_edges where parent_type = 'product' and edge_no <= 10000
 ),
-
 walk as (
     select
         menu_id, product_id,

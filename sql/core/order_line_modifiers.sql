@@ -23,7 +23,6 @@ with lines as (
         _load_id,
     from raw.latest_orders
 ),
-
 modifiers as (
     select
         order_id, line_no, item.product_id as product_id,

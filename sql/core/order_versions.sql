@@ -21,7 +21,6 @@ with changed as (
         list(field order by field) as fields,
     from core.order_changes group by order_id, version_no
 ),
-
 versions as (
     select
         given.order_id, given.version_no,

@@ -25,7 +25,6 @@ with versions as (
         _load_id,
     from raw.store_versions cross join raw.settings as settings
 ),
-
 -- each new version, and the last version that stands here
 stated as (
     select
@@ -40,7 +39,6 @@ stated as (
     inner join versions on stored.store_id = versions.store_id and not versions.is_new
     where stored.is_current
 ),
-
 marked as (
     select
         *,
@@ -51,7 +49,6 @@ marked as (
     from stated
     window in_order as (partition by store_id order by version_no)
 ),
-
 numbered as (
     select
         *,
@@ -60,7 +57,6 @@ numbered as (
         ) as run_no,
     from marked
 ),
-
 runs as (
     select
         store_id, min(since_version_no) as version_no, any_value(name) as name, any_value(timezone) as timezone,

@@ -6,7 +6,6 @@ with placed as (
     select distinct store_id, business_date
     from mart.daily_store_sales where store_id is not null and business_date is not null
 ),
-
 stores as (
     select
         placed.store_id,
@@ -14,12 +13,10 @@ stores as (
         any_value(ref.closed_on) as closed_on,
     from placed left join ref.stores as ref using (store_id) group by placed.store_id
 ),
-
 days as (
     select cast(unnest(generate_series($first_day, $last_day, interval 1 day)) as date)
         as business_date
 ),
-
 empty_days as (
     select stores.store_id, days.business_date, stores.first_date
     from stores
@@ -29,7 +26,6 @@ empty_days as (
         (cast($store_id as bigint) is null or stores.store_id = $store_id)
         and (stores.closed_on is null or days.business_date <= stores.closed_on)
 ),
-
 weeks_before as (
     select
         empty_days.store_id, empty_days.business_date,

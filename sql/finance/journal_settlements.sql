@@ -26,7 +26,6 @@ with lines as (
     inner join mart.settlement_matches as matches using (match_id)
     left join mart.orders as orders on if(matches.match_state = 'matched', matches.order_id, null) = orders.order_id
 ),
-
 settlements as (
     select
         *,
@@ -40,7 +39,6 @@ settlements as (
         from lines where account_class = 'receivable' group by all
     )
 ),
-
 -- of more orders than settlements, which are of one platform, as many as there are settlements
 claims as (
     select
@@ -55,7 +53,6 @@ claims as (
     inner join mart.settlement_matches as matches using (match_id)
     where matches.matched_amount is not null
 ),
-
 -- `late` has no open amount
 accepted as (
     select
@@ -65,7 +62,6 @@ accepted as (
     inner join memory.raw.break_decisions as decisions using (break_key, content)
     where decisions.account_class is not null and breaks.break_kind <> 'late'
 ),
-
 -- a group or period whose orders are known: accepted, it settles all of them, but for the difference; with a
 -- matched_amount, which is settled without it, the rest alone moves
 accepted_matches as (
@@ -79,7 +75,6 @@ accepted_matches as (
         and matches.difference is not null as is_settled,
     from accepted inner join mart.settlement_matches as matches on accepted.break_key = matches.match_id
 ),
-
 written_off as (
     select accepted.*, orders.store_id, orders.platform as held_by, 'receivable' as held_in,
     from accepted
@@ -107,7 +102,6 @@ written_off as (
         if(break_kind in ('not_at_bank', 'payout_differs'), amount, -amount) as amount,
     from accepted where break_key like 'payout:%' or break_key like 'statement:%'
 ),
-
 debits as (
     select
         'settlement' as kind, entry_no, line_date as day, store_id, currency, platform, account_class, amount,

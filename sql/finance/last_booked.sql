@@ -3,7 +3,6 @@
 -- By a close or a restatement, with the settings and rules of that time. Reads the
 -- warehouse, attached as the default database, and the sources and entries in `memory`.
 with pending as (from audit.pending_restatements),
-
 booked as (
     select
         order_id, close_entry_no as entry_no, store_id, business_date, sale_class, timezone, payload_sha256,

@@ -6,7 +6,6 @@ with release as (
         unnest($items) as item,
         unnest($details) as detail,
 ),
-
 rules as (
     select
         100 as position, 'rules' as section,
@@ -15,7 +14,6 @@ rules as (
         order_count,
     from audit.formula_populations
 ),
-
 verdicts as (
     select
         102 as position, 'verdicts' as section, verdict as item,
@@ -27,7 +25,6 @@ verdicts as (
         count(*) as order_count,
     from mart.order_reconciliation as rows where $selected group by position, section, item, detail
 ),
-
 control_totals as (
     select
         103 as position, 'control total' as section,
@@ -47,7 +44,6 @@ control_totals as (
     ) as sales using (store_id)
     where $selected
 ),
-
 statuses as (
     select
         104 as position,
@@ -63,7 +59,6 @@ statuses as (
         order_count, currency, total_price as amount,
     from audit.status_evidence
 ),
-
 duplicates as (
     select
         105 as position, 'possible duplicates' as section,
@@ -72,7 +67,6 @@ duplicates as (
         currency, total_price as amount,
     from audit.possible_duplicate_orders as rows where $selected
 ),
-
 findings as (
     select
         106 as position,

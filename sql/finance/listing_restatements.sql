@@ -6,14 +6,12 @@ with restatements as (
     from (select *, closed_business_date as business_date from mart.restatements) as rows
     where $selected
 ),
-
 lines as (
     select
         restatement_no,
         dense_rank() over (order by currency nulls last, sale_class, measure) as line,
     from restatements where is_unposted and restatement_amount <> 0
 ),
-
 zones as (select store_id, any_value(timezone) as timezone from mart.orders group by store_id)
 
 select

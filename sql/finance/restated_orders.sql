@@ -3,7 +3,6 @@
 -- As it is now, and as it was seen when its day was closed. Reads the warehouse, attached
 -- as the default database, temp.last_booked, and the ledger entries in `memory`.
 with pending as (from audit.pending_restatements),
-
 versions as (
     select
         versions.order_id, versions.version_no, versions.last_seen_at,
@@ -13,7 +12,6 @@ versions as (
     left join audit.loads as loads on versions._load_id = loads.load_id
     semi join pending using (order_id)
 ),
-
 -- orders known when the day was closed, and until when they were seen as they were then
 known_at_close as (
     select versions.order_id, pending.close_entry_no, max(versions.last_seen_at) as seen_at,
@@ -22,13 +20,11 @@ known_at_close as (
     inner join versions on pending.order_id = versions.order_id and versions.known_at <= closes.known_to
     group by versions.order_id, pending.close_entry_no
 ),
-
 quarantined as (
     select id as order_id, observed_at
     from build.refusals
     where kind = 'orders' and verdict = 'quarantined' and id in (select order_id from pending)
 ),
-
 -- all measures of an order have one cause; a move from a closed day to a closed one nets to
 -- zero, as does one from a currency or platform to another if no amount changed besides
 changes as (
@@ -42,7 +38,6 @@ changes as (
     from (select *, sum(restatement_amount) over (partition by order_id, measure) as net, from pending)
     group by order_id
 ),
-
 -- orders whose documents named another store when they were seen before
 store_changes as (
     select fields.order_id, max(versions.known_at) as changed_at

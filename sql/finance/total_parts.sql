@@ -3,7 +3,6 @@
 -- The parts and the residual add up to the total, exactly: an amount that the rule itself rounds away is a part. Null
 -- without a rule, or if a part is not stated. A part that the rule does not count, or that is zero, is left out.
 with rules as (select rule, rule_parameters as signs from audit.formula_rules where rule_target = 'total'),
-
 components as (
     select
         order_id,
@@ -13,9 +12,7 @@ components as (
         ) filter (where amount <> 0) as parts, -- a factor of prices or a step adds nothing
     from workings.order_components group by order_id
 ),
-
 breaks as (select order_id, any_value(content) as content from audit.breaks group by order_id),
-
 counted as (
     select
         sums.order_id, sums.formula_total, sums.total_residual, sums.total_rule, breaks.content,
@@ -35,7 +32,6 @@ counted as (
     left join components using (order_id)
     left join breaks using (order_id)
 ),
-
 completed as (
     select
         *,

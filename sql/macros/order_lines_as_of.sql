@@ -8,7 +8,6 @@ with versions as (
     where first_seen_at is null or first_seen_at <= cast(ts as timestamp with time zone)
     group by order_id
 ),
-
 changed as (select distinct order_id, from core.order_line_versions)
 
 select

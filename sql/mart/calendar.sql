@@ -26,7 +26,6 @@
 -- Whether a day is over is as of the last observation of an order, not of the clock: the
 -- same documents give the same rows.
 with observed as (select max(last_observed_at) as observed_at from audit.loads where kind = 'orders'),
-
 offsets as (
     select
         zones.timezone,
@@ -35,9 +34,7 @@ offsets as (
     inner join observed on zones.from_us <= epoch_us(observed.observed_at)
     group by zones.timezone
 ),
-
 zones as (select distinct timezone from raw.zone_offsets),
-
 -- the last date that is a whole business day, or the one going on, at that time
 latest as (
     select
@@ -48,7 +45,6 @@ latest as (
         ) as latest_date,
     from offsets cross join observed cross join raw.settings as settings
 ),
-
 sales as (
     select
         store_id, business_date, any_value(store_name) as store_name,
@@ -63,7 +59,6 @@ sales as (
     where store_id is not null and business_date is not null
     group by store_id, business_date
 ),
-
 stores as (
     select
         sales.store_id, max(sales.store_name) as store_name, max(sales.currency) as currency,
@@ -76,7 +71,6 @@ stores as (
     left join latest on coalesce(zones.timezone, settings.business_day_timezone) = latest.timezone
     group by sales.store_id
 ),
-
 -- at most twenty years: a wrong date must not make millions of rows
 days as (
     select

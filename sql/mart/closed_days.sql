@@ -37,7 +37,6 @@ with long as (
         restatement_amount as amount,
     from audit.pending_restatements
 ),
-
 added as (
     select
         business_date, store_id, platform, sale_class, measure, currency,

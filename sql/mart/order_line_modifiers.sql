@@ -28,14 +28,12 @@ with rules as (
         case rule_parameters[5] when 1 then 0 when 2 then -1 else 1 end as sign,
     from audit.formula_rules where rule_target = 'subtotal'
 ),
-
 orders as (
     select
         in_force.order_id, in_force.line_rule, in_force.line_open_parts,
         rules.* exclude (rule),
     from audit.order_rules as in_force left join rules on in_force.line_rule = rules.rule
 ),
-
 -- few lines have a modifier twice; a name stands for an id that is not stated
 repeated as (
     select
@@ -44,7 +42,6 @@ repeated as (
         action, min(modifier_no) as first_no,
     from core.order_line_modifiers group by all having count(*) > 1
 ),
-
 modifiers as (
     select
         lines.store_id, lines.business_date, lines.sale_class, lines.store_name, lines.product_id,
@@ -77,7 +74,6 @@ modifiers as (
         and if(modifiers.modifier_id is null, modifiers.name, null)
         is not distinct from repeated.unnamed
 ),
-
 valued as (
     select
         *,

@@ -31,14 +31,12 @@ with rules as (
         cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 4)) as unit,
     from audit.formula_rules where rule_target = 'subtotal'
 ),
-
 orders as (
     select
         order_id, store_id, business_date, sale_class, store_name, currency, discount,
         smallest_unit(currency, discount) as smallest,
     from mart.orders
 ),
-
 in_force as (
     select
         order_rules.order_id,
@@ -48,7 +46,6 @@ in_force as (
         rules.* exclude (rule),
     from audit.order_rules as order_rules left join rules on order_rules.line_rule = rules.rule
 ),
-
 lines as (
     select
         in_force.* exclude (order_id),
@@ -78,7 +75,6 @@ lines as (
         if(is_rounded_per_unit, cast(sums.price as decimal(38, 4)) + if(is_without, 0, added), null) as per_unit,
     from workings.order_line_sums as sums inner join in_force using (order_id)
 ),
-
 valued as (
     select
         *,
@@ -92,7 +88,6 @@ valued as (
         cast(exact - product_amount as decimal(38, 4)) as modifiers_amount,
     from lines
 ),
-
 -- shares are those of the lines so far, less those before: they add up to the discount;
 -- sorting wide rows takes long, so what can be joined or told afterwards comes later
 apportioned as (

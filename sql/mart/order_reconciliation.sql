@@ -26,7 +26,6 @@ with causes as (
         any_value(likely_cause) filter (where rule_target = 'total') as total_likely_cause,
     from workings.order_residual_causes group by order_id
 ),
-
 absent as (
     select
         order_id,

@@ -25,7 +25,6 @@
 with scopes as (
     select distinct platform, unnest(order_platforms) as order_platform from raw.settlement_statements
 ),
-
 last_lines as (
     select
         rows_of.platform, max(rows_of.last_line_date) as last_line_date, min(statements.due_days) as due_days,
@@ -33,7 +32,6 @@ last_lines as (
     inner join raw.settlement_statements as statements using (entry_no)
     group by rows_of.platform
 ),
-
 pairs as (
     select
         pairs.order_id, pairs.match_id,
@@ -49,7 +47,6 @@ pairs as (
     inner join workings.settlement_rows as rows_of using (entry_no, settlement_no)
     inner join mart.orders as orders on pairs.order_id = orders.order_id
 ),
-
 settled as (
     select
         platform, order_id,
@@ -67,7 +64,6 @@ settled as (
         sum(net_amount) filter (where is_named and not is_foreign) as net_amount,
     from pairs group by platform, order_id
 ),
-
 -- an order that no settlement names was not settled: 0
 compared as (
     select

@@ -31,7 +31,6 @@
 -- unit_count: Sum of the lines' quantities; 0 without lines, null if there are lines but no quantities.
 -- last_checked_at TIMESTAMPTZ null: Freshness: when the order was last requested, whatever the answer; null if an archive has no time.
 with zones as (select distinct timezone from raw.zone_offsets),
-
 -- zones that records of a store stated before the last one, and until when
 earlier_zones as (
     select
@@ -46,7 +45,6 @@ earlier_zones as (
     where until_us is not null
     group by store_id
 ),
-
 zoned as (
     select
         orders.order_id,
@@ -67,7 +65,6 @@ zoned as (
     left join zones using (timezone)
     left join earlier_zones as earlier using (store_id)
 ),
-
 -- for speed: other zones need not be sorted
 used_zones as (
     select timezone from core.stores
@@ -76,9 +73,7 @@ used_zones as (
     union
     select business_day_timezone from raw.settings
 ),
-
 offsets as (from raw.zone_offsets where timezone in (select timezone from used_zones)),
-
 -- times on the clocks of the order's zone
 clocks as (
     select
@@ -94,7 +89,6 @@ clocks as (
     asof left join offsets as delivery on zoned.timezone = delivery.timezone and zoned.delivery_us >= delivery.from_us
     asof left join offsets as pick_up on zoned.timezone = pick_up.timezone and zoned.pick_up_us >= pick_up.from_us
 ),
-
 contents as (
     select
         order_id, count(*) as line_count,
@@ -102,7 +96,6 @@ contents as (
         cast(sum(quantity) as decimal(38, 0)) as unit_count,
     from core.order_lines group by order_id
 ),
-
 -- of several records the last that states it
 deliveries as (
     select

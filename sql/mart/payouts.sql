@@ -40,14 +40,11 @@ with stated as (
     where payout_ref is not null
     group by platform, payout_ref, currency
 ),
-
 due_days as (select platform, min(due_days) as due_days from raw.settlement_statements group by platform),
-
 currencies as (
     select platform, any_value(currency) as currency
     from stated group by platform having count(distinct currency) = 1
 ),
-
 -- a file that states no currency has that of the payout, else of the platform, if it has one only
 credits as (
     select
@@ -63,7 +60,6 @@ credits as (
     left join currencies on banks.platform = currencies.platform
     group by all
 ),
-
 last_days as (select platform, max(last_day) as last_bank_date from raw.bank_files group by platform)
 
 select

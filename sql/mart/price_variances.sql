@@ -35,7 +35,6 @@ with menus as not materialized (
         menu_scope_id,
     from workings.stores_with_menus
 ),
-
 orders as not materialized (
     select
         orders.order_id, orders.created_at, orders.store_id, orders.business_date, orders.sale_class,
@@ -46,7 +45,6 @@ orders as not materialized (
         and orders.created_at >= menus.from_at
         and orders.created_at < menus.until_at
 ),
-
 -- is_named: a modifier without an id matches nothing, not the product itself
 items as not materialized (
     select order_id, line_no, product_id, price, true as is_named from core.order_lines
@@ -56,14 +54,12 @@ items as not materialized (
         modifier_id is not null as is_named,
     from core.order_line_modifiers
 ),
-
 sold as not materialized (
     select
         orders.* replace (if(items.is_named, orders.menu_scope_id, null) as menu_scope_id),
         items.* exclude (order_id, is_named),
     from items inner join orders using (order_id)
 ),
-
 offers as not materialized (
     select 'menu' as offers_of, menu_id as menu_scope_id, * from workings.menu_offers
     union all by name

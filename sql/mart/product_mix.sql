@@ -26,10 +26,8 @@ with sold as (
         count(line_amount) as valued_line_count,
     from mart.order_lines group by store_id, business_date, sale_class, product_id, currency
 ),
-
 -- For speed: most products have one name.
 renamed as (select product_id from mart.order_lines group by product_id having min(name) <> max(name)),
-
 names as (
     select
         lines.store_id, lines.business_date, lines.sale_class, lines.product_id, lines.currency,

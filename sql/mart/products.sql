@@ -27,7 +27,6 @@ with on_menus as (
         list(menu_id order by menu_id) as menu_ids,
     from core.products group by product_id
 ),
-
 sold as (
     select
         product_id,
@@ -40,7 +39,6 @@ sold as (
         cast(sum(unit_count) as decimal(38, 0)) as unit_count,
     from mart.product_mix where product_id is not null group by product_id
 ),
-
 names as (
     select product_id, name from core.products
     union
@@ -48,7 +46,6 @@ names as (
     union
     select product_id, ordered_name as name from mart.product_mix
 ),
-
 known as (
     select
         product_id,
@@ -56,7 +53,6 @@ known as (
         list(distinct name order by name) filter (where name is not null) as names,
     from names where product_id is not null group by product_id
 ),
-
 grouped as (
     select
         prices.product_id,
@@ -69,7 +65,6 @@ grouped as (
     where prices.product_id is not null
     group by prices.product_id
 ),
-
 categorised as (
     select
         product_id,

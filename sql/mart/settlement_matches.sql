@@ -33,7 +33,6 @@ with matched_orders as (
     inner join mart.orders as orders using (order_id)
     group by pairs.match_id, pairs.order_id
 ),
-
 ours as (
     select
         match_id, any_value(match_rule) as match_rule, any_value(match_state) as match_state,
@@ -42,7 +41,6 @@ ours as (
         list_slice(list(order_id order by order_id), 1, 20) as order_ids,
     from matched_orders group by match_id
 ),
-
 theirs as (
     select
         match_id,

@@ -32,7 +32,6 @@ with lines as (
         any_value(paid) as paid_amount, any_value(closing) as closing_amount,
     from raw.settlement_lines group by entry_no, statement_ref, currency
 ),
-
 settled as (
     select
         rows_of.entry_no, rows_of.statement_ref, rows_of.currency,

@@ -2,7 +2,6 @@
 with steps as (
     select $said, at_time, sum(step) as step from ($events) group by all
 ),
-
 running as (
     select
         $key,

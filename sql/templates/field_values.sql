@@ -3,7 +3,6 @@
 with documents as not materialized (
     select $by $entity, _fetched_at, from $documents
 ),
-
 $levels
 measured as (
     $measures

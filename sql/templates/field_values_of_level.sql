@@ -8,7 +8,6 @@ fields_$number as not materialized (
         $values,
     from $table as facts inner join documents on facts.$entity = documents.$entity where $where
 ),
-
 measured_$number as (
     select
         $by

@@ -7,7 +7,6 @@ with replaced as (
     where is_another_order(changes) and not list_contains(settings.replaced_orders, order_id)
     group by order_id
 ),
-
 held as (
     select
         order_id,

@@ -3,7 +3,6 @@ with changed as (
     select order_id, lines_version_no, before.items as items_before, after.items as items,
     from raw.order_edits where before.items is distinct from after.items
 ),
-
 documents as (
     select order_id, lines_version_no, items, from changed
     union all
@@ -11,7 +10,6 @@ documents as (
     select order_id, 1 as lines_version_no, items_before as items,
     from changed where lines_version_no = 2
 ),
-
 lines as (
     select
         order_id, lines_version_no,

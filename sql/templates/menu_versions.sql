@@ -18,7 +18,6 @@ with seen as (
     inner join raw.menu_versions as versions on t.menu_id = versions.menu_id and not versions.is_new
     where t.is_current
 ),
-
 marked as (
     select
         *,
@@ -27,7 +26,6 @@ marked as (
     from seen
     window in_order as (partition by menu_id, place order by version_no)
 ),
-
 numbered as (
     select
         *,
@@ -37,7 +35,6 @@ numbered as (
         ) as run_no,
     from marked
 ),
-
 runs as (
     select
         menu_id, place, run_no, any_value(content) as content, min(since_version_no) as version_no,

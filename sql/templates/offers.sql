@@ -2,16 +2,13 @@
 with spans as (
     select *, $record as record, row($place) as place, from ($select) as listed
 ),
-
 bounds as (select place, from_at as at_time from spans union select place, until_at as at_time from spans),
-
 intervals as (
     select
         place, at_time as from_at,
         lead(at_time) over (partition by place order by at_time) as until_at,
     from bounds
 ),
-
 offered as (
     select
         $place,

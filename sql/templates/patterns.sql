@@ -1,7 +1,6 @@
 -- One row per order: what it holds, and which forms fit: the bits of `$table`, written out.
 -- Of low and high there are as many as low_count and high_count say.
 with fitted as materialized ($select),
-
 -- written out once for all orders that answer alike: character form_no is 1 where it fits
 written as (
     select

@@ -14,17 +14,14 @@ with known as (
     from core.store_menus as store_menus
     inner join core.${entity}s as things on store_menus.menu_id = things.menu_id
 ),
-
 comparable as (
     select null::bigint as store_id, from core.menus
     union
     select store_menus.store_id,
     from core.store_menus as store_menus inner join core.menus as menus using (menu_id)
 ),
-
 -- none of their menus was observed
 unobserved as (select stores.store_id from core.stores as stores anti join comparable using (store_id)),
-
 -- for speed: with global ids, whatever is on a menu needs no join
 named as (
     select things.${entity}_id,
@@ -32,7 +29,6 @@ named as (
     cross join raw.settings as settings
     where settings.menus_product_id_scope = 'global'
 ),
-
 ordered as (
     select
         sold.order_id,

@@ -2,13 +2,11 @@
 with lines as (
 $lines
 ),
-
 roundings as (
     select rounding_no, rounding_mode as mode, rounded_per as per, kept_decimals,
         cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 8)) as kept
     from audit.formula_rules where rule_target = '$target' and form_no = 1
 ),
-
 -- in steps, as an alias is repeated where it is named, and a macro repeats what it is given
 sums as (
     select
@@ -26,9 +24,7 @@ sums as (
         and (per is null or digits is null or digits = kept_decimals)
     group by lines.order_id, lines.node, roundings.rounding_no
 ),
-
 nets as (select *, net_of(gross, factor) as summed from sums),
-
 amounts as (
     select
         order_id, node, rounding_no,
@@ -36,7 +32,6 @@ amounts as (
         abs(summed - stated) <= unit as is_near,
     from nets
 ),
-
 answers as (
     select
         node, order_id,

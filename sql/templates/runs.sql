@@ -17,7 +17,6 @@ with goods as (
         order by observations.observed_at nulls first, observations.source, observations.load_id, observations.seq
     )
 ),
-
 numbered as (
     select
         *,

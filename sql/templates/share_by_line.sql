@@ -8,7 +8,6 @@ with lines as (
     from workings.order_line_sums as sums
     inner join off_orders on sums.order_id = off_orders.order_id and off_orders.node = $node
 ),
-
 read_lines as (
     select order_id,
     from lines

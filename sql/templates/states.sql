@@ -14,14 +14,12 @@ with observed as (
         select 1 from touched.repeated as r where r.kind = observations.kind and r.id = observations.id
     )
 ),
-
 goods as (
     select
         *,
         sha256 is distinct from lag(sha256, 1, sha256_before) over (partition by kind, id order by n) as starts,
     from observed where good
 ),
-
 runs as (
     select
         kind, id, max(n) as last_good,
@@ -32,7 +30,6 @@ runs as (
         count(*) filter (where starts) as started,
     from goods group by kind, id
 ),
-
 lasts as (
     select
         kind, id, max(n) as n,
@@ -44,7 +41,6 @@ lasts as (
         max(observed_at) filter (where verdict not in ('quarantined', 'failed')) as last_checked_at,
     from observed group by kind, id
 ),
-
 misses as (
     select observed.kind, observed.id, list(observed.observed_at order by n) as times,
     from observed
@@ -53,7 +49,6 @@ misses as (
         and (runs.last_good is null or n > runs.last_good)
     group by observed.kind, observed.id
 ),
-
 counted as (
     select
         lasts.kind, lasts.id,

@@ -2,10 +2,8 @@
 with records as (
     select *, $record as record, from ($select) as listed
 ),
-
 -- most orders have one version: no window for those
 changed as (select order_id, from core.order_versions where version_no = 2),
-
 marked as (
     select
         *,
@@ -16,7 +14,6 @@ marked as (
     semi join changed using (order_id)
     window in_order as (partition by $place order by version_no)
 ),
-
 numbered as (
     select
         *,
@@ -25,7 +22,6 @@ numbered as (
         ) as observation_no,
     from marked
 ),
-
 runs as (
     select
         $place, observation_no,

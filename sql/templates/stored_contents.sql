@@ -5,7 +5,6 @@ with modifiers as (
     where order_id in (select order_id from touched.grown)
     group by order_id, line_no
 ),
-
 lines as (
     select l.order_id, list($items order by l.line_no) as items
     from warehouse.core.order_lines as l
@@ -13,14 +12,12 @@ lines as (
     where l.order_id in (select order_id from touched.grown)
     group by l.order_id
 ),
-
 deliveries as (
     select order_id, list($deliveries order by delivery_no) as deliveries
     from warehouse.core.order_deliveries
     where order_id in (select order_id from touched.grown)
     group by order_id
 ),
-
 versions as (
     select order_id, max(version_no) as version_no, max(lines_version_no) as lines_version_no,
     from warehouse.core.order_versions

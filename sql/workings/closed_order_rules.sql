@@ -19,7 +19,6 @@ with orders as (
     select order_id, store_id, business_date, close_entry_no
     from workings.order_closes where close_entry_no is not null
 ),
-
 recorded as (
     select
         order_id, close_entry_no, business_date, store_id,
@@ -31,7 +30,6 @@ recorded as (
         struct_pack(total_rule, total_basis) as of_total,
     from raw.closed_orders where close_entry_no in (select distinct close_entry_no from orders)
 ),
-
 -- where all orders of a day, or of a store's day, were closed with one and the same
 shared as (
     select
@@ -41,7 +39,6 @@ shared as (
         if(count(distinct of_total) = 1, any_value(rules), null) as total_rules,
     from recorded group by grouping sets ((business_date, store_id), (business_date))
 ),
-
 found as (
     select
         orders.order_id,

@@ -21,7 +21,6 @@ with orders as (
     anti join raw.closed_orders using (order_id, close_entry_no)
     where closes.close_entry_no is not null
 ),
-
 new_orders as (
     select
         orders.*,
@@ -35,7 +34,6 @@ new_orders as (
     left join workings.total_patterns as parts using (order_id)
     cross join (values ('subtotal'), ('total')) as targets (rule_target)
 ),
-
 candidates as (
     select new_orders.*, rules.* exclude (close_entry_no, rule_target)
     from new_orders
@@ -44,7 +42,6 @@ candidates as (
     left join raw.formula_settings as configured using (setting_no)
     where rules.basis is distinct from 'configured' or rules.rule = configured.rule
 ),
-
 conditions as (
     select
         candidates.order_id, candidates.rule_target, candidates.rule_no, listed.condition_no,
@@ -72,7 +69,6 @@ conditions as (
     left join workings.formula_parts as parts using (rule_target, part)
     group by candidates.order_id, candidates.rule_target, candidates.rule_no, listed.condition_no
 ),
-
 found as (
     select
         candidates.*,

@@ -33,7 +33,6 @@ with judged as (
         or orders.delivery_price % 0.01 <> 0 as decimals,
     from mart.orders as orders inner join mart.order_reconciliation as money using (order_id)
 ),
-
 -- most orders of a day give the same answers: they are separated after they are counted
 alike as (
     select
@@ -42,7 +41,6 @@ alike as (
         min(order_id, 3) as example_ids,
     from judged group by all
 ),
-
 answers as (
     select
         business_date, currency, order_count, total_price, example_ids,

@@ -19,7 +19,6 @@ with grown as (
     select order_id, min(first_seen_at) filter (where version_no = 1) as first_seen_at,
     from core.order_versions group by order_id having count(*) > 1
 ),
-
 orders as (
     select
         orders.business_date, orders.order_id, orders._fetched_at,
@@ -32,7 +31,6 @@ orders as (
         ] as fields,
     from mart.orders as orders left join grown using (order_id)
 ),
-
 -- values of arrays, first per order: the join is of as many rows as there are orders
 counted as (
     select order_id, '/deliveries/*/type' as path, type as value, count(*) as n,
@@ -44,13 +42,11 @@ counted as (
     select order_id, '/items/*/modifiers/*/action' as path, action, count(*),
     from core.order_line_modifiers group by order_id, action
 ),
-
 held as (
     select * exclude (fields), 1 as n, unnest(fields, recursive := true) from orders
     union all by name
     select * exclude (fields) from counted inner join orders using (order_id)
 ),
-
 -- which version brought a value; what later ones took the place of is kept, too
 brought as (
     select order_id, '/' || field as path, new_value as value, version_no,
@@ -74,14 +70,12 @@ brought as (
     inner join core.order_versions using (order_id, lines_version_no)
     group by order_id, action
 ),
-
 came as (
     select brought.*, first_seen_at, max(version_no) over of_it = version_no as is_now,
     from brought
     inner join core.order_versions using (order_id, version_no)
     window of_it as (partition by order_id, path, value)
 ),
-
 replaced as (
     select order_id, path, value, first_seen_at from came
     union all
@@ -91,7 +85,6 @@ replaced as (
     select order_id, '/deliveries/*/status' as path, status as value, first_seen_at,
     from core.delivery_status_observations semi join grown using (order_id)
 ),
-
 used as (
     select
         * exclude (first_seen_at),

@@ -21,9 +21,7 @@ with menus as (
     group by menu_id
     having count(*) = count(observed_from) -- null: an archive of unknown time, before all
 ),
-
 stores as (select store_id, known_until from workings.stores_with_menus where are_first_seen_later),
-
 offers as (
     select
         stores.store_id, stores.known_until, offers.menu_id, offers.product_id, offers.modifier_id,

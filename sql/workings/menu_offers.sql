@@ -36,7 +36,6 @@ with edges as (
         1 as menu_entry_count,
     from core.modifier_price_versions where parent_type = 'product'
 ),
-
 asked as (
     select
         menu_id, product_id, price, delivery_price, observed_from, change_seen_at, is_current,

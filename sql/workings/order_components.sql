@@ -19,7 +19,6 @@ with components as (
     union all
     select * from raw.closed_components
 ),
-
 -- an amount of each line, in each way to read it; those count that add up to the subtotal
 lines as (
     select
@@ -28,7 +27,6 @@ lines as (
         unnest(readings_of(sums)) as amount,
     from workings.order_line_sums as sums
 ),
-
 -- parts and units are columns: a macro repeats what it is given
 line_parts as (
     select
@@ -42,19 +40,16 @@ line_parts as (
         on components.rounded_per = 'line'
         and closes.close_entry_no is not distinct from components.close_entry_no
 ),
-
 read_lines as (
     select order_id, component_no, sum(rounded(part, 'half_up', unit)) as amount,
     from line_parts
     group by order_id, component_no, form_no
     having sum(line_parts.amount) = any_value(subtotal_price) and count(*) = count(line_parts.amount)
 ),
-
 by_line as (
     select order_id, component_no, if(min(amount) = max(amount), min(amount), null) as amount,
     from read_lines group by order_id, component_no
 ),
-
 order_parts as (
     select
         orders.order_id, components.component_no, components.name, components.amount, components.share,

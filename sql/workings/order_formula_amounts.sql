@@ -24,7 +24,6 @@ with rules as (
         cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 8)) as unit,
     from audit.formula_rules
 ),
-
 components as (
     select
         order_id,
@@ -36,14 +35,12 @@ components as (
         arg_max(nullif(step, 0), component_no) as step,
     from workings.order_components group by order_id
 ),
-
 contents as (
     select
         order_id, sum(line_amount) as line_amount,
         count(*) = count(line_amount) as has_all_amounts,
     from mart.order_lines group by order_id
 ),
-
 -- Sums are wider than a part: those of 14-digit amounts must not overflow. A part that the
 -- rule does not count may be missing.
 parts as (

@@ -39,7 +39,6 @@ with modifiers as not materialized (
         if(quantity between -1000000 and 1000000 and quantity <> 1, 1, 0) | if(is_other, 2, 0) as bits,
     from core.order_line_modifiers
 ),
-
 common as (
     select
         order_id, line_no, count(*) as modifier_count, sum(price) as once, sum(narrow_own) as narrow_own,
@@ -47,7 +46,6 @@ common as (
         max(if(is_priced, decimals_of(price), null)) as decimals,
     from modifiers group by order_id, line_no
 ),
-
 rare_modifiers as (
     select
         order_id, line_no, price, is_other, is_wide,
@@ -55,7 +53,6 @@ rare_modifiers as (
         if(quantity between -1000000 and 1000000, cast(price as decimal(38, 4)) * quantity, null) as own,
     from modifiers where is_priced and (is_other or is_wide)
 ),
-
 rare as (
     select
         order_id, line_no,
@@ -65,7 +62,6 @@ rare as (
         count(*) = count(own) as is_whole,
     from rare_modifiers group by order_id, line_no
 ),
-
 lines as (
     select
         order_id, line_no, product_id, name, quantity, price,

@@ -18,7 +18,6 @@ with recursive tested as materialized (
     left join workings.total_patterns as parts on orders.order_id = parts.order_id
     cross join (values ('subtotal'), ('total')) as targets (rule_target)
 ),
-
 placed as (
     select order_id, rule_target, node_no from tested
     union all

@@ -24,7 +24,6 @@ with residuals as (
         ], recursive := true),
     from workings.order_formula_amounts where subtotal_residual <> 0 or total_residual <> 0
 ),
-
 breaks as materialized (
     select
         residuals.*, orders.currency, orders.subtotal_price, orders.delivery_price, orders.tip,
@@ -34,7 +33,6 @@ breaks as materialized (
         ) as stated,
     from mart.orders as orders inner join residuals using (order_id) where residuals.residual <> 0
 ),
-
 broken_lines as (
     select
         breaks.order_id, breaks.rule_target,
@@ -43,7 +41,6 @@ broken_lines as (
     inner join breaks using (order_id)
     group by breaks.order_id, breaks.rule_target
 ),
-
 -- wider than a part: any line's amounts
 broken_modifiers as (
     select
@@ -59,7 +56,6 @@ broken_modifiers as (
     group by breaks.order_id, breaks.rule_target
     having bool_and(lines.is_whole)
 ),
-
 -- what the orders have in common that their population's rule does not fit
 patterns as (
     select
@@ -82,7 +78,6 @@ patterns as (
         end as cause,
     from breaks inner join audit.formula_populations as populations using (rule_target, population_no)
 ),
-
 explained as (
     select
         breaks.order_id, breaks.rule_target,

@@ -24,7 +24,6 @@ with ranked as (
         ) as rank,
     from raw.formula_settings
 ),
-
 named as (
     select
         orders.order_id,

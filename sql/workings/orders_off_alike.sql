@@ -10,7 +10,6 @@
 -- A pattern that so many orders follow that they would distinguish a rule is a rule that
 -- nobody has stated yet: whether they are right is unknown.
 with components as (select order_id, sum(amount) as amount from workings.order_components group by order_id),
-
 populations as (
     -- no counts: where nothing but these changed, no order does
     select
@@ -20,7 +19,6 @@ populations as (
     inner join workings.formula_forms as forms using (rule_target, form_no)
     where populations.rule_target = 'total' and populations.is_pattern_open
 ),
-
 differing as (
     select
         orders.order_id, orders.subtotal_price, orders.delivery_price, orders.tip, orders.discount,

@@ -26,7 +26,6 @@ with populations as (
         scope, order_count as n,
     from audit.formula_populations
 ),
-
 -- what a rejected document shows against the assumptions: the accepted ones never do
 rejected as (
     select
@@ -41,7 +40,6 @@ rejected as (
         ], lambda each: each is not null)) as question,
     from audit.quarantine
 ),
-
 figures as (
     -- what the client and the receiver counted of the service
     select

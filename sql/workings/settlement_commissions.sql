@@ -39,13 +39,11 @@ with settlements as (
     left join mart.orders as orders on pairs.order_id = orders.order_id
     where rows_of.statement_kind in ('order', 'total') and rows_of.gross_amount > 0
 ),
-
 charged as (
     select *, bases[base_no] as base_amount,
     from (select *, unnest([1, 2, 3]) as base_no from settlements where commission_amount > 0)
     where base_amount >= 1 -- a base below 1 would fit too many
 ),
-
 -- a fixed amount beside a rate: of a sample, that which most lines of each store have at one rate
 trials as (
     select
@@ -65,7 +63,6 @@ trials as (
     where fixed_no between 0 and 100 and abs(400 * commission_amount - rate_no * base_amount - 20 * fixed_no) <= 2
     group by all
 ),
-
 fixed as (
     select
         market_no,
@@ -90,7 +87,6 @@ fixed as (
     ) using (market_no)
     group by market_no
 ),
-
 -- rates are counted in steps of 0.05%
 agreeing as (
     select
@@ -113,7 +109,6 @@ agreeing as (
     )
     where abs(step_no * base_amount - 2000 * share_amount) <= 10
 ),
-
 -- the rate of each line, and when it is usual
 shown as (
     select
@@ -124,7 +119,6 @@ shown as (
         ) as shown_rate,
     from agreeing where agreeing_count >= 3 group by all
 ),
-
 usual as (
     select
         contract_no, shown_rate, count(*) as line_count,
@@ -132,7 +126,6 @@ usual as (
         quantile_disc(sold_on, 0.95) as usual_to,
     from shown group by all
 ),
-
 -- each day has the rate that is usual then, else that of most of its lines; not one beside another of more lines
 days as (
     select
@@ -163,7 +156,6 @@ days as (
         and rates.shown_rate = own.shown_rate
     group by all
 ),
-
 spans as (
     select contract_no, shown_rate, min(sold_on) as from_date, max(sold_on) as to_date,
     from (
@@ -175,7 +167,6 @@ spans as (
     )
     group by contract_no, shown_rate, span_no
 ),
-
 -- each line at the rate of its span, and at others that are round and no accident
 spanned as (
     select
@@ -192,7 +183,6 @@ spanned as (
     inner join fixed on settlements.market_no = fixed.market_no
     left join shown on settlements.entry_no = shown.entry_no and settlements.settlement_no = shown.settlement_no
 ),
-
 span_rates as (
     select contract_no, from_date, own_rate as span_rate,
     from spanned
@@ -202,7 +192,6 @@ span_rates as (
     union all
     select contract_no, from_date, shown_rate from spans
 ),
-
 tried as (
     select
         spanned.*, rates.span_rate,
@@ -216,7 +205,6 @@ tried as (
     where base_amount is not null
     window classes as (partition by contract_no, from_date, class, rates.span_rate)
 ),
-
 -- a class of which nine in ten lines have one rate has that alone, if another class has another
 nearest as (
     select *,
@@ -240,7 +228,6 @@ nearest as (
         order by is_fitting desc, abs(rate_amount - commission_amount), span_rate
     ) = 1
 ),
-
 -- the least commission: two lines or more have it in place of less, and hardly one has less
 minimums as (
     select market_no, max(commission_amount) as min_amount,

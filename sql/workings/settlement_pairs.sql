@@ -22,9 +22,7 @@ with platforms as (
     ) as settlements using (platform)
     group by platform
 ),
-
 scopes as (select distinct platform, unnest(order_platforms) as order_platform from raw.settlement_statements),
-
 orders as (
     select
         scopes.platform as settled_by, platforms.timezone as day_zone, orders.order_id, orders.store_id,
@@ -36,7 +34,6 @@ orders as (
     inner join scopes on orders.platform = scopes.order_platform
     inner join platforms on scopes.platform = platforms.platform
 ),
-
 -- an order is on the day of the mapping's zone
 dated as (
     select
@@ -50,9 +47,7 @@ dated as (
     asof left join raw.zone_offsets as offsets
         on orders.day_zone = offsets.timezone and orders.created_us >= offsets.from_us
 ),
-
 sales as (from dated where sale_class = 'counted'),
-
 -- 1: by id; another store or currency is another order, but for costs, which claim nothing
 by_id as (
     select
@@ -70,7 +65,6 @@ by_id as (
     left join orders on settlements.platform = orders.settled_by and settlements.order_id = orders.order_id
     where settlements.statement_kind <> 'total'
 ),
-
 -- 2: by a number that is unique only within a store and a day: of a sale if there is one
 by_number as (
     select
@@ -92,7 +86,6 @@ by_number as (
     window same as (partition by settlements.entry_no, settlements.settlement_no)
     qualify is_sale or not bool_or(is_sale) over same
 ),
-
 -- an order that an id or a number names is no candidate of the other rules
 named as (
     select distinct settlements.platform, found.order_id
@@ -100,7 +93,6 @@ named as (
     inner join workings.settlement_rows as settlements using (entry_no, settlement_no)
     where found.match_state = 'matched' and settlements.statement_kind = 'order'
 ),
-
 -- 3: by store, exact amount and time. Orders of one amount are numbered by time; each
 -- settlement has a run of them, and runs that share an order are one group
 timed as (
@@ -114,7 +106,6 @@ timed as (
     from workings.settlement_rows
     where statement_kind = 'order' and order_ref is null and at_us is not null
 ),
-
 numbered as (
     select
         order_id, settled_by as platform, sold_on, store_id, currency, total_price, created_us,
@@ -125,7 +116,6 @@ numbered as (
         ) as order_no,
     from sales where (settled_by, order_id) not in (from named)
 ),
-
 reached as (
     select
         timed.entry_no, timed.settlement_no, timed.same, numbered.order_id, numbered.order_no, numbered.sold_on,
@@ -140,12 +130,10 @@ reached as (
             abs(numbered.created_us - epoch_us(timed.ordered_at_else)) -- null where it is no other
         ) <= timed.window_us
 ),
-
 runs as (
     select entry_no, settlement_no, same, min(order_no) as first_no, max(order_no) as last_no,
     from reached group by all
 ),
-
 islands as (
     select
         *,
@@ -162,7 +150,6 @@ islands as (
         from runs
     )
 ),
-
 groups as (
     select
         entry_no, settlement_no,
@@ -173,7 +160,6 @@ groups as (
     from islands
     window island as (partition by same, island_no)
 ),
-
 -- of the side that has fewer, each has a run of the other
 sides as (
     select
@@ -185,7 +171,6 @@ sides as (
         min(reached.sold_on) as first_platform, max(reached.sold_on) as last_platform,
     from reached inner join groups using (entry_no, settlement_no) group by all
 ),
-
 -- in order of time each takes the first of its run that is left; if one finds none, nothing is settled. Which of more
 -- orders are settled is unknown: so they need to be of one platform
 paired as (
@@ -202,7 +187,6 @@ paired as (
         and bool_and(is_run and partner_no <= last_no)
         and (order_count <= settlement_count or min(first_platform) = max(last_platform))
 ),
-
 by_time as (
     select
         reached.entry_no, reached.settlement_no, reached.order_id, 'amount_and_time' as match_rule,
@@ -219,7 +203,6 @@ by_time as (
         groups.group_ref,
     from reached inner join groups using (entry_no, settlement_no) left join paired using (group_ref)
 ),
-
 -- 4: all orders of a store and period, if count and amount are the same
 by_period as (
     select
@@ -240,7 +223,6 @@ by_period as (
     where settlements.statement_kind = 'total'
     window same as (partition by settlements.entry_no, settlements.settlement_no)
 ),
-
 found as (
     from by_id
     union all by name
@@ -250,7 +232,6 @@ found as (
     union all by name
     from by_period
 ),
-
 -- the first settlement of an order claims it; additions complete the claim
 claiming as (
     select
@@ -276,7 +257,6 @@ claiming as (
         rows between unbounded preceding and current row
     )
 ),
-
 -- so do settlements that with those before are the order's total, to the cent: one cannot be a repeat of another
 claims as (
     select

@@ -28,7 +28,6 @@ with named_stores as (
     group by name
     having count(*) = 1
 ),
-
 stated as (
     select
         lines.*,
@@ -39,7 +38,6 @@ stated as (
         select distinct entry_no, platform, short_modulus, window_minutes from raw.settlement_statements
     ) as sources using (entry_no)
 ),
-
 -- rows of refunds that pay an order's parts complete it, if with its own row they are its total, to the cent
 completing as (
     select entry_no, settlement_no,
@@ -69,7 +67,6 @@ completing as (
         and min(kind) over claims = 'order'
         and place <= min(place) filter (where is_whole) over claims
 ),
-
 lines as (
     select
         stated.* replace (if(completing.entry_no is null, stated.kind, 'addition') as kind),
@@ -79,7 +76,6 @@ lines as (
     left join named_stores using (store_ref)
     left join completing using (entry_no, settlement_no)
 ),
-
 -- a time with a zone is on the store's day
 dated as (
     select

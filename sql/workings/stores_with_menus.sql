@@ -21,7 +21,6 @@ with menus as (
         if(bool_or(observed_from is null), cast('-infinity' as timestamptz), min(observed_from)) as first_seen_at,
     from core.menu_price_versions group by menu_id
 ),
-
 stores as (
     select
         store_menus.store_id, min(menus.first_seen_at) as some_from,
@@ -32,7 +31,6 @@ stores as (
     group by store_menus.store_id
     having count(menus.menu_id) > 0
 ),
-
 spans as (
     select
         store_id, menu_ids,
@@ -44,7 +42,6 @@ spans as (
         ] as stages,
     from stores
 ),
-
 staged as (select store_id, menu_ids, menu_scope_id, unnest(stages, recursive := true), from spans)
 
 select

@@ -23,7 +23,6 @@ with lines as (
         try_cast(other_own as decimal(14, 4)) as narrow_other_own,
     from workings.order_line_sums
 ),
-
 -- sums in 17 digits: two of them, added up, stay within 18
 sums as (
     select
@@ -50,14 +49,12 @@ sums as (
         and narrow_other_own is not null
     )
 ),
-
 factors as (
     select
         order_id,
         if(count(*) = count(amount), arg_max(price_factor, component_no), null) as factor,
     from workings.order_components where price_factor is not null group by order_id
 ),
-
 stated as (
     select
         orders.order_id, orders.currency, orders.subtotal_price,
@@ -69,7 +66,6 @@ stated as (
         ) as subtotal,
     from mart.orders as orders left join factors using (order_id)
 ),
-
 tested as materialized (
     select
         sums.order_id, decimals, units, discount, subtotal, price_once, price_by_quantity,
@@ -92,7 +88,6 @@ tested as materialized (
         try_cast(add_once - other_once as decimal(14, 4)) as less_once,
     from sums inner join stated using (order_id)
 ),
-
 -- no sum is too large, subtotal and discount are stated: else one of these is null
 rests as (
     select

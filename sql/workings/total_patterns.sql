@@ -31,7 +31,6 @@ with narrow as materialized (
         from workings.order_components group by order_id
     ) as components on orders.order_id = components.order_id
 ),
-
 rests as (
     select
         *,
@@ -57,7 +56,6 @@ rests as (
         subtotal is not null and delivery is not null and tip is not null and discount is not null
         and loyalty is not null and total is not null and component is not null
 ),
-
 -- the signs of delivery and tip in turn: as observed, not in it, the other way round
 turned as materialized (
     select
