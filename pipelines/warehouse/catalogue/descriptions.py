@@ -131,14 +131,9 @@ def _type(kind: str, names: Mapping[str, str], other: str) -> str:
 CONTRACT = "contract.odcs.yaml"
 _WIDE = 1_000_000  # characters of a line: none is folded
 _LOGICAL = {
-    "BIGINT": "integer",
-    "VARCHAR": "string",
-    "BOOLEAN": "boolean",
-    "DATE": "date",
-    "DOUBLE": "number",
-    "TIMESTAMP": "timestamp",
-    "TIMESTAMP WITH TIME ZONE": "timestamp",
-}
+    "BIGINT": "integer", "VARCHAR": "string", "BOOLEAN": "boolean", "DATE": "date", "DOUBLE": "number",
+    "TIMESTAMP": "timestamp", "TIMESTAMP WITH TIME ZONE": "timestamp",
+}  # fmt: skip
 
 
 def odcs(own: Iterable[Table] = ()) -> str:

@@ -14,6 +14,7 @@ Closed days, their orders at close, and restatements since; row files are read i
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime as dt
 import hashlib
@@ -320,16 +321,11 @@ class ComparedPart(msgspec.Struct, frozen=True):
 
 def verifications(data_dir: Path) -> list[ComparedPart]:
     """Return what was verified, oldest first; a line that cannot be read is left out."""
-    found = []
-    try:
-        lines = _file(data_dir).read_bytes().splitlines()
-    except FileNotFoundError:
-        return []
-    for line in lines:
-        try:
-            found.append(msgspec.json.decode(line, type=ComparedPart))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            continue
+    found: list[ComparedPart] = []
+    with contextlib.suppress(FileNotFoundError):
+        for line in _file(data_dir).read_bytes().splitlines():
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                found.append(msgspec.json.decode(line, type=ComparedPart))
     return found
 
 

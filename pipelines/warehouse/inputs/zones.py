@@ -54,19 +54,13 @@ def zone_offsets() -> pa.Table:
 
 def _computed() -> pa.Table:
     root = Path(str(resources.files("tzdata")))
-    names, starts, offsets = [], [], []
-    for name in (root / "zones").read_text(encoding="utf-8").split():
-        for start, offset in _offsets((root / "zoneinfo" / name).read_bytes()):
-            names.append(name)
-            starts.append(EVER if start is None else start * 1_000_000)
-            offsets.append(offset * 1_000_000)
-    return pa.table(
-        {
-            "timezone": pa.array(names, pa.string()),
-            "from_us": pa.array(starts, pa.int64()),
-            "offset_us": pa.array(offsets, pa.int64()),
-        }
-    )
+    rows = [
+        (name, EVER if start is None else start * 1_000_000, offset * 1_000_000)
+        for name in (root / "zones").read_text(encoding="utf-8").split()
+        for start, offset in _offsets((root / "zoneinfo" / name).read_bytes())
+    ]
+    names, starts, offsets = (pa.array(column) for column in zip(*rows, strict=True))
+    return pa.table({"timezone": names, "from_us": starts, "offset_us": offsets})
 
 
 @functools.cache  # half of the names are other names of the same clocks

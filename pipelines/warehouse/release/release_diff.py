@@ -41,6 +41,9 @@ class Side(NamedTuple):
         return {file.month: file for file in self.files if file.table == table}
 
 
+_Differing = tuple[Side, list[ReleaseFile]]  # with those of its files that differ
+
+
 @dataclass
 class Changes:
     """What differs: rows of meta.changes and of meta.changed_amounts."""
@@ -97,11 +100,7 @@ def _differing(before: Side, after: Side, name: str) -> tuple[list[ReleaseFile],
 
 
 def _compare_table(
-    con: duckdb.DuckDBPyConnection,
-    table: Table,
-    old: tuple[Side, list[ReleaseFile]],
-    new: tuple[Side, list[ReleaseFile]],
-    changes: Changes,
+    con: duckdb.DuckDBPyConnection, table: Table, old: _Differing, new: _Differing, changes: Changes
 ) -> None:
     columns = _shared(con, table, old, new)
     if not columns or not set(table.key) <= set(columns):
@@ -173,12 +172,7 @@ def _key(table: Table, columns: list[str]) -> str:
     return f"hash({all_columns}) as _all, row_number() over (partition by {all_columns}) as _n"
 
 
-def _shared(
-    con: duckdb.DuckDBPyConnection,
-    table: Table,
-    old: tuple[Side, list[ReleaseFile]],
-    new: tuple[Side, list[ReleaseFile]],
-) -> list[str]:
+def _shared(con: duckdb.DuckDBPyConnection, table: Table, old: _Differing, new: _Differing) -> list[str]:
     """Return the columns of a table that both sides have, in the same type."""
     if table.sql and old[0].fingerprint and old[0].fingerprint == new[0].fingerprint:
         return [column.name for column in table.columns]  # the same code made both
@@ -191,7 +185,7 @@ def _shared(
     return [column.name for column in table.columns if column.name in both]
 
 
-def _rows(table: Table, side: tuple[Side, list[ReleaseFile]], columns: list[str]) -> str:
+def _rows(table: Table, side: _Differing, columns: list[str]) -> str:
     """Return a relation of rows with their store and month; without rows if there are no files."""
     release, files = side
     if not files:
