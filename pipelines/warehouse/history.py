@@ -1,16 +1,17 @@
 """Fold observations into a state per (kind, id), and give sql/ the versions that its tables do not have yet.
 
 Observations are ordered by (observed_at nulls first, source, load_id, seq), never by time of loading. A version is a
-run of equal hashes among the good verdicts (accepted, unchanged), numbered from 1 per (kind, id). A quarantined body
-changes nothing but what was last seen.
+run of equal hashes among the good verdicts (accepted, unchanged), numbered from 1. A quarantined body changes nothing
+but when and how the id was last seen.
 
-The fold goes on from a known state where every new observation is later than all that the state has seen; an id with
-an earlier one is folded again from all its observations. Either way gives the same row: a rebuild equals increments.
-The first run that `fold_runs` finds may be the state's own, seen again.
+    observations of order 7: accepted A, unchanged A, accepted B, quarantined
+    its state: hash B, two versions, last seen as quarantined; a later load with A makes a third version
 
-A full build gives all versions of its documents. An increment gives the new ones; where two versions are to be
-compared, the last one that the tables have is put together again out of them, so no raw file of an earlier load is
-read. An id with an observation earlier than one already folded is given whole, from raw.
+The fold continues from a known state if all new observations are later than those of the state. An id with an earlier
+one is folded anew from all its observations, so increments give what a rebuild gives. The first run of equal hashes
+that `fold_runs` finds may be the state's own, seen again. A full build gives all versions. An increment gives the new
+ones; to compare the first of them with the one before, that one is rebuilt from the tables, and no raw file of an
+earlier load is read.
 """
 
 from __future__ import annotations

@@ -9,6 +9,13 @@
 -- match_state ENUM('differs', 'group', 'matched', 'not_a_sale', 'not_ours', 'one_of', 'settled_twice'): As in mart.settlement_matches.
 -- surplus ENUM('orders', 'settlements') null: Of one_of by amount and time, of which there are more, if each of the others has one of its own: so many are settled, in amount. Null if nothing is settled for certain, and of all others.
 -- match_id: The match that it belongs to.
+
+-- Four rules find orders: by id; by short number; by store, amount and time; all orders of a store and period. An order
+-- that an id or a number names is no candidate by time. The third rule compares runs: orders with one amount are
+-- numbered by time, each line reaches those within its window, and lines that reach the same order are a group. Two
+-- lines of 12.50 at 12:00 and 12:05 that both reach the orders at 12:01 and 12:04 are a group, two for two, whichever is
+-- whose; with a third such order they are one_of, and two of the three are settled in amount. The first settlement of an
+-- order claims it; a second one settles it twice, unless both make up its total.
 with platforms as (
     select
         platform,

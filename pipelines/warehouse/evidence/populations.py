@@ -1,14 +1,12 @@
 """Find the populations of a rule target: orders that follow one form, as far as orders can show it.
 
-All orders are one population to begin with, but for those that settings name a rule for. A population that no form
-explains is divided; one that a form explains loses only clear exceptions. Each round counts every population in one
-pass over the orders per dimension.
+All orders are one population at first, but for those that settings name a rule for. One that no form explains is
+divided by a dimension; one that a form explains loses only clear exceptions. Each round counts all populations in one
+pass over the orders per dimension. An order that fits its part's form costs -log(share of orders that fit), one that
+does not costs -log(1 - share) and its amount; the cheapest division is taken, if it saves enough.
 
-Orders of one value of a dimension follow a form in a share of cases; an order that fits costs -log(share), one that
-does not costs -log(1 - share) and its amount. The division that costs least is taken, if it saves enough.
-
-A trait of orders that a form does not fit is a constant, a share, a step, zero. It asks for the exact amounts that
-forms give, out of the temporary tables facts (order_id, node) and leaves (node, and what its form does).
+    No form fits 1,000 orders, as the 300 by phone are 0.50 higher. Divided by platform, one form explains the other
+    700; those by phone are a population that is off by a constant, its trait (a share, a step and zero are others).
 """
 
 from __future__ import annotations

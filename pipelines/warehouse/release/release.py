@@ -1,7 +1,11 @@
 """Publish the warehouse: a folder with one DuckDB file, Parquet and a manifest, switched to in one rename.
 
 A release is written under another name, synced, renamed, and only then named by `current`. Whatever is killed when, a
-reader that resolves `current` once sees an old release or a new one, whole.
+reader that resolves `current` once sees an old release or a new one, whole. Parquet that no commit touched since the
+last release is that release's file, by a hard link. A run that changed nothing for readers publishes nothing.
+
+    A night changed orders of October: the new release has Parquet files of its own for October in each table that
+    changed, links to the files of all other months and tables, and a copy of the warehouse as its DuckDB file.
 """
 
 from __future__ import annotations
