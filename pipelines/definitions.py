@@ -48,10 +48,7 @@ def wiring(settings: Settings) -> dg.Definitions:
                 default_status=status,
             )
         ],
-        resources={
-            "settings": dg.ResourceDefinition.hardcoded_resource(settings),
-            UNDER_WAY: _under_way(settings),
-        },
+        resources={"settings": dg.ResourceDefinition.hardcoded_resource(settings), UNDER_WAY: _under_way(settings)},
         executor=dg.in_process_executor,
     )
 

@@ -38,16 +38,7 @@ from pipelines.clock import utc_now
 from pipelines.inbox.store import inbox_path, span
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
-from pipelines.record import (
-    FETCHING,
-    KINDS_OF_RUNS,
-    NIGHT,
-    WEBHOOKS,
-    RunKind,
-    Step,
-    new_run,
-    runs,
-)
+from pipelines.record import FETCHING, KINDS_OF_RUNS, NIGHT, WEBHOOKS, RunKind, Step, new_run, runs
 from pipelines.report.page.morning import PAGE
 from pipelines.report.status import next_tick
 from pipelines.report.text import sentence_of

@@ -112,13 +112,7 @@ def close_day(
 
 @closes.command("approve", short_help="Close what another system user prepared.")
 def close_approve(
-    day: Day = "",
-    *,
-    period: PeriodName = "",
-    store: Store = None,
-    user: User,
-    settings: Settings,
-    locked: Locked,
+    day: Day = "", *, period: PeriodName = "", store: Store = None, user: User, settings: Settings, locked: Locked
 ) -> None:
     """Close what another system user prepared with `ordermart close`, if its orders are still the same.
 
@@ -310,8 +304,7 @@ def breaks_accept(
     *,
     reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
     account_class: Annotated[
-        str,
-        typer.Option(metavar="CLASS", help="The class of account that a journal writes the amount off to."),
+        str, typer.Option(metavar="CLASS", help="The class of account that a journal writes the amount off to.")
     ] = "",
     user: User,
     settings: Settings,

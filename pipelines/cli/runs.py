@@ -172,8 +172,7 @@ def retry(
     *,
     kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")] = "",
     forget: Annotated[
-        bool,
-        typer.Option("--forget", help="Remove these ids from the list; nobody asks for them."),
+        bool, typer.Option("--forget", help="Remove these ids from the list; nobody asks for them.")
     ] = False,
     settings: Settings,
 ) -> None:

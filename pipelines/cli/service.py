@@ -142,8 +142,7 @@ def webhooks_serve(
     *,
     host: Annotated[str, typer.Option(help="Address to listen on; default: [webhooks] host.")] = "",
     port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Port, 0 for any free one; default: [webhooks] port."),
+        int | None, typer.Option(min=0, max=65535, help="Port, 0 for any free one; default: [webhooks] port.")
     ] = None,
     settings: Settings,
 ) -> None:
@@ -315,9 +314,7 @@ def _order_id(text: str) -> int:
 
 @figures.command("order", short_help="Print the receipt of one order.")
 def explain_order(
-    order_id: Annotated[int, typer.Argument(help="The order's id.", parser=_order_id)],
-    *,
-    settings: Settings,
+    order_id: Annotated[int, typer.Argument(help="The order's id.", parser=_order_id)], *, settings: Settings
 ) -> None:
     """Print an order's receipt: each amount with its JSON pointer, each sum written out.
 
@@ -331,9 +328,7 @@ def explain_order(
 
 @figures.command("payout", short_help="Print what a payout consists of.")
 def explain_payout(
-    payout: Annotated[str, typer.Argument(help="The payout, as statements and bank name it.")],
-    *,
-    settings: Settings,
+    payout: Annotated[str, typer.Argument(help="The payout, as statements and bank name it.")], *, settings: Settings
 ) -> None:
     """Print a payout: what the bank has, the components that it adds up to, and how its rows are matched.
 

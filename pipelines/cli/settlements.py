@@ -19,9 +19,7 @@ statements = group(app, "settlements", "Import and match statements, payouts and
 
 @statements.command("keys", short_help="Find the ids of our orders in a file, and propose a mapping.")
 def settlements_keys(
-    file: Annotated[Path, typer.Argument(help="A platform's file, CSV.")],
-    *,
-    settings: Settings,
+    file: Annotated[Path, typer.Argument(help="A platform's file, CSV.")], *, settings: Settings
 ) -> None:
     """Say of each column how many values are ids of orders, and how many of their rows have store, day and amount.
 

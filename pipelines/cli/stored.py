@@ -211,8 +211,7 @@ def diff(
 def copy(
     *,
     to: Annotated[
-        str,
-        typer.Option("--to", metavar="URL", help="Such as postgresql://USER@HOST/DATABASE or s3://BUCKET/PREFIX."),
+        str, typer.Option("--to", metavar="URL", help="Such as postgresql://USER@HOST/DATABASE or s3://BUCKET/PREFIX.")
     ],
     locked: Locked,
     settings: Settings,

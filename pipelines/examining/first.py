@@ -453,10 +453,7 @@ def _sales(draft: Draft, examined: Examined) -> Found:
         counted = [each.strip() for each in answer.split(",")]
         excluded = [status for status in excluded if status not in counted]
     evidence = f"confirmed, of {sum(counts.values())} orders"
-    return {
-        _STATUSES: (tuple(counted), evidence),
-        "sales.excluded_statuses": (tuple(excluded), evidence),
-    }
+    return {_STATUSES: (tuple(counted), evidence), "sales.excluded_statuses": (tuple(excluded), evidence)}
 
 
 def with_answers(text: str, found: Found) -> str:

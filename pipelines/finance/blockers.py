@@ -308,12 +308,7 @@ def _listed(found: Sequence[object], count: int | None = None, between: str = ",
 
 
 def find_book_blockers(
-    settings: Settings,
-    released: Released,
-    closes: Closes,
-    period: BookPeriod,
-    store_id: int | None,
-    now: dt.datetime,
+    settings: Settings, released: Released, closes: Closes, period: BookPeriod, store_id: int | None, now: dt.datetime
 ) -> Iterator[str]:
     """Yield one sentence for each blocker on open days."""
     selection = Selection(period.first_day, period.last_day, store_id)

@@ -86,13 +86,7 @@ class Plan:
         return sentence
 
 
-def plan(
-    orders: Iterable[KnownOrder],
-    now: datetime,
-    settings: Planner,
-    *,
-    seed: int | None = None,
-) -> Plan:
+def plan(orders: Iterable[KnownOrder], now: datetime, settings: Planner, *, seed: int | None = None) -> Plan:
     """Choose what to request at `now`: at most [planner] request_budget requests, sample included.
 
     At most half of the budget goes to the sample. The rest goes to orders not found, then by tier; within a tier to the

@@ -272,11 +272,7 @@ class Committer:
     """The thread that commits. `encrypt` gets undecodable bodies, `failed` the reason why a group was not committed."""
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        encrypt: Encrypt | None = None,
-        failed: Callable[[str], None] | None = None,
+        self, path: Path, *, encrypt: Encrypt | None = None, failed: Callable[[str], None] | None = None
     ) -> None:
         self._path, self._encrypt = path, encrypt
         self._settled: Settled = lambda _: None

@@ -176,8 +176,7 @@ class WorkList:
     def retry(self, kind: Kind | None = None) -> list[WorkListEntry]:
         """Make due now the dead-letter queue and the ids that failed; return their entries as they were."""
         letters = self._entries(
-            "(state = 'dead' or failing_since + due_at > 0) and (:kind is null or kind = :kind)",
-            {"kind": kind},
+            "(state = 'dead' or failing_since + due_at > 0) and (:kind is null or kind = :kind)", {"kind": kind}
         )
         for letter_kind in KINDS if kind is None else (kind,):
             ids = [letter.id for letter in letters if letter.kind == letter_kind]
@@ -324,11 +323,7 @@ class WorkList:
         )  # fmt: skip
 
     def _change(self, update: str, kind: Kind, ids: Iterable[int], at: datetime | None, **more: str) -> None:
-        values: dict[str, Any] = {
-            "kind": known_kind(kind),
-            "at": micros(at or self._clock()),
-            **more,
-        }
+        values: dict[str, Any] = {"kind": known_kind(kind), "at": micros(at or self._clock()), **more}
         for chunk in _chunks(ids, _CHANGED):
             self._write(
                 # The plus keeps SQLite from scanning everything that is due: the ids are few.

@@ -566,12 +566,7 @@ def backfill(
     tell(kind, done, 0)
     verdicts = read_rows(settings.data_dir, kind, "observations", ("verdict",), {each.load_id for each in loads})
     return Backfilled(
-        kind,
-        len(asked.paths),
-        Counter(verdict for (verdict,) in verdicts),
-        len(loads),
-        earlier,
-        refusals,
+        kind, len(asked.paths), Counter(verdict for (verdict,) in verdicts), len(loads), earlier, refusals
     )
 
 

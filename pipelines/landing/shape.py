@@ -244,10 +244,7 @@ _PRICE = _object(
     Field("delivery_price", "money", adds_to="delivery_price_money"),
 )
 _PRICE_GROUP = _object(
-    Field("id", "integer"),
-    Field("name", "text"),
-    Field("position", "integer"),
-    ArrayField("prices", _PRICE, "prices"),
+    Field("id", "integer"), Field("name", "text"), Field("position", "integer"), ArrayField("prices", _PRICE, "prices")
 )
 _REFERENCE = _object(
     Field("modifier_id", "integer", required=True),
@@ -261,9 +258,7 @@ _PRODUCT = _object(
     ArrayField("modifiers", _REFERENCE, "product_references"),
 )
 _MODIFIER = _object(
-    Field("name", "text"),
-    Field("description", "text"),
-    ArrayField("children", _REFERENCE, "child_references"),
+    Field("name", "text"), Field("description", "text"), ArrayField("children", _REFERENCE, "child_references")
 )
 MENU = _object(
     ObjectField(
@@ -281,10 +276,7 @@ MENU = _object(
 
 # The fields that are read of a store's record. It has no documented shape: settings say where in it these fields are.
 STORE = _object(
-    Field("id", "integer", required=True),
-    Field("name", "text"),
-    Field("timezone", "text"),
-    Field("currency", "text"),
+    Field("id", "integer", required=True), Field("name", "text"), Field("timezone", "text"), Field("currency", "text")
 )
 
 SHAPES: dict[str, Shape] = {"menus": MENU, "orders": ORDER}

@@ -229,12 +229,7 @@ def day_hashes(rows: pa.Table) -> list[dict[str, Any]]:
     for row in rows.select([*HASHED, *LATER]).to_pylist():
         days.setdefault(row["business_date"], []).append(row)
     return [
-        {
-            "day": day.isoformat(),
-            "order_count": len(found),
-            "amounts": _amounts(found),
-            "rows_sha256": _hash(found),
-        }
+        {"day": day.isoformat(), "order_count": len(found), "amounts": _amounts(found), "rows_sha256": _hash(found)}
         for day, found in sorted(days.items())
     ]
 

@@ -121,11 +121,7 @@ class Tools:
         found = self._records(_TABLE.format(name=name))
         if not found:
             raise QueryError(f"there is no table {table_name}: list_tables names them, with their schema")
-        return {
-            "table_name": table_name,
-            **found[0],
-            "columns": self._records(_COLUMNS.format(name=name)),
-        }
+        return {"table_name": table_name, **found[0], "columns": self._records(_COLUMNS.format(name=name))}
 
     def list_examples(self, search: str = "") -> dict[str, Any]:
         """List tested queries with the question that each answers; search: a word of the question, or a table name."""

@@ -220,9 +220,7 @@ def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
     key = [payout["platform"], payout["payout_ref"], payout["currency"]]
     where = "where lines.platform = ? and payout_ref = ? and settled_currency = ? group by all order by all"
     for each in records(
-        con,
-        f"select component, lines.currency, sum(amount) as amount from mart.settlement_lines as lines {where}",
-        key,
+        con, f"select component, lines.currency, sum(amount) as amount from mart.settlement_lines as lines {where}", key
     ):
         of = f" {each['currency']}" if each["currency"] != payout["currency"] else ""
         yield f"  {each['component']:<20}{money(each['amount'], each['currency']):>16}{of}"

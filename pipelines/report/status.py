@@ -138,8 +138,7 @@ def next_tick(cron: str, timezone: str, now: dt.datetime) -> dt.datetime | None:
     try:
         zone = zoneinfo.ZoneInfo(timezone)
         times = CronSim(
-            _NICKNAMES.get(cron.strip().lower(), cron),
-            now.astimezone(zone).replace(tzinfo=None) - dt.timedelta(days=1),
+            _NICKNAMES.get(cron.strip().lower(), cron), now.astimezone(zone).replace(tzinfo=None) - dt.timedelta(days=1)
         )
     except (ValueError, OSError, CronSimError):
         return None

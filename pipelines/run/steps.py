@@ -183,11 +183,7 @@ def check_before_run(settings: Settings, id_files: Iterable[str] = (), order_id_
 
 
 def heal(
-    settings: Settings,
-    progress: Progress | None = None,
-    *,
-    kind: RunKind = NIGHT,
-    resumes: datetime | None = None,
+    settings: Settings, progress: Progress | None = None, *, kind: RunKind = NIGHT, resumes: datetime | None = None
 ) -> list[str]:
     """Repair what can be derived, and return a sentence for each thing that was found; one for a clock set back too.
 
@@ -334,10 +330,7 @@ def _fetch(way: UnderWay, step: Step) -> None:
             add_requested(work, menu_ids_file=asked.menu_ids, unless_done_since=since)
         elif kind == "orders":
             add_requested(
-                work,
-                order_ids_file=asked.order_ids,
-                order_id_range=asked.order_id_range,
-                unless_done_since=since,
+                work, order_ids_file=asked.order_ids, order_id_range=asked.order_id_range, unless_done_since=since
             )
             if way.run.kind == NIGHT:
                 plan = plan_orders(way.settings, work)

@@ -89,9 +89,7 @@ class World:
         # Menus and store names change in the early morning of some of the days.
         dawn = int(self.start.timestamp()) + 4 * 3600
         self.stores: list[SandboxStore] = found_stores(
-            seed=config.seed,
-            stores=config.stores,
-            changes=[dawn + DAY * (2 + day) for day in range(config.days - 1)],
+            seed=config.seed, stores=config.stores, changes=[dawn + DAY * (2 + day) for day in range(config.days - 1)]
         )
         if config.story:
             self.stores = renamed(self.stores, config.until)
@@ -243,10 +241,7 @@ class World:
         for place, happens in told.items():
             repeats = ids[happens["repeats"]] if "repeats" in happens else None
             placed[ids[place]] = replace(
-                placed[ids[place]],
-                repeats=repeats,
-                corrected=happens.get("corrected"),
-                amended=happens.get("amended"),
+                placed[ids[place]], repeats=repeats, corrected=happens.get("corrected"), amended=happens.get("amended")
             )
         return placed
 

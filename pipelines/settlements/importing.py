@@ -476,8 +476,7 @@ def read_bank(content: bytes, name: str, read: LoadedMapping) -> Credits:
     found = first_groups(bank.payout, [row.text for row in rows])
     named = [(row, ref) for row, ref in zip(rows, found, strict=True) if ref is not None]
     table = pa.Table.from_pylist(
-        [dict(zip(CREDITS.names, (row.number, ref, *row[1:-1]), strict=True)) for row, ref in named],
-        schema=CREDITS,
+        [dict(zip(CREDITS.names, (row.number, ref, *row[1:-1]), strict=True)) for row, ref in named], schema=CREDITS
     )
     days = [row.day for row in rows]
     return Credits(table, min(days), max(days), len(rows))
