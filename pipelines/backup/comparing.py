@@ -174,9 +174,7 @@ def signature_of(manifest: BackupManifest, seed: bytes) -> str:
 
 def backups(folder: Path) -> list[Path]:
     """Return the complete backups in a folder, oldest first."""
-    if not folder.is_dir():
-        return []
-    return sorted(each.parent for each in folder.glob(f"[!.]*/{MANIFEST}"))
+    return [] if not folder.is_dir() else sorted(each.parent for each in folder.glob(f"[!.]*/{MANIFEST}"))
 
 
 def name_after(last: Path | None) -> dt.datetime:

@@ -496,9 +496,7 @@ def verifier(settings: WebhookSettings) -> Verify:
         return lambda _headers, _body, _now: True
     if not settings.secret:
         raise SettingsError(f'[webhooks] signature = "{settings.signature}" needs a secret: set {_VARIABLE}')
-    if settings.signature == "standard_webhooks":
-        return _standard(settings)
-    return _hmac_sha256(settings)
+    return _standard(settings) if settings.signature == "standard_webhooks" else _hmac_sha256(settings)
 
 
 def _standard(settings: WebhookSettings) -> Verify:

@@ -21,8 +21,7 @@ class InvalidDocumentError(Exception):
 
     def __init__(self, code: str, pointer: str | None = None) -> None:
         super().__init__(code if pointer is None else f"{code} at {pointer or 'the whole body'}")
-        self.code = code
-        self.pointer = pointer
+        self.code, self.pointer = code, pointer
 
 
 class IntegerText(str):

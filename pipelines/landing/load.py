@@ -91,11 +91,8 @@ class Load:
             raise LandingError(f"{kind!r} is not a kind of document: use one of {', '.join(KINDS)}")
         self.kind = kind
         self._now = now or utc_now
-        self._data_dir = settings.data_dir
-        self._source = source
-        self._has_key = settings.privacy.customer_key
-        self._is_backfill = is_backfill
-        self._vault = vault
+        self._data_dir, self._source, self._has_key = settings.data_dir, source, settings.privacy.customer_key
+        self._is_backfill, self._vault = is_backfill, vault
         self._validator = Validator(settings, kind)
         self._rule = filing_rule(settings)
         self._waiting: list[Waiting] = []

@@ -190,8 +190,7 @@ class TableWriter:
 
     def __init__(self, path: Path, schema: pa.Schema, *, load_ids: tuple[str, ...] = ()) -> None:
         make_folder(path.parent)
-        self._path = path
-        self._schema = schema
+        self._path, self._schema = path, schema
         self._parts: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         dictionary = [f.name for f in schema if f.name in _REPEATED]

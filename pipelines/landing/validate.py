@@ -56,8 +56,7 @@ class Validator:
     """Validates documents of one kind under given settings."""
 
     def __init__(self, settings: Settings, kind: str) -> None:
-        self._settings = settings
-        self._kind = kind
+        self._settings, self._kind = settings, kind
         shape = SHAPES.get(kind)
         self._id_maps = frozenset(
             f"{path}/{field.name}" for path, field in (shape.walk() if shape else ()) if isinstance(field, MapField)

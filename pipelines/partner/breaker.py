@@ -44,8 +44,7 @@ class Breaker:
     """Decides when requests may be sent, and when to give up."""
 
     def __init__(self, clock: Clock, patience: float) -> None:
-        self._clock = clock
-        self._patience = patience
+        self._clock, self._patience = clock, patience
         self._since: float | None = None  # when the first request of the failing streak was sent
         self._answered_at = -math.inf
         self._failures = self._doubtful = self._limits = self._probes = 0

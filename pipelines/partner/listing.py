@@ -175,9 +175,7 @@ class StoreListing:
     """One walk over the pages of [partner.list_stores]."""
 
     def __init__(self, partner: Partner, ask: Callable[[str], Awaitable[Answer | RequestError]], clock: Clock) -> None:
-        self._how = partner.list_stores
-        self._id_pointer = partner.store.id_pointer
-        self._clock = clock
+        self._how, self._id_pointer, self._clock = partner.list_stores, partner.store.id_pointer, clock
         self._first = httpx.URL(partner.base_url.rstrip("/") + partner.list_stores.path)
         if self._how.query:
             self._first = self._first.copy_merge_params(self._how.query)

@@ -76,8 +76,7 @@ class RetryBudget:
     """
 
     def __init__(self, share: float = 0.5, start: float = 100.0) -> None:
-        self._share = share
-        self._left = start
+        self._share, self._left = share, start
 
     def first_attempt(self) -> None:
         """Count the first attempt for an id."""

@@ -178,9 +178,7 @@ def _release(path: Path | None, now: dt.datetime) -> dict[str, Any] | None:
 def refused(settings: Settings) -> set[tuple[Any, ...]]:
     """Return the unresolved rows of audit.quarantine: kind and id, or load and sequence number."""
     release = current_release(settings.data_dir / "published")
-    if release is None:
-        return set()
-    return set(_rows(release, _REFUSED))
+    return set() if release is None else set(_rows(release, _REFUSED))
 
 
 def _rows(release: Path, query: str) -> list[tuple[Any, ...]]:

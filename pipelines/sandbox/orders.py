@@ -118,9 +118,7 @@ class Composer:
     def __init__(
         self, seed: int, customer_of: Callable[[Rng, SandboxStore], SandboxCustomer], *, is_told: bool
     ) -> None:
-        self._seed = seed
-        self._customer_of = customer_of
-        self._is_told = is_told
+        self._seed, self._customer_of, self._is_told = seed, customer_of, is_told
         self._offers: dict[tuple[int, str], list[Price]] = {}
 
     def compose(self, placed: Placed) -> SandboxOrder:

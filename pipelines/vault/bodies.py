@@ -375,9 +375,7 @@ class QuarantinedBodies:
     """The quarantined bodies of a vault."""
 
     def __init__(self, db: VaultConnection, master: AESGCM, days: int) -> None:
-        self._db = db
-        self._master = master
-        self._days = days
+        self._db, self._master, self._days = db, master, days
 
     def encrypt(
         self, kind: str, load_id: str, bodies: Iterable[tuple[int | None, bytes]], now: dt.datetime
@@ -511,8 +509,7 @@ class Spool:
     """The spool of one kind: `left` first, then `begin`, `add` …, `end` for each load."""
 
     def __init__(self, path: Path, master: AESGCM) -> None:
-        self._path = path
-        self._master = master
+        self._path, self._master = path, master
         self._descriptor = -1
         self._cipher = master
         self._no = 0
