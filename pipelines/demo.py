@@ -264,10 +264,7 @@ def _due(world: World, state: State, *, next_night: bool) -> list[dt.datetime]:
 
 
 def _play(settings: Settings, sandbox: Sandbox, world: World, state: State, now: dt.datetime) -> tuple[Run, State]:
-    """Move both clocks, run a night for what changed since the last one, and keep the state.
-
-    The first three nights request what changed by a list of ids; later ones learn of it by webhooks.
-    """
+    """Move both clocks, run a night for what changed (three by lists of ids, later by webhooks), keep the state."""
     number = state.night + (now.isoformat() != state.now)
     ahead = shift_clock(now)
     asked = RunRequest()

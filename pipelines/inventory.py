@@ -416,10 +416,7 @@ def is_unsettled(path: Path, noted: tuple[int, str]) -> bool:
 
 
 def fault(path: Path, noted: tuple[int, str], *, reads: bool = False) -> str:
-    """Return how a file differs from its note; "" if it does not, or its new content waits to be renamed.
-
-    The content is compared of small files, and if it `reads` also of others.
-    """
+    """Return how a file, its content too if small or `reads`, differs from its note; "" if not, or not yet renamed."""
     if is_unsettled(path, noted):
         return ""
     try:

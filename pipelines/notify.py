@@ -326,10 +326,7 @@ def notice_missing_nights(settings: Settings, now: dt.datetime | None = None) ->
 
 
 def no_good_night(settings: Settings, now: dt.datetime, *ended: Run) -> Iterator[Alarm]:
-    """Yield an alarm if nights were begun, and none of them was good for [notify] max_age_hours.
-
-    `ended` is a run whose record may not be written yet.
-    """
+    """Yield an alarm if no night since the first was good for [notify] max_age_hours; `ended` may be unwritten yet."""
     hours = settings.notify.max_age_hours
     every = [*runs(settings.data_dir), *ended]
     nights = [run for run in every if run.kind == NIGHT and not is_ahead(run, now)]

@@ -156,10 +156,7 @@ def _record(settings: Settings, act: str, user: User | None, **body: Any) -> Non
 
 
 def reveal(settings: Settings, order_id: int, reason: str, user: User | None = None) -> dict[str, Any]:
-    """Return the personal data of an order, pointer → value, and record who saw it and why.
-
-    Raise PrivacyError if none is held, VaultError if it was erased or the keys are wrong.
-    """
+    """Return an order's personal data by pointer, and record who saw it and why; raise PrivacyError or VaultError."""
     _require_erased(settings)
     with open_vault(settings) as vault:
         _require_whole(vault)
@@ -250,10 +247,7 @@ class ErasureLog(NamedTuple):
 
 
 def erasure_log(settings: Settings, folder: Path | None = None) -> Path | None:
-    """Return the file of [privacy] erasure_log, else the one that a data folder or backup remembers, else None.
-
-    Raise SettingsError if it is in the data folder.
-    """
+    """Return the erasure log that settings or a folder name, or None; raise SettingsError inside the data folder."""
     place = settings.privacy.erasure_log or erasure_log_place(folder or settings.data_dir)
     if not place:
         return None
@@ -541,10 +535,7 @@ def _readable_erasures(ledger: Path) -> list[LedgerEntry]:
 def apply_to_restored(
     settings: Settings, known: dict[str, dict[str, Any]], backup: str, word: NoErasures | None
 ) -> int:
-    """Apply erasures that the restored folder lacks, each as a new entry of its ledger; return how many.
-
-    A word that nobody was erased since is an entry, too.
-    """
+    """Apply erasures that a restored folder lacks, and a word that there are none, as new entries; return how many."""
     ledger = signing_ledger(settings, is_restored=True)
     if word:
         ledger.append(NO_ERASURES, word.body_of(backup))

@@ -246,10 +246,7 @@ def new_run(kind: RunKind, started_at: dt.datetime | None = None, *, dagster_run
 
 
 def save(data_dir: Path, run: Run) -> None:
-    """Write the record of a run, whole or not at all; raise OSError where the disk does not take it.
-
-    One that was told changes no more, and is noted in the inventory, which names it if it does.
-    """
+    """Write the record of a run, whole or not at all, or raise OSError; one that was told is noted in the inventory."""
     make_folder(_folder(data_dir), 0o700)
     path = _folder(data_dir) / f"{run.id}.json"
     write_whole(path, msgspec.json.format(msgspec.json.encode(run), indent=1))

@@ -80,10 +80,7 @@ class DevError(Exception):
 
 
 def run_together(commands: Mapping[str, list[str]], environ: Mapping[str, str]) -> int:
-    """Run named commands until SIGTERM, SIGINT or the end of any of them, then end all; return the exit code.
-
-    0 after a signal; 1 when a process ended by itself, which is said on standard error.
-    """
+    """Run named commands until a signal (returns 0) or the end of any of them (1, and says so), then end all."""
     stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     running: dict[str, subprocess.Popen[bytes]] = {}
@@ -259,10 +256,7 @@ def _look_for_dead_runs(settings: Settings) -> None:
 
 
 def set_records_aside(data_dir: Path) -> list[str]:
-    """Rename a folder of Dagster's records that SQLite cannot read, and say so: only the history of runs is lost.
-
-    The caller holds the lock.
-    """
+    """Rename a folder of Dagster's records that SQLite cannot read, and say so; the caller holds the lock."""
     home = data_dir / "dagster"
     notes = []
     for folder, names in ((home / "history", ("runs.db", "runs/index.db")), (home / "schedules", ("schedules.db",))):

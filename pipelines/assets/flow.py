@@ -105,10 +105,7 @@ _RAW = {
 
 @contextmanager
 def failing_by_sentence() -> Iterator[None]:
-    """Raise an expected error of the block as a failure that shows its sentence; any other error as it is.
-
-    It is not tried again: it would end the same way, or the next run does it.
-    """
+    """Raise an expected error of the block as a failure with its sentence, not tried again; any other as it is."""
     try:
         yield
     except Exception as error:

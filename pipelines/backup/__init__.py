@@ -1,7 +1,4 @@
-"""Copy what cannot be derived to another disk, and restore it: raw, vault, inbox, ledger, log of verifications.
-
-The vault's keys are in no backup: keep a copy of them elsewhere.
-"""
+"""Copy what cannot be derived to another disk, and restore it; the vault's keys are in no backup."""
 
 from pipelines.backup.backup import BackedUp, back_up
 from pipelines.backup.comparing import BackupError, Rows, accept_losses, backups_holding, compare, mend, read_manifest

@@ -88,10 +88,7 @@ def release_rows(release: Path, known: ReleaseRows | None) -> ReleaseRows | None
 def compare_without_later_loads(
     settings: Settings, release: ReleaseRows, progress: Callable[[str, int, int], None]
 ) -> Comparison | None:
-    """Rebuild the release's tables into a file of their own and compare them; None if nothing was landed since.
-
-    The loads that were landed after the release are left out of it.
-    """
+    """Rebuild the release's tables without loads landed since into a file, and compare them; None if there are none."""
     held = set(release.load_ids)
     raw: dict[str, RawFiles] = {}
     later = 0
@@ -177,10 +174,7 @@ _WRITTEN = re.compile(
 
 @dataclass(frozen=True)
 class Restored:
-    """A restored folder: from which backup, its new release, how that compares, and sentences for its user.
-
-    `unopened` says why the vault cannot be opened.
-    """
+    """A restored folder: its backup, its new release, how that compares, notes, and why the vault cannot be opened."""
 
     backup: Path
     manifest: BackupManifest

@@ -1,7 +1,4 @@
-"""Find blockers: what must be fixed, or accepted with a reason, before a day is closed.
-
-Each blocker is one sentence, from the release, its books or the work list.
-"""
+"""Find blockers, a sentence each: what must be fixed, or accepted with a reason, before a day is closed."""
 
 from __future__ import annotations
 
@@ -84,10 +81,7 @@ KINDS_OF_BLOCKERS = {
 
 
 def reason_by_kind(blockers: Sequence[str], given: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the reason to accept blockers, and the kinds that it lacks.
-
-    One that names no kind is of all others; a word is none for more than three kinds.
-    """
+    """Return the reason to accept blockers, and the kinds that it lacks: a word is none for more than three kinds."""
     kinds = [kind for kind in KINDS_OF_BLOCKERS if any(kind == _kind_of(each) for each in blockers)]
     rest = given.get("", "")
     if len(kinds) > _MOST_FOR_A_WORD and len(rest.split()) == 1:
@@ -404,10 +398,7 @@ def _store_days(found: Sequence[StoreDay]) -> str:
 def accept_no_orders(
     settings: Settings, period: BookPeriod, store_id: int | None, reason: str, user: User
 ) -> LedgerEntry:
-    """Record that store-days which usually have orders have none, of one store or of every such store.
-
-    Raise FinanceError if there is none to accept.
-    """
+    """Record that store-days which usually have orders have none; raise FinanceError if there is none to accept."""
     with open_release(settings) as release:
         empty = days_without_orders(settings, release, period, store_id, utc_now())
         if not empty:

@@ -177,10 +177,7 @@ def ledger_restatements(settings: Settings, *, everything: bool = False) -> list
 
 
 def post(settings: Settings, period: str, user: User | None = None) -> Posting:
-    """Post every unposted restatement to a period; write nothing if there is none.
-
-    Raise SettingsError if there is no such period, FinanceError if it is closed.
-    """
+    """Post all unposted restatements; raise SettingsError if there is no such period, FinanceError if it is closed."""
     ledger = signing_ledger(settings)
     found = period_of(settings, period)
     closes, stores = Closes(ledger.entries()), stores_by_day(settings)
@@ -292,10 +289,7 @@ def check(settings: Settings, period: BookPeriod, store_id: int | None, now: dt.
 
 
 def is_period_closed(settings: Settings, period: BookPeriod, store_id: int | None) -> bool:
-    """Return whether these days are closed, of one store or of all: at once or store by store.
-
-    Raise FinanceError for an unknown store.
-    """
+    """Return whether these days are closed, of one store or all; raise FinanceError for an unknown store."""
     closes = Closes(ledger_of(settings.data_dir).entries())
     if store_id is not None:
         with open_release(settings) as release:

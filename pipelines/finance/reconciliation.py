@@ -74,10 +74,7 @@ class Reconciliation:
         )
 
     def days(self) -> list[Record]:
-        """Return one row per line of the summary and business day, over all stores.
-
-        A closed day that all of its orders left has a row if that is not posted.
-        """
+        """Return a row per line of the summary and business day; a closed day without orders has one if unposted."""
         found = records(
             self.db,
             f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows "
@@ -179,10 +176,7 @@ def reconciliation(release: Released, selection: Selection) -> Reconciliation:
 
 
 def create_break_views(release: Released) -> None:
-    """Create the views breaks, and open_breaks: those that nobody accepted as they are, on a release's connection.
-
-    Decisions are read from the ledger: those since the build count too.
-    """
+    """Create the views breaks, and open_breaks: those that nobody accepted as they are, by the ledger of now."""
     accepted = ((key, each.content) for key, each in decisions(release.ledger.entries()).items() if each.content)
     rows = arrow_table(accepted, break_key=pa.string(), content=pa.string())
     release.con.register("accepted_breaks", rows)
@@ -193,10 +187,7 @@ def create_break_views(release: Released) -> None:
 
 
 def list_breaks(settings: Settings, selection: Selection) -> list[Record]:
-    """Return the breaks of a selection, by currency and then the largest first, each with what was decided of it.
-
-    `state` is open, accepted, or changed: accepted with other amounts.
-    """
+    """Return breaks by currency, the largest first, with decisions; `state`: open, accepted, changed since accepted."""
     with open_release(settings) as release:
         found = decisions(release.ledger.entries())
         create_break_views(release)

@@ -72,10 +72,7 @@ def period_or_day(settings: Settings, name: str) -> BookPeriod:
 
 
 def period_of(settings: Settings, name: str) -> BookPeriod:
-    """Return the period of that name: from the file if listed there, else a calendar month.
-
-    Raise SettingsError if it is neither, or if the file cannot be read.
-    """
+    """Return the period of that name, listed or a calendar month; raise SettingsError if neither, or unreadable."""
     listed = fiscal_periods(settings)
     if name in listed:
         return listed[name]

@@ -267,10 +267,7 @@ class Bodies:
         self._uncounted = 0
 
     def keep(self, bodies: Sequence[bytes]) -> tuple[Sequence[str], Sequence[str]]:
-        """Encrypt bodies, durably; together they are not more than the limit.
-
-        Return references to them, and to older ones that had to make room for them.
-        """
+        """Encrypt bodies, durably, within the limit; return references to them, and to older ones that made room."""
         size = sum(len(body) + ROW_BYTES for body in bodies)
         removed = self._make_room(size)
         refs = self._vault.refused.encrypt(_KIND, _KIND, ((None, body) for body in bodies), utc_now())

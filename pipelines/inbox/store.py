@@ -230,10 +230,7 @@ def reason_bit(connection: sqlite3.Connection, why: str) -> int:
 def add_notified(
     connection: sqlite3.Connection, ids_of: Mapping[str, Collection[int]], why: int, interval: int
 ) -> None:
-    """Make the ids due that webhooks named, by kind, but `interval` microseconds after a request at the earliest.
-
-    `why` is the bit of the reason. Call it inside a transaction.
-    """
+    """Make ids due that webhooks named, `interval` µs after a request at the earliest, for `why`, in a transaction."""
     now = micros(utc_now())
     values = {"why": why, "now": now, "due": now, "since": None, "interval": interval}
     for kind, ids in ids_of.items():
@@ -283,10 +280,7 @@ class Committer:
         self._thread = threading.Thread(target=self._run, name="committer")
 
     def start(self, settled: Settled) -> None:
-        """Open the file and start; `settled` is called from the thread, once per group.
-
-        Raise sqlite3.Error or OSError if the file cannot be written.
-        """
+        """Open the file, or raise sqlite3.Error or OSError, and start; a thread calls `settled` once per group."""
         self._settled = settled
         self._open()
         self._thread.start()
@@ -628,10 +622,7 @@ def deserialized(content: bytes) -> tuple[dict[bytes, bytes], bytes]:
 def reprocess_deliveries(
     settings: WebhookSettings, path: Path, decrypt: Callable[[str], bytes | None]
 ) -> tuple[int, int]:
-    """Decode the undecodable deliveries again; return how many now name an id and how many still do not.
-
-    `decrypt` returns the content of a reference, None if it is no longer kept.
-    """
+    """Decode undecodable deliveries again; return how many name an id now, and not. `decrypt` gives a body or None."""
     decoder = Decoder(settings)
     decoded = undecoded = 0
     for delivery in undecodable(path):

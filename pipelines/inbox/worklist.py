@@ -139,10 +139,7 @@ class WorkList:
         self._end(kind, ids, at, "dead", changes, reason, f"rejections + 1 < {int(most)}", wait)
 
     def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
-        """Record a 404: due again after 1, 10 and 60 minutes, then given up until a new notification.
-
-        An id that only the gap probe requested is given up at once: nothing says that it exists.
-        """
+        """Record a 404: due after 1, 10, 60 minutes, then given up; at once if only the gap probe asked for the id."""
         wait = " ".join(f"when {n} then :at + {_micros(wait)}" for n, wait in enumerate(NOT_FOUND_RETRIES))
         probe = f"(select 1 << no from reasons where name = '{GAP_PROBE}')"
         waits = f"misses < {len(NOT_FOUND_RETRIES)} and why is not {probe}"
@@ -310,10 +307,7 @@ class WorkList:
         waits: str = "false",
         wait: str = "null",
     ) -> None:
-        """Record the end of a fetch: this state, unless a later notification came or it `waits` until `wait`.
-
-        `changes`, `waits` and `wait` are SQL.
-        """
+        """Record the end of a fetch: this state, unless notified later or it `waits` until `wait`; both are SQL."""
         self._change(
             f"update entries set state = iif({_LATER} or ({waits}), 'waiting', '{state}'), "
             f"due_at = iif({_LATER}, {_DUE}, iif({waits}, {wait}, null)), {changes} "

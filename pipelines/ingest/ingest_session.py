@@ -134,10 +134,7 @@ def documented_fields(settings: Settings) -> dict[str, frozenset[str]]:
 
 
 class PartnerSession:
-    """A connection to the partner service for one run; a context manager. Nothing is sent before the first `run`.
-
-    `ingested` has what became of each kind so far.
-    """
+    """A connection to the service for one run, from its first `run` on; `ingested`: what became of each kind so far."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -155,10 +152,7 @@ class PartnerSession:
         self._runner.close()
 
     def run(self, work: Callable[[PartnerClient], Coroutine[None, None, T]]) -> T:
-        """Run `work` with the client and return its result.
-
-        When the run is stopped by a signal, `work` is cancelled at its next wait, and this raises KeyboardInterrupt.
-        """
+        """Run `work` with the client; a signal cancels it at its next wait, and raises KeyboardInterrupt here."""
         try:
             return self._runner.run(self._work(work))
         except asyncio.CancelledError:

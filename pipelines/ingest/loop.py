@@ -101,10 +101,7 @@ _LARGEST_ID = 2**63 - 1
 
 
 def ids_of_file(path: Path) -> Iterator[int]:
-    """Yield the ids of a file, one per line; skip blank lines and lines that start with #.
-
-    Raise SettingsError with file and line for anything that is no id.
-    """
+    """Yield the ids of a file, one a line, without blank and # lines; raise SettingsError for anything else."""
     try:
         with path.open("rb") as file:
             encoding = encoding_of(file.read(4))

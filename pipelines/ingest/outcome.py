@@ -275,10 +275,7 @@ _MEMBERS = 200  # of a record, whose names are looked at
 
 
 class StoreRecords:
-    """Counts over the records of a run where values are found.
-
-    An explicit "" or [] in the settings silences a check. Values are never shown.
-    """
+    """Counts over the records of a run where values, never shown, are found; an explicit "" or [] silences a check."""
 
     def __init__(self, settings: Settings) -> None:
         store, codes = settings.partner.store, settings.finance.currency_codes

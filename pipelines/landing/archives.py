@@ -133,10 +133,7 @@ class JsonStream:
                 return
 
     def go_to(self, tokens: tuple[str, ...]) -> int:
-        """Go to where a pointer leads; return how many arrays and objects are open there.
-
-        Raise NotThereError where it leads nowhere.
-        """
+        """Go to where a pointer leads, or raise NotThereError; return how many arrays and objects are open there."""
         for token in tokens:
             opened = self.take()
             if opened == b"{":
@@ -214,10 +211,7 @@ class JsonStream:
 
 
 def _next_string(text: bytes, at: int, depth: int) -> tuple[int, int, bool]:
-    """Go on to where no bracket is open, to where an unfinished string begins, or to the end of the text.
-
-    Return the place, how many brackets are open there, and whether a string is.
-    """
+    """Go on to the end of all brackets, an unfinished string, or the text; return place, open brackets, is a string."""
     for match in _TO_BRACKET.finditer(text, at):
         at, found = match.end(), match[1]
         if found in _OPENING:
@@ -412,10 +406,7 @@ def checked(asked: LandingRequest) -> LandingRequest:
 def land_files(
     settings: Settings, vault: Vault, kind: str, asked: LandingRequest, progress: Progress | None = None
 ) -> LoadSummary:
-    """Land files as one load of an archive; `progress` gets (kind, documents, 0).
-
-    Raise LandingError when a file cannot be read or a pointer leads nowhere in any document.
-    """
+    """Land files as one load; raise LandingError when one cannot be read or a pointer leads nowhere in any document."""
     asked = checked(asked)
     tell = progress or (lambda *_: None)
     note_formats(settings.data_dir)

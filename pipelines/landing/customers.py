@@ -47,10 +47,7 @@ def filing_rule(settings: Settings) -> Rule:
 
 
 def settle_customers(settings: Settings) -> None:
-    """File orders again whose contacts prove to be another's, or many people's, and give raw files their customers.
-
-    The caller holds the run lock: no load may be under way.
-    """
+    """File orders again whose contacts prove to be others', and give raw files their customers. Needs the run lock."""
     if not (settings.data_dir / "vault" / "vault.sqlite").exists():
         return
     try:

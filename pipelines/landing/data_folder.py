@@ -82,10 +82,7 @@ def _written(data_dir: Path) -> dict[str, int]:
 
 
 def guard_source(settings: Settings) -> None:
-    """Note base_url when data/ is new; raise SettingsError when its documents came from another service.
-
-    The same where a newer version of ordermart wrote it.
-    """
+    """Note base_url in a new folder; raise SettingsError for another service's documents, or a newer version's."""
     data_dir = settings.data_dir
     guard_format(data_dir)
     here = settings.partner.base_url.rstrip("/")

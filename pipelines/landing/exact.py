@@ -124,10 +124,7 @@ def plain(value: Any) -> Any:
 
 
 def _repeated(found: list[tuple[str, Any]], tree: dict[str, Any]) -> str:
-    """Return the first key that was there before: the dict has its keys in their order, each once.
-
-    Side by side, without a look-up: a body may hold a million keys.
-    """
+    """Return the first key that was there before, side by side, without a look-up: a body may hold a million keys."""
     return next(key for (key, _), each in zip(found, (*tree, None), strict=False) if key != each)
 
 
@@ -234,10 +231,7 @@ def number(value: Any, pointer: str) -> Any:
 
 
 def instant(value: Any, pointer: str) -> str:
-    """Return a timestamp's own text; raise InvalidDocumentError unless it names a real instant (no offset: UTC).
-
-    `stated` leaves out a day outside the years 2 to 9998.
-    """
+    """Return a timestamp's own text, of a real instant (no offset: UTC) or one that stands for none; else raise."""
     own = text(value, pointer)
     if _NEVER.fullmatch(own):
         return own

@@ -141,10 +141,7 @@ def erase_in_raw(data_dir: Path, order_ids: Collection[int], key_hashes: Collect
 
 
 def rekey_in_raw(data_dir: Path, moved: dict[int, list[tuple[tuple[str, int], str]]]) -> int:
-    """Give observations the keys of their orders' customers: of each order load and place of each version, and its key.
-
-    Return how many pairs were rewritten.
-    """
+    """Give observations the key of their order's customer, by place of each version; return the rewritten pairs."""
 
     def observations(table: pa.Table) -> pa.Table:
         columns = (table.column(name).to_pylist() for name in ("id", "customer_key", "load_id", "seq"))
@@ -194,10 +191,7 @@ def _change_orders(
 def _is_concerned(
     changed: Callable[[pa.Table], pa.Table], path: Path, columns: list[str], ids: pa.Array | None = None
 ) -> bool:
-    """Tell whether a change makes another of these columns of a file, in groups of rows with any of the ids.
-
-    A file whose loss was accepted is not there.
-    """
+    """Tell whether a change makes another of these columns of a file, if it is there, in groups with any of the ids."""
     if not path.exists():
         return False
     with pq.ParquetFile(path) as file:

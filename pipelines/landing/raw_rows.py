@@ -26,10 +26,7 @@ EMPTY = b"{}"
 
 
 class ValidatedDocument(msgspec.Struct, gc=False):
-    """An accepted document: canonical bytes without personal data, values to encrypt, and counts and sums.
-
-    It is known by `sha256`, that of its bytes.
-    """
+    """An accepted document, known by `sha256` of its bytes: without personal data, what to encrypt, counts and sums."""
 
     id: int
     document: bytes
@@ -59,10 +56,7 @@ class Refusal(NamedTuple):
 
 
 class FetchCost(NamedTuple):
-    """The cost of fetching an id: milliseconds of the last attempt, bytes of its body, requests sent in all.
-
-    `earlier` has every attempt but the last: HTTP status, code, milliseconds, bytes.
-    """
+    """The cost of an id: ms of the last attempt, bytes, requests; `earlier` attempts: HTTP status, code, ms, bytes."""
 
     ms: int
     bytes: int
@@ -71,10 +65,7 @@ class FetchCost(NamedTuple):
 
 
 class LoadSummary(NamedTuple):
-    """The outcome of one load; the counts of verdicts add up to the bodies received.
-
-    `returned` of the accepted ones are documents that came before, and another one since.
-    """
+    """The outcome of a load: counts of verdicts; `returned` accepted ones came before, and another one since."""
 
     load_id: str
     kind: str
@@ -100,10 +91,7 @@ class Waiting(msgspec.Struct, gc=False):
 
 
 def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:
-    """Put an observation among those of its id, each document once, the latest last.
-
-    Return its verdict, and whether its document was never stored before.
-    """
+    """Put an observation among those of its id, the latest last; return its verdict, and if its document is new."""
     seen = known.get(id_)
     if seen is None:
         known[id_] = [own]
@@ -183,10 +171,7 @@ def documents_schema(kind: str) -> pa.Schema:
 
 
 class TableWriter:
-    """Write rows to a Parquet file under its temporary name; `finish` puts it in its place.
-
-    As a context manager it leaves nothing behind if the block raises.
-    """
+    """Writes a Parquet file under its temporary name until `finish`; as a context manager leaves nothing on errors."""
 
     def __init__(self, path: Path, schema: pa.Schema, *, load_ids: tuple[str, ...] = ()) -> None:
         make_folder(path.parent)
@@ -259,10 +244,7 @@ def _texts(documents: Sequence[bytes]) -> pa.Array:
 
 
 def document_row(validated: ValidatedDocument, load_id: str, size: int, *, is_erased: bool) -> tuple[Any, ...]:
-    """Return the row of a document that is not stored yet; `size` is its bytes as received.
-
-    The plaintext fields of an erased order are left out.
-    """
+    """Return the row of a document, without plaintext fields if erased; `size` is its bytes as received."""
     return (
         validated.id,
         validated.sha256.hex(),

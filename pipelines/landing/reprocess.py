@@ -1,7 +1,4 @@
-"""Reprocess the quarantine under the current settings.
-
-What comes of it is a new load with the time and source of the first observation; no verdict is ever edited.
-"""
+"""Reprocess the quarantine under the current settings: a new load with the times and sources of first observations."""
 
 from __future__ import annotations
 

@@ -131,10 +131,7 @@ _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def without_plaintext(document: bytes, shape: Shape = ORDER) -> bytes:
-    """Return a canonical order without the fields that settings can publish or keep; equal if it has none of them.
-
-    Names of undocumented fields are replaced, as they may be personal.
-    """
+    """Return an order without the fields that settings can publish or keep; undocumented names are replaced."""
     members = _RAW.decode(document)
     if shape is ORDER:
         members.pop(KEPT, None)

@@ -381,10 +381,7 @@ def _settled(children: _References) -> dict[int, _Below]:
 
 
 def _paths(references: Sequence[int | None], children: _References, settled: Mapping[int, _Below]) -> int | None:
-    """Return how many paths a product has; None if there are too many, or one is too long.
-
-    A path ends at a modifier that is in it already.
-    """
+    """Return how many paths a product has, each to a repeated modifier at most; None for too many or too long ones."""
     paths = 0
     waiting: list[tuple[int | None, tuple[int, ...]]] = [(each, ()) for each in references]
     while waiting:

@@ -82,10 +82,7 @@ class Ledger:
         self._lines = folder / "ledger.jsonl"
 
     def entries(self, act: str | None = None, *, first: int = 1) -> Iterator[LedgerEntry]:
-        """Yield the entries in order, all or those of one act; raise LedgerError at one that breaks the chain.
-
-        Those before the number `first` are not read.
-        """
+        """Yield the entries from number `first` on, all or of one act; raise LedgerError where the chain breaks."""
         previous = _GENESIS if first == 1 else None
         for no, line in enumerate(islice(self.lines(), first - 1, None), first):
             entry = _entry(line, no, previous)
@@ -212,10 +209,7 @@ def _time_doubt(moment: dt.datetime, last: LedgerEntry | None, now: dt.datetime)
 
 
 def select_rows(files: Iterable[Path], names: Iterable[str]) -> str:
-    """Return a DuckDB select of columns of row files, and of `entry_no`, with which a file's name begins.
-
-    A column that no file of an act has is null.
-    """
+    """Return a select of row files' columns, null where one lacks them, and of `entry_no`, which begins its name."""
     files = list(files)
     stored = {name for file in files for name in pq.read_schema(file).names}
     columns = ", ".join(name if name in stored else f"null as {name}" for name in names)

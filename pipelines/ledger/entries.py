@@ -131,10 +131,7 @@ HASHED = ("order_id", "store_id", "business_date", "sale_class", "status", "curr
 
 @dataclass(frozen=True)
 class DayClose:
-    """The active close of a day, for one store or for every store without a row of its own; None: reopened.
-
-    `period` is the one whose books have the day.
-    """
+    """The active close (None: reopened) of a day, of a store or all without their own; its books are `period`'s."""
 
     day: dt.date
     store_id: int | None
@@ -431,10 +428,7 @@ def effective_totals(ledger: Ledger) -> list[tuple[LedgerEntry, Total]]:
 
 
 def read_totals(content: bytes, name: str) -> list[Total]:
-    """Return the totals of a CSV file with the columns of HEADER, in any order; amounts are exact.
-
-    Raise TotalsError naming line and column for invalid content.
-    """
+    """Return the totals of a CSV file with the columns of HEADER; raise TotalsError naming line and column."""
     try:
         text = unmarked(content).decode()
     except UnicodeDecodeError:

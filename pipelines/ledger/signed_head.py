@@ -58,10 +58,7 @@ def sign_missing_heads(settings: Settings) -> None:
 
 
 def check_heads(settings: Settings, ledger: Ledger, *, is_whole: bool = True) -> Verdict:
-    """Decide whether the chain is intact and goes on from each head that is kept; else raise LedgerError.
-
-    Unless it `is_whole`, the chain is read from the first of these heads on.
-    """
+    """Raise LedgerError unless the chain, all of it if `is_whole`, is intact and goes on from each kept head."""
     known = kept_heads(settings)
     first = 1 if is_whole else max(1, min((head.entries for head in known.values()), default=1))
     count = sum(1 for _ in ledger.lines())

@@ -57,10 +57,7 @@ class Breaker:
         self._changed = asyncio.Event()
 
     async def admit(self) -> bool:
-        """Wait until a request may be sent; True makes it the one probe, whose result must be recorded.
-
-        Raise ServiceDown once the breaker has given up.
-        """
+        """Wait until a request may be sent, or raise ServiceDown; True makes it the one probe, to be recorded."""
         while True:
             if self._gave_up is not None:
                 raise ServiceDown(self._gave_up)
@@ -104,10 +101,7 @@ class Breaker:
         return not self._open and self._since is not None and pause >= self.seconds_left()
 
     def record_success(self, began: float) -> None:
-        """Record that the service answered a request sent at `began`.
-
-        A request sent before the failures began does not count: a service going down may still finish those.
-        """
+        """Record that a request sent at `began` was answered; before the failures began, it proves nothing."""
         self._answered_at = self._clock.monotonic()
         if self._since is None or began < self._since:
             return

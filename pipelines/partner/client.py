@@ -102,10 +102,7 @@ class PartnerClient:
         await self._http.aclose()
 
     async def fetch(self, kind: Kind, id_: int) -> Fetched:
-        """Return the document of `kind` and `id_`; an error if its attempts are used up or a retry cannot help.
-
-        Raise RunStopped if all requests are over.
-        """
+        """Return a document, or the error of its last attempt; raise RunStopped if all requests are over."""
         path: str = getattr(self._partner, ENTITIES[kind]).path
         url = self._partner.base_url.rstrip("/") + _ID.sub(str(int(id_)), path)
         end, earlier = await self._repeat(kind, url, limit=self._max_bytes)
@@ -128,10 +125,7 @@ class PartnerClient:
         return max(kept, late if late > _CLOCK_SECONDS else 0.0)
 
     async def list_stores(self) -> AsyncGenerator[list[bytes]]:
-        """Yield the stores page by page (interface section 4.2), each record as its own JSON text.
-
-        Raise ListingBroken if the list does not match [partner.list_stores] or cannot be read.
-        """
+        """Yield the stores page by page, each as its own JSON text; raise ListingBroken if the list cannot be read."""
         async for page in StoreListing(self._partner, self._page, self._clock).pages():
             yield page
 

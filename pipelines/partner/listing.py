@@ -140,10 +140,7 @@ class LinkError(ValueError):
 
 
 def targets(headers: tuple[str, ...], relation: str) -> list[str]:
-    """Return the targets of `relation`, in order, as written: relative ones unresolved.
-
-    Links with an anchor concern another resource and are skipped. Raise LinkError for text that is not a link.
-    """
+    """Return the targets of `relation` as written, but those with an anchor; raise LinkError for what is no link."""
     found = []
     for header in headers:
         position = 0

@@ -32,10 +32,7 @@ _PORTS = {"http": 80, "https": 443}
 def open_client(
     address: str, *, proxy: str = "", connections: int = 2, transport: httpx.AsyncBaseTransport | None = None
 ) -> httpx.AsyncClient:
-    """Return a client for the origin of `address`; `transport` replaces the network.
-
-    Raise PartnerMisconfigured if the proxy or SSL_CERT_FILE cannot be used.
-    """
+    """Return a client for the origin of `address`; raise PartnerMisconfigured for a wrong proxy or SSL_CERT_FILE."""
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)  # below that they log addresses
     return httpx.AsyncClient(

@@ -22,10 +22,7 @@ from pipelines.clock import utc_now
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The client's source of time, sleep and random numbers.
-
-    `monotonic` is in seconds, `now` is aware and in UTC, `random` is in [0, 1).
-    """
+    """Time, sleep and random numbers: `monotonic` in seconds, `now` aware and in UTC, `random` in [0, 1)."""
 
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -70,10 +67,7 @@ def seconds_to_wait(retry_after: str | None, now: datetime) -> float | None:
 
 
 class RetryBudget:
-    """The retries that a run may still send: `start`, and `share` for each first attempt.
-
-    Bounds the extra load on a failing service.
-    """
+    """The retries that a run may still send, to bound the load: `start`, and `share` for each first attempt."""
 
     def __init__(self, share: float = 0.5, start: float = 100.0) -> None:
         self._share, self._left = share, start

@@ -1,7 +1,4 @@
-"""Resolve JSON pointers (RFC 6901) in a document; "*" matches every array element of a parsed one.
-
-An error names the pointer, never a value.
-"""
+"""Resolve JSON pointers (RFC 6901), "*" for every element of an array; errors name the pointer, never a value."""
 
 from __future__ import annotations
 

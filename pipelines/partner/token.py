@@ -1,7 +1,4 @@
-"""One access token for all requests, obtained and renewed once for all that wait.
-
-Token and credentials are Secrets, revealed only where a request is made.
-"""
+"""One access token for all requests, renewed once for all that wait; a Secret, as credentials are."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ _EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
 
 @dataclass(frozen=True)
 class Token(httpx.Auth):
-    """A token, when it was obtained and expires on the monotonic clock (None: not stated), and its stated lifetime.
-
-    It is sent in `header`, to the service's own origin alone.
-    """
+    """A token, its `header`, when it was obtained and expires (monotonic; None: not stated), its stated lifetime."""
 
     header: str
     header_value: Secret

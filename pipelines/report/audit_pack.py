@@ -81,10 +81,7 @@ class Pack:
 
 
 def make_pack(settings: Settings, period: BookPeriod, out: Path, *, sample: int = 25, seed: int = 1) -> Pack:
-    """Write the pack into a new folder `out` and return what it contains.
-
-    Raise FinanceError if `out` exists or there is no release, LedgerError if the ledger was changed.
-    """
+    """Write the pack into a new folder `out`; raise FinanceError if it exists, LedgerError for a changed ledger."""
     if out.exists():
         raise FinanceError(f"--out: {out} already exists; name a new folder")
     ledger = ledger_of(settings.data_dir)

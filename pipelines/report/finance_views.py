@@ -403,10 +403,7 @@ def _sum(row: Mapping[str, Any], field: str) -> str:
 
 
 def verdict(reconciled: Reconciliation) -> str:
-    """Return the outcome, without a full stop; indeterminate orders are not balanced, accepted breaks are.
-
-    Without an order nothing is balanced.
-    """
+    """Return the outcome, without a full stop: indeterminate orders are not balanced, accepted breaks are."""
     judged = reconciled.assess()
     if not judged.checked["orders"] and not judged.wrong:
         return f"Nothing to reconcile: {judged.unchecked[0]}"

@@ -104,10 +104,7 @@ class TotalRule:
     currency: str | None = None
 
     def total(self, order: Mapping[str, Any], components: Sequence[Any] = (), step: Any = None) -> str:
-        """Return the terms of an order's total.
-
-        `components` are the amounts that the settings add to it, and of `step` it is a multiple.
-        """
+        """Return the terms of a total, with the settings' amounts, `components`; it is a multiple of `step`."""
         parts = [(sign, order[part]) for part, sign in self.signs.items() if sign]
         parts += [(1, each) for each in components]
         written = signed((sign, money(each, self.currency)) for sign, each in parts)
@@ -314,10 +311,7 @@ def bridge(reconciled: Reconciliation, line: Mapping[str, Any]) -> tuple[dict[st
 def _rest(
     reconciled: Reconciliation, line: Mapping[str, Any], signs: Mapping[str, int], parts: Mapping[str, Decimal]
 ) -> dict[str, Decimal]:
-    """Return what else leads to the total: parts that other rules count otherwise, components, rounding, residuals.
-
-    `no rule` is what remains: of orders without a rule, or without a price.
-    """
+    """Return what else leads to the total; `no rule` is what remains: of orders without a rule, or without a price."""
     where, of_line = reconciled.selection.where(), [line["currency"], line["sale_class"]]
     (row,) = records(reconciled.db, _OTHERWISE.format(where=where, parts=_part_sums(signs)), of_line)
     found = {f"{name}, by other rules": row[field] for field, name in _PARTS.items()}

@@ -63,10 +63,7 @@ _WORDS = {
 
 
 def questions(settings: Settings, *, markdown: bool = False, limits: ReadLimits | None = None) -> str:
-    """Return the open questions of the current release, as lines or as a Markdown letter.
-
-    Raise FinanceError before the first release, or beyond a limit.
-    """
+    """Return open questions as lines, or a Markdown letter; raise FinanceError without a release, or beyond limits."""
     assumed = {each.question: text for _, each, text in assumptions(settings)}
     with open_release(settings, limits) as release:
         found = records(release.con, "from audit.questions order by rank")

@@ -240,10 +240,7 @@ class Unresolved:
 
 
 def unresolved(settings: Settings, release: str, new: Rows, refused: Rows, now: dt.datetime) -> list[Unresolved]:
-    """Add the `new` ids of the current release to those remembered, and return the unresolved ones.
-
-    Rows begin with a kind and an id; `refused` are all that are quarantined or failed now.
-    """
+    """Add the release's `new` rows to those remembered, and return what of these is in `refused`, all that are now."""
     file = settings.data_dir / "notify" / "new_failures.json"
     kept = before = notify.read_json(file, list[Unresolved]) or []
     if new:

@@ -184,10 +184,7 @@ _OVERDUE = """
 
 
 def settled_facts(release: Released, day: dt.date) -> dict[str, Any]:
-    """Return for a page the way from orders to the bank, open items, rates that changed and payouts overdue.
-
-    Ages are those on that day. Nothing if the release has no statement.
-    """
+    """Return the way from orders to the bank, open items by age, changed rates, overdue payouts; without any, {}."""
     has_tables = "select 1 from duckdb_tables() where schema_name = 'mart' and table_name = 'settlement_rates'"
     if not release.con.execute(has_tables).fetchone() or not (flow := records(release.con, _FLOW)):
         return {}

@@ -108,10 +108,7 @@ class LastRuns(NamedTuple):
 
 
 def last_runs(data_dir: Path, *, is_any_alive: bool, now: dt.datetime | None = None) -> LastRuns:
-    """Return how the last run ended; one for webhooks is incomplete while a kind of document is, since a night.
-
-    No run of a clock that was ahead of `now` is the last good night.
-    """
+    """Return how the last run ended; one for webhooks is incomplete while a kind is. None ahead of `now` is good."""
     now = now or utc_now()
     ended = ended_runs(data_dir, is_any_alive=is_any_alive)
     if not ended:
@@ -215,10 +212,7 @@ def _verification(data_dir: Path) -> dict[str, Any] | None:
 
 
 def _work_list(data_dir: Path) -> dict[str, dict[str, int]] | None:
-    """Return by kind how many ids are due, also by reason, and how many are waiting, started or given up.
-
-    None if the work list cannot be read, or is gone after a run.
-    """
+    """Return by kind how many ids are due (by reason), waiting, started, given up; None if lost or unreadable."""
     path = inbox_path(data_dir)
     if not path.exists():
         return None if runs(data_dir) else {}

@@ -59,10 +59,7 @@ def fitted(text: str, columns: int) -> str:
 
 
 def wrapped(text: str, indent: int = 2, hanging: int = 2) -> Iterator[str]:
-    """Yield the lines of a paragraph, with a hanging indent; words too long for a line are broken.
-
-    A paragraph of many pages is cut: breaking a word of a million characters would take minutes.
-    """
+    """Yield a paragraph's lines, hanging; long words are broken, many pages cut: breaking them would take minutes."""
     yield from textwrap.wrap(
         text if len(text) <= _LONGEST else text[:_LONGEST] + "… (cut)",
         COLUMNS,
@@ -78,10 +75,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """Return what terminal and Dagster show of an error: the sentence of one of this project, None of any other.
-
-    A file that cannot be read or written has one, too.
-    """
+    """Return what is shown of an error: the sentence of this project's, or of a file's; None of any other."""
     if type(error).__module__.startswith("pipelines."):
         return str(error)
     if isinstance(error, OSError) and error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} and error.filename:

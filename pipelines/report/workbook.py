@@ -56,10 +56,7 @@ def write_workbook(
     most_rows: int = MOST_ROWS,
     progress: Progress | None = None,
 ) -> None:
-    """Write the workbook to `path` atomically; raise WorkbookError or ReportFileError.
-
-    `progress` gets (what, done, total).
-    """
+    """Write the workbook atomically; raise WorkbookError or ReportFileError. `progress` gets (what, done, total)."""
     created = dt.datetime.fromisoformat(reconciled.manifest.published_at)
     title = f"Reconciliation, {reconciled.selection.description}"
     with draft_of(path) as draft, Book(draft, title, created) as book:
@@ -336,10 +333,7 @@ class WorkbookError(FinanceError):
 
 
 class Book:
-    """A workbook being written to `path`, as a context manager; it exists only after a successful exit.
-
-    Rows are spooled in a folder beside the file until then.
-    """
+    """A workbook being written to `path`, spooled in a folder beside it; exists only after a successful exit."""
 
     def __init__(self, path: Path, title: str, created: dt.datetime) -> None:
         self._spool = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.")

@@ -1,4 +1,1 @@
-"""A stand-in partner service: a seeded world of restaurants, served over HTTP, with known faults.
-
-Knows the partner's interface and nothing of the pipeline that reads it.
-"""
+"""A stand-in partner service: a seeded world of restaurants over HTTP, with known faults; knows no pipeline."""

@@ -59,10 +59,7 @@ def plan_faults(seed: int, kind: str, ids: Sequence[int], share: float) -> dict[
 
 
 def plant(seed: int, kind: str, document_id: int, fault: str, document: dict[str, Any]) -> tuple[Fault, Spoil]:
-    """Change the document, and return its fault and the change still due to its bytes.
-
-    The same fault comes to the same place whenever the document is shown.
-    """
+    """Change the document, always at the same place; return its fault and the change still due to its bytes."""
     pointer, spoil = PLANTERS[kind][fault](Rng(seed, "fault", kind, document_id), document)
     return Fault(kind, document_id, fault, pointer), spoil
 

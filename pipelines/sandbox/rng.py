@@ -1,7 +1,4 @@
-"""Draw the same numbers on every machine and Python version.
-
-Uses only `seed` and `random` of `random.Random`, the two whose results Python guarantees.
-"""
+"""Draw the same on every machine and Python: by `seed` and `random` alone, whose results Python guarantees."""
 
 from __future__ import annotations
 
@@ -40,10 +37,7 @@ class Rng:
         return things[int(self.random() * len(things))]
 
     def weighted(self, things: Sequence[tuple[int, T]]) -> T:
-        """Return one of the (weight, thing) pairs' things, by weight.
-
-        Weights are integers: how `sum` adds floats differs between Python versions.
-        """
+        """Return one of (weight, thing) by its integer weight: sums of floats differ between Python versions."""
         left = self.random() * sum(weight for weight, _ in things)
         for weight, thing in things:
             left -= weight

@@ -37,10 +37,7 @@ Kind = Literal["one", "some", "without"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A modifier group: exactly one of its options is taken, some may be, or things may be left out.
-
-    An option is (name, price, names of the choices that it opens).
-    """
+    """A modifier group: one option is taken, some, or left out. An option: name, price, the choices that it opens."""
 
     name: str
     kind: Kind

@@ -72,10 +72,7 @@ class Event(NamedTuple):
 
 
 class World:
-    """The world of a configuration. Moments are aware datetimes; None is the end, when everything is settled.
-
-    `order_ids` are in the order of their creation.
-    """
+    """The world of a configuration at aware moments, None: the end. `order_ids` are in the order of their creation."""
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config = config or Config()
@@ -336,10 +333,7 @@ def renamed(stores: Sequence[SandboxStore], until: dt.date) -> list[SandboxStore
 
 
 def sent_twice(drawn: Drawn, until: dt.date) -> tuple[Drawn, int, int]:
-    """Send an order again after minutes, and one during the third night, in place of the first of all.
-
-    Return also the places of the one that is sent again, and of its repetition.
-    """
+    """Send an order again after minutes, and one in the third night; return also the places of the one sent twice."""
     sent = drawn[_place(drawn, _end(until) - _TWICE)]
     again = (sent[0] + _AGAIN_AFTER, sent[1])
     under_way = (int((night(until, 3) - _UNDER_WAY).timestamp()), sent[1])
@@ -348,10 +342,7 @@ def sent_twice(drawn: Drawn, until: dt.date) -> tuple[Drawn, int, int]:
 
 
 def night(until: dt.date, number: int) -> dt.datetime:
-    """Return when the demo plays one of its first nights, from 1.
-
-    Each is later in the day than the one before: what waits for whole days is due, however slow the machine was.
-    """
+    """Return when the demo plays one of its first nights, each later in the day: what waits for whole days is due."""
     return _end(until) - dt.timedelta(days=NIGHTS[number - 1]) + _HOUR + (number - 1) * _LATER
 
 

@@ -1,7 +1,4 @@
-"""List the interface's open questions: the section, the assumption or the settings instead, and the question to ask.
-
-Each row of docs/ASSUMPTIONS.md is one.
-"""
+"""List the interface's open questions, as docs/ASSUMPTIONS.md has them: section, assumption or settings, question."""
 
 from __future__ import annotations
 

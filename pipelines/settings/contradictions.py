@@ -22,10 +22,7 @@ _CONDITION = re.compile(r"\s*([a-z_]+)\s*(?:(<=|>=|!=|<|>|=)\s*(-?[0-9]{1,14}(?:
 
 
 def read_conditions(text: str) -> list[dict[str, str]]:
-    """Return field, operator and value of each condition, all of which must be met; raise ValueError if it has none.
-
-    A value is a number, or a text in single quotes, which it keeps.
-    """
+    """Return field, operator and value (a number, or a text in quotes) of all conditions; raise ValueError for none."""
     return [_read(each) for each in _AND.split(text)] if text else []
 
 

@@ -1,7 +1,4 @@
-"""Read the settings file, apply the environment, and convert both into typed settings.
-
-Knows no single key: `tables.py` declares keys and types, `contradictions.py` checks values.
-"""
+"""Read the settings file, apply the environment, and convert both into typed settings; knows no single key."""
 
 from __future__ import annotations
 
@@ -143,10 +140,7 @@ def _secrets() -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> list[tuple[str, Path]]:
-    """Apply ORDERMART_TABLE__KEY to the tree; ORDERMART_TABLE__KEY_FILE names a file that contains a secret.
-
-    Return the files of secrets, each with its variable.
-    """
+    """Apply ORDERMART_TABLE__KEY to the tree; return the files that ORDERMART_TABLE__KEY_FILE names, with variables."""
     secret_files = []
     known = {_variable(path): (path, kind) for path, kind in _keys(Settings)}
     in_files = {f"{variable}_FILE": variable for _, variable in _secrets()}

@@ -213,10 +213,7 @@ def stated_payouts(ledger: Ledger) -> list[tuple[Any, ...]]:
 def import_statements(
     ledger: Ledger, path: Path, read: LoadedMapping, *, supersede: bool = False
 ) -> list[ImportedStatement]:
-    """Append a file, or each new file of a folder whose name the mapping knows, as one entry each.
-
-    All files are read before the first is appended. Raise SettlementError if one is refused.
-    """
+    """Append a file, or each new one of a folder that the mapping knows, after all are read; raise SettlementError."""
     of = read.mapping
     files = _files(path, [each.names for each in (of.file, of.statements, of.payouts) if each])
     known = _known(ledger, read, is_corrected=supersede)
@@ -386,10 +383,7 @@ def _origin(name: str, content: bytes, read: LoadedMapping, ledger: Ledger) -> d
 
 
 def _known(ledger: Ledger, read: LoadedMapping, *, is_corrected: bool) -> dict[str, int]:
-    """Return hash → entry of every file that was imported for a platform: a bank's file may be for several.
-
-    A corrected file is known only if it was read by the same mapping.
-    """
+    """Return hash → entry of each file imported for a platform, a corrected one only if by the same mapping."""
     return {
         entry.body["sha256"]: entry.no
         for act in ACTS

@@ -61,10 +61,7 @@ class Keys(NamedTuple):
 
 
 def read_keys(settings: Settings) -> Keys:
-    """Return both secrets from the settings or from the key file they name.
-
-    Raise VaultError naming the setting when one is missing, malformed or readable by others.
-    """
+    """Return both secrets of the settings or their key file; raise VaultError if missing, malformed or readable."""
     given = {name: getattr(settings.vault, name).reveal() for name in _NAMES}
     is_untouched = settings.file == DEFAULT_FILE or not settings.file.exists()
     if is_untouched and not any((*given.values(), settings.vault.key_file, settings.partner.client_id)):
@@ -92,10 +89,7 @@ def new_keys(path: Path) -> Keys:
 
 
 def new_key_file(path: Path) -> None:
-    """Generate both secrets in a new file that only its owner can read (mode 600).
-
-    Raise FileExistsError rather than overwrite keys: without them a vault is lost.
-    """
+    """Generate both secrets in a new file of mode 600; raise FileExistsError: a vault without its keys is lost."""
     make_folder(path.parent)
     new = {name: base64.b64encode(os.urandom(KEY_BYTES)).decode() for name in _NAMES}
     with fresh(unfinished(path), 0o600) as file:
@@ -305,10 +299,7 @@ _LEDGER, _HEAD = "key/ledger", "ledger/head"
 
 
 def ledger_key(settings: Settings) -> tuple[bytes, bool]:
-    """Return the key that signs the ledger's head, b"" before the first, and whether a head was ever signed.
-
-    Raise VaultError without the vault or its keys.
-    """
+    """Return the key that signs heads, b"" before the first, and if any was signed; raise VaultError without it."""
     master = AESGCM(read_keys(settings).master)
     with _reading(settings) as db:
         require_key(db, master)
@@ -317,10 +308,7 @@ def ledger_key(settings: Settings) -> tuple[bytes, bool]:
 
 
 def keep_ledger_head(settings: Settings, signed: Callable[[bytes], LedgerHead]) -> LedgerHead:
-    """Keep the head that `signed` makes with the key, which is made when it is first needed; return it.
-
-    Raise VaultError if there is no vault yet, it cannot be opened, or the keys are not set.
-    """
+    """Keep the head that `signed` makes with the key, made when first needed; raise VaultError without either."""
     master = AESGCM(read_keys(settings).master)
     with _reading(settings) as db, transaction(db):  # key and head at once: a key without a head has lost it
         require_key(db, master)
@@ -380,10 +368,7 @@ class QuarantinedBodies:
     def encrypt(
         self, kind: str, load_id: str, bodies: Iterable[tuple[int | None, bytes]], now: dt.datetime
     ) -> list[str]:
-        """Encrypt bodies, each with the id that was requested; return a random reference to each.
-
-        Of a document that was erased nothing is kept: its body comes back empty.
-        """
+        """Encrypt bodies with the ids requested, of an erased document an empty one; return random references."""
         rows = []
         bodies = list(bodies)
         of = "orders" if kind == "webhooks" else kind
@@ -456,10 +441,7 @@ class QuarantinedBodies:
             self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in refs])
 
     def purge(self, now: dt.datetime) -> int:
-        """Delete bodies older than `quarantine_retention_days`, and than 30 if nobody can read whose they are.
-
-        Return how many.
-        """
+        """Delete bodies older than `quarantine_retention_days`, or than 30 if nobody can read them; return how many."""
         gone = []
         for days in sorted({self._days, min(self._days, _UNREAD_DAYS)}):
             limit = (now - dt.timedelta(days=days)).astimezone(dt.UTC).isoformat()

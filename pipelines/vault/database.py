@@ -172,10 +172,7 @@ def _fraction(text: str) -> Decimal | str:
 
 
 def forget_later_loads(copy: Path, landed: Iterable[str], since: str, head: LedgerHead | None) -> None:
-    """Note loads of load_id `since` or later that are not among the `landed` as killed: the next load undoes them.
-
-    The ledger's `head` is that of the copied ledger, which may be of fewer entries.
-    """
+    """Note loads from `since` on that are not `landed` as killed, to be undone, and the copied ledger's `head`."""
     known = set(landed)
     with closing(sqlite3.connect(copy, isolation_level=None)) as db:
         rows = db.execute(

@@ -70,10 +70,7 @@ class PersonalData(msgspec.Struct, gc=False):
 
 
 class Encrypted(msgspec.Struct, frozen=True, gc=False):
-    """The customer it was encrypted for, and which fields differ from the previous version.
-
-    `is_erased`: nothing was encrypted, because the personal data of this document were erased on request.
-    """
+    """The customer it was encrypted for, the fields that changed, `is_erased`: nothing was encrypted, on request."""
 
     customer_key: str | None
     changed: list[str]
@@ -87,10 +84,7 @@ _Previous = tuple[int, int, bytes]  # no, customer, digest
 
 
 def open_vault(settings: Settings, rule: Rule | None = None) -> Vault:
-    """Open the vault below `settings.data_dir`, created if necessary; raise VaultError for missing or wrong keys.
-
-    `rule` is needed to find people.
-    """
+    """Open the vault, created if necessary; raise VaultError for missing or wrong keys. To find people needs `rule`."""
     return Vault(
         settings.data_dir / "vault" / "vault.sqlite",
         read_keys(settings),

@@ -172,10 +172,7 @@ def _sales(db: duckdb.DuckDBPyConnection, window: list[dt.date], counted: str) -
 
 
 def _figures(rows: list[dict[str, Any]], last: dt.date, first: dt.date | None) -> dict[str, Any]:
-    """Return the last complete day and the last seven, each beside the days a week before, if orders go back so far.
-
-    `differing` are the stores whose sales of seven days differ most.
-    """
+    """Return last day and week beside a week before, if orders go back so far, and the stores that differ most."""
     week = [last - dt.timedelta(days=number) for number in range(7)]
     spans = []
     for days in ([last], week):
