@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -60,16 +60,13 @@ _DUE = f"max(notified_at, coalesce(last_attempt_at, 0) + {INTERVAL})"  # repeate
 _LATER = "(case when covered is null then notified_at > :at else notifications > covered end)"
 
 
-class WorkList:
+class WorkList(AbstractContextManager["WorkList"]):
     """The work list in the SQLite file at `path`; several processes may have it open."""
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime] | None = None) -> None:
         self._clock = clock or utc_now
         self._lock = threading.RLock()
         self._connection = connect(path)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

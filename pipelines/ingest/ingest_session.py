@@ -12,8 +12,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipelines.landing.shape import SHAPES
 from pipelines.partner.client import PartnerClient
@@ -133,7 +133,7 @@ def documented_fields(settings: Settings) -> dict[str, frozenset[str]]:
     }
 
 
-class PartnerSession:
+class PartnerSession(AbstractContextManager["PartnerSession"]):
     """A connection to the service for one run, from its first `run` on; `ingested`: what became of each kind so far."""
 
     def __init__(self, settings: Settings) -> None:
@@ -142,9 +142,6 @@ class PartnerSession:
         self._open = AsyncExitStack()
         self._client: PartnerClient | None = None
         self.ingested: list[Ingested] = []
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._client is not None:

@@ -21,11 +21,11 @@ import re
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from glob import glob, has_magic
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self, cast
+from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
@@ -282,16 +282,13 @@ def open_file(path: Path, max_ratio: int) -> IO[bytes]:
     return cast("IO[bytes]", _Unpacked(path, max_ratio))
 
 
-class _Unpacked:
+class _Unpacked(AbstractContextManager["_Unpacked"]):
     """What a gzip file holds, while it is at most `max_ratio` times what was read of the file: no size is needed."""
 
     def __init__(self, path: Path, max_ratio: int) -> None:
         self._name, self._max_ratio = path.name, max_ratio
         self._packed = path.open("rb")
         self._file = gzip.GzipFile(fileobj=self._packed, mode="rb")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()

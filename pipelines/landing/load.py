@@ -10,10 +10,10 @@ import datetime as dt
 import gc
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from decimal import localcontext
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pipelines.clock import utc_now
 from pipelines.inventory import note_files
@@ -70,7 +70,7 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-class Load:
+class Load(AbstractContextManager["Load"]):
     """A load of one kind under way: a context manager, whose `commit` ends it; nothing of it counts before that.
 
     Verdicts are given in batches. `is_backfill` marks what it observes as long past, so that nobody is alarmed by it.
@@ -113,9 +113,6 @@ class Load:
         self._started_at = max(filter(None, (self._now(), self._landed_live, before and before + MICROSECOND)))
         self.load_id = load_id_at(self._started_at)
         self._last_live: dt.datetime | None = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.abort()

@@ -19,9 +19,9 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -42,7 +42,7 @@ class LandingError(Exception):
     """Nothing could be landed; the message says why and what to do, never a payload's value."""
 
 
-class Lock:
+class Lock(AbstractContextManager["Lock"]):
     """Hold a lock file while a load or a merge of one kind is under way; the kernel frees it when a process dies."""
 
     def __init__(self, path: Path, what: str) -> None:
@@ -53,9 +53,6 @@ class Lock:
         except BlockingIOError:
             os.close(self._descriptor)
             raise LandingError(f"another load of {what} is under way: wait for it to end") from None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.release()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from array import array
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -170,7 +171,7 @@ def documents_schema(kind: str) -> pa.Schema:
     )
 
 
-class TableWriter:
+class TableWriter(AbstractContextManager["TableWriter"]):
     """Writes a Parquet file under its temporary name until `finish`; as a context manager leaves nothing on errors."""
 
     def __init__(self, path: Path, schema: pa.Schema, *, load_ids: tuple[str, ...] = ()) -> None:
@@ -182,9 +183,6 @@ class TableWriter:
         self._file = pq.ParquetWriter(unfinished(path), schema, use_dictionary=dictionary, **COMPRESSION)
         if load_ids:
             self._file.add_key_value_metadata({LOAD_IDS: ",".join(load_ids)})
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:

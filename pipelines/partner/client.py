@@ -10,10 +10,11 @@ import logging
 import math
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
@@ -61,7 +62,7 @@ _BODIES = 4  # complete bodies for one id that are no usable document, before va
 _OK = 200
 
 
-class PartnerClient:
+class PartnerClient(AbstractAsyncContextManager["PartnerClient"]):
     """Sends requests to the partner service; an async context manager, for one run.
 
     Reads a body to just above `max_bytes`. Redirects are errors. `fields` names the fields of each kind of document: a
@@ -94,9 +95,6 @@ class PartnerClient:
         self._tokens = Tokens(partner, self._clock, self._request_token, self.behaviour)
         self._known = KnownGood(self._ask, self._tokens, self._breaker, self._clock)
         self._pages = Pages()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()

@@ -10,10 +10,11 @@ from __future__ import annotations
 import datetime as dt
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import xlsxwriter
 from xlsxwriter.utility import xl_col_to_name
@@ -332,7 +333,7 @@ class WorkbookError(FinanceError):
     """A cell or the workbook cannot be written; the message says which."""
 
 
-class Book:
+class Book(AbstractContextManager["Book"]):
     """A workbook being written to `path`, spooled in a folder beside it; exists only after a successful exit."""
 
     def __init__(self, path: Path, title: str, created: dt.datetime) -> None:
@@ -343,9 +344,6 @@ class Book:
         )
         self._book.set_properties({"title": title, "created": created.replace(tzinfo=None)})
         self._looks = {name: self._book.add_format({**_FONT, **look}) for name, look in _LOOKS.items()}
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:

@@ -25,9 +25,9 @@ import secrets
 import sqlite3
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -487,7 +487,7 @@ def open_spool(settings: Settings, kind: str) -> Spool:
     return Spool(settings.data_dir / "vault" / f"spool-{kind}", AESGCM(read_keys(settings).master))
 
 
-class Spool:
+class Spool(AbstractContextManager["Spool"]):
     """The spool of one kind: `left` first, then `begin`, `add` …, `end` for each load."""
 
     def __init__(self, path: Path, master: AESGCM) -> None:
@@ -495,9 +495,6 @@ class Spool:
         self._descriptor = -1
         self._cipher = master
         self._no = 0
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._close()

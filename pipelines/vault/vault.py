@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -99,7 +99,7 @@ def _changed(old: bytes, new: bytes) -> list[str]:
     return sorted({pattern(p) for p in texts[0].keys() | texts[1].keys() if texts[0].get(p) != texts[1].get(p)})
 
 
-class Vault:
+class Vault(AbstractContextManager["Vault"]):
     """A connection to the vault. Use it as a context manager; one load writes at a time."""
 
     def __init__(self, path: Path, keys: Keys, quarantine_retention_days: int = 30, rule: Rule = _RULE) -> None:
@@ -119,9 +119,6 @@ class Vault:
         self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent, rule, self.tally)
         again = (self.content_of, self._again, self._one_more, self.erasing.destroy_idle)
         self.filing = Filing(self._db, self._lookup, rule, *again, self.tally)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
