@@ -318,15 +318,11 @@ class Committer:
         """Commit a group; return False, with nothing stored, if the disk, the lock or the vault fails."""
         try:
             refs, removed = self._encrypted(group)
-            connection = self._open()
-            self._write(connection, group, refs, removed)
+            self._write(self._open(), group, refs, removed)
         except Exception as error:  # noqa: BLE001 -- nothing is acknowledged, and the next group is attempted
             self._close()
-            self._failed(
-                f"{type(error).__name__}: {error}"
-                if isinstance(error, sqlite3.Error | OSError)
-                else type(error).__name__
-            )
+            detail = f": {error}" if isinstance(error, sqlite3.Error | OSError) else ""
+            self._failed(f"{type(error).__name__}{detail}")
             return False
         return True
 
@@ -380,7 +376,6 @@ TOPICS: dict[str, Kind] = {**{f"{kind}.update": kind for kind in KINDS}, "orders
 _TOPIC = re.compile(r"[a-z_]{1,40}([.:/-][a-z_]{1,40}){1,3}", re.ASCII)
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
-_NOTHING = object()
 _HEADER = "header:"
 
 
@@ -459,14 +454,13 @@ def _is_header(text: str) -> bool:
 def _value_at(location: bytes | tuple[str, ...], headers: Mapping[bytes, bytes], body: bytes) -> Any:
     if isinstance(location, bytes):
         found = headers.get(location)
-        return _NOTHING if found is None else found.decode("latin-1").strip()
+        return None if found is None else found.decode("latin-1").strip()
     found = raw_at(body, location)
     if found is None or bytes(memoryview(found)[:1]) in (b"{", b"["):
-        return _NOTHING
-    try:
+        return None
+    with suppress(*UNREADABLE):
         return msgspec.json.decode(found)
-    except UNREADABLE:
-        return _NOTHING
+    return None
 
 
 def _as_id(found: Any) -> int | None:

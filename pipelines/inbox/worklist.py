@@ -91,10 +91,12 @@ class WorkList(AbstractContextManager["WorkList"]):
         becomes due again. An id added while its fetch is in flight becomes due again when that fetch is done.
         `unless_done_since` skips ids fetched since then, so that a repeated request resumes a killed run.
         """
-        now = micros(self._clock())
+        now, kind = micros(self._clock()), known_kind(kind)
+        with self._lock, transaction(self._connection) as connection:
+            bit = reason_bit(connection, why)
         values = {
-            "kind": known_kind(kind),
-            "why": self._bit(why),
+            "kind": kind,
+            "why": bit,
             "now": now,
             "due": now if due_at is None else micros(due_at),
             "interval": 0,
@@ -116,24 +118,21 @@ class WorkList(AbstractContextManager["WorkList"]):
             given += len(chunk)
         return given
 
-    def started(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
+    def started(self, kind: Kind, ids: Iterable[int]) -> None:
         """Record that the fetch of these ids begins: it covers the notifications so far."""
-        self._change(
-            "update entries set state = 'started', covered = notifications, attempts = attempts + 1, "
-            "last_attempt_at = :at where",
-            kind, ids, at,
-        )  # fmt: skip
+        changes = "state = 'started', covered = notifications, attempts = attempts + 1, last_attempt_at = :at"
+        self._change(f"update entries set {changes} where", kind, ids, None)
 
     def done(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
         """Record that these ids were fetched and landed; one with a later notification stays due."""
         self._end(kind, ids, at, "done", "misses = 0, rejections = 0, failing_since = null,")
 
-    def rejected(self, kind: Kind, ids: Iterable[int], reason: str, most: int, at: datetime | None = None) -> None:
+    def rejected(self, kind: Kind, ids: Iterable[int], reason: str, most: int) -> None:
         """Record that the responses for these ids were rejected: due again later; a dead letter after `most`."""
         wait = " ".join(f"when {n} then {_micros(wait)}" for n, wait in enumerate(REJECTED_RETRIES))
         wait = f":at + case rejections {wait} else {_micros(REJECTED_RETRIES[-1])} end"
         changes = "rejections = rejections + 1, misses = 0, failing_since = null,"
-        self._end(kind, ids, at, "dead", changes, reason, f"rejections + 1 < {int(most)}", wait)
+        self._end(kind, ids, None, "dead", changes, reason, f"rejections + 1 < {int(most)}", wait)
 
     def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
         """Record a 404: due after 1, 10, 60 minutes, then given up; at once if only the gap probe asked for the id."""
@@ -151,12 +150,12 @@ class WorkList(AbstractContextManager["WorkList"]):
         changes = "failing_since = coalesce(failing_since, :at),"
         self._end(kind, ids, at, "dead", changes, reason, f"{age} < {_micros(FAILED_FOR)}", wait)
 
-    def unfetched(self, kind: Kind, now: datetime | None = None) -> list[tuple[int, str]]:
+    def unfetched(self, kind: Kind) -> list[tuple[int, str]]:
         """Return how many ids have failed for longer than two nights, by their last reason, the most first."""
         rows = self._read(
             "select count(*), coalesce(reason, '') from entries where kind = ? and failing_since < ? "
             "group by reason order by 1 desc, 2",
-            (known_kind(kind), micros((now or self._clock()) - UNFETCHED_FOR)),
+            (known_kind(kind), micros(self._clock() - UNFETCHED_FOR)),
         )
         return [(number, reason.removeprefix(BAD_TOGETHER)) for number, reason in rows]
 
@@ -180,10 +179,9 @@ class WorkList(AbstractContextManager["WorkList"]):
 
     def prune(self, before: datetime) -> int:
         """Delete the entries that were done before then and return how many."""
-        limit = micros(before)
+        query = "delete from entries where state = 'done' and finished_at < ?"
         with self._lock, transaction(self._connection) as connection:
-            query = "delete from entries where state = 'done' and finished_at < ?"
-            return connection.execute(query, (limit,)).rowcount
+            return connection.execute(query, (micros(before),)).rowcount
 
     def due(self, kind: Kind, now: datetime | None = None, limit: int | None = None) -> list[int]:
         """Return the ids due, longest due first; an interrupted fetch is due too."""
@@ -199,15 +197,13 @@ class WorkList(AbstractContextManager["WorkList"]):
 
     def entry(self, kind: Kind, id: int) -> WorkListEntry | None:  # noqa: A002
         """Return the entry of an id, or None if it was never added."""
-        found = self._entries("kind = :kind and id = :id", {"kind": known_kind(kind), "id": id})
-        return found[0] if found else None
+        return next(iter(self._entries("kind = :kind and id = :id", {"kind": known_kind(kind), "id": id})), None)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Return the number of entries by kind and state."""
         counted: dict[str, dict[str, int]] = {}
-        for kind, state, number in self._read(
-            "select kind, state, count(*) from entries group by kind, state order by kind, state"
-        ):
+        query = "select kind, state, count(*) from entries group by kind, state order by kind, state"
+        for kind, state, number in self._read(query):
             counted.setdefault(kind, {})[state] = number
         return counted
 
@@ -222,12 +218,8 @@ class WorkList(AbstractContextManager["WorkList"]):
 
     def due_counts(self, now: datetime | None = None) -> dict[str, int]:
         """Return the number of ids due at `now` by kind, without kinds that have none."""
-        return dict(
-            self._read(
-                "select kind, count(*) from entries where due_at <= ? group by kind order by kind",
-                (micros(now or self._clock()),),
-            )
-        )
+        query = "select kind, count(*) from entries where due_at <= ? group by kind order by kind"
+        return dict(self._read(query, (micros(now or self._clock()),)))
 
     def rejected_counts(self) -> dict[str, int]:
         """Return by kind how many ids wait because they failed, or their document was rejected."""
@@ -244,14 +236,11 @@ class WorkList(AbstractContextManager["WorkList"]):
         query = "select id from entries where kind = ? and failing_since is not null and due_at is not null order by id"
         return [row[0] for row in self._read(query, (known_kind(kind),))]
 
-    def bad_before(self, kind: Kind, now: datetime | None = None) -> int:
+    def bad_before(self, kind: Kind) -> int:
         """Return how many ids were bad together with most others and are not due: they wait, or wait no more."""
-        query = (
-            "select count(*) from entries "
-            f"where kind = ? and reason like '{BAD_TOGETHER}%' and (due_at > ? or state = 'dead')"
-        )
-        number: int = self._read(query, (known_kind(kind), micros(now or self._clock())))[0][0]
-        return number
+        bad = f"kind = ? and reason like '{BAD_TOGETHER}%' and (due_at > ? or state = 'dead')"
+        where = known_kind(kind), micros(self._clock())
+        return int(self._read(f"select count(*) from entries where {bad}", where)[0][0])
 
     def representative_due_ids(self, kind: Kind, now: datetime | None = None) -> set[int]:
         """Return the due ids whose answers say how the service does: see sql/inbox/representative_due_ids.sql."""
@@ -288,10 +277,6 @@ class WorkList(AbstractContextManager["WorkList"]):
     def _read(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
         with self._lock:
             return self._connection.execute(query, values).fetchall()
-
-    def _bit(self, why: str) -> int:
-        with self._lock, transaction(self._connection) as connection:
-            return reason_bit(connection, why)
 
     def _end(
         self,

@@ -50,7 +50,7 @@ class Breaker:
         self._failures = self._doubtful = self._limits = self._probes = 0
         self._in_flight = 0
         self._subjects: set[Hashable] = set()
-        self._open = self._probing = False
+        self.is_open = self._probing = False  # open: requests are stopped until a probe succeeds
         self._pause = FIRST_PAUSE_SECONDS
         self._probe_at = 0.0
         self._gave_up: str | None = None
@@ -61,7 +61,7 @@ class Breaker:
         while True:
             if self._gave_up is not None:
                 raise ServiceDown(self._gave_up)
-            if not self._open:
+            if not self.is_open:
                 return False
             if self._probing:
                 await self._changed.wait()
@@ -87,30 +87,25 @@ class Breaker:
         return self._since + self._patience - self._clock.monotonic()
 
     @property
-    def is_open(self) -> bool:
-        """Whether requests are stopped until a probe succeeds."""
-        return self._open
-
-    @property
     def has_answered_lately(self) -> bool:
         """Whether the service answered anything within half of the time after which it is given up."""
         return self._clock.monotonic() - self._answered_at < self._patience / 2.0
 
     def would_exceed_deadline(self, pause: float) -> bool:
         """Return whether `pause` uses up the time left, with too few subjects to open the breaker."""
-        return not self._open and self._since is not None and pause >= self.seconds_left()
+        return not self.is_open and self._since is not None and pause >= self.seconds_left()
 
     def record_success(self, began: float) -> None:
         """Record that a request sent at `began` was answered; before the failures began, it proves nothing."""
         self._answered_at = self._clock.monotonic()
         if self._since is None or began < self._since:
             return
-        if self._open:
+        if self.is_open:
             log.warning("the partner service answers again")
         self._since = None
         self._failures = self._doubtful = self._limits = self._probes = 0
         self._subjects.clear()
-        self._open = False
+        self.is_open = False
         self._pause = FIRST_PAUSE_SECONDS
         self._notify()
 
@@ -141,14 +136,14 @@ class Breaker:
         self._doubtful += doubtful
         self._limits += is_limit
         self._subjects.add(subject)
-        if self._open:
+        if self.is_open:
             if probe:
                 self._probes += 1
                 self._pause = min(self._pause * 2.0, LONGEST_PAUSE_SECONDS)
                 self._rest(now, wait, why)
         elif self._sustained():
             log.warning("the partner service keeps failing: %s; requests stop until a probe succeeds", why)
-            self._open = True
+            self.is_open = True
             self._rest(now, wait, why)
 
     def _sustained(self) -> bool:

@@ -7,8 +7,8 @@ import base64
 import math
 import re
 from collections.abc import Awaitable, Callable, Generator
-from dataclasses import dataclass, field
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
 
 import httpx
 import msgspec
@@ -40,8 +40,8 @@ class Token(httpx.Auth):
     header_value: Secret
     origin: tuple[str, str, int | None]
     obtained_at: float
-    expires_at: float | None = field(default=None)
-    life: float | None = field(default=None)
+    expires_at: float | None = None
+    life: float | None = None
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
         """Send the request with the token, unless it goes elsewhere."""
@@ -81,14 +81,13 @@ class Tokens:
         async with self._lock:
             if self._failed is not None:
                 raise type(self._failed)(str(self._failed))
-            token = self._token
-            if token is None or self._expired(token):
+            if self._token is None or self._expired(self._token):
                 try:
-                    token = self._token = await self._obtain()
+                    self._token = await self._obtain()
                 except RunStopped as error:
                     self._failed = error  # all that wait get the same error, without another request
                     raise
-            return token
+            return self._token
 
     async def _obtain(self) -> Token:
         if self._partner.authenticate.encoding == "none":
@@ -210,13 +209,17 @@ def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Tok
         return None
     if not isinstance(text, str) or not _TOKEN.fullmatch(text):
         return None
-    life = _stated_lifetime(answer, how.expires_in_pointer)
-    if life is None:
-        life = _jwt_lifetime(text, clock.now().timestamp())
-    expires_at = None
-    if life is not None:
-        expires_at = began + life - min(_EARLY_SECONDS, life * _EARLY_SHARE)
-    return _token(partner, text, clock.monotonic(), expires_at, life)
+    life, parts = math.nan, text.split(".")
+    with suppress(pointer.PointerError, TypeError, ValueError, OverflowError):
+        life = float(pointer.get(answer, how.expires_in_pointer)) if how.expires_in_pointer else life  # or a string
+    if not 0.0 < life < math.inf and len(parts) == _JWT_PARTS:
+        with suppress(TypeError, ValueError, KeyError, OverflowError, RecursionError):
+            # RFC 7519 section 4.1.4; the service verifies the signature.
+            claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+            life = float(claims["exp"]) - clock.now().timestamp()
+    if not 0.0 < life < math.inf:
+        return _token(partner, text, clock.monotonic())
+    return _token(partner, text, clock.monotonic(), began + life - min(_EARLY_SECONDS, life * _EARLY_SHARE), life)
 
 
 def _filled(partner: Partner) -> dict[str, str]:
@@ -225,29 +228,3 @@ def _filled(partner: Partner) -> dict[str, str]:
         return secret.reveal()
 
     return {key: _PLACE.sub(reveal, value) for key, value in partner.authenticate.body.items()}
-
-
-def _stated_lifetime(answer: Any, where: str) -> float | None:
-    if not where:
-        return None
-    try:
-        # Some services write the number as a string.
-        return _positive(float(pointer.get(answer, where)))
-    except (pointer.PointerError, TypeError, ValueError, OverflowError):
-        return None
-
-
-def _jwt_lifetime(token: str, now: float) -> float | None:
-    parts = token.split(".")
-    if len(parts) != _JWT_PARTS:
-        return None
-    try:
-        # RFC 7519 section 4.1.4; the service verifies the signature.
-        padded = parts[1] + "=" * (-len(parts[1]) % 4)
-        return _positive(float(msgspec.json.decode(base64.urlsafe_b64decode(padded))["exp"]) - now)
-    except (TypeError, ValueError, KeyError, OverflowError, RecursionError):
-        return None
-
-
-def _positive(seconds: float) -> float | None:
-    return seconds if 0.0 < seconds < math.inf else None

@@ -433,7 +433,7 @@ def test_a_cancelled_probe_leaves_the_way_free(jump: Any, partner: Any, fake: An
         async with client(partner(), service, clock) as asking:
             tasks = [asyncio.create_task(asking.fetch("orders", i)) for i in range(16)]
             await clock.sleep(0.9)
-            assert asking._breaker._open
+            assert asking._breaker.is_open
             service.serve = _hang
             await clock.sleep(3)
             assert asking._breaker._probing
