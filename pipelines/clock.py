@@ -3,8 +3,6 @@
 The clock is the machine's. Only the demo shifts it, so that its nights are at the time of the world that it plays.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Dagster wiring on one page: assets, checks, jobs, the schedule and the sensors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

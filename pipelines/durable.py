@@ -5,8 +5,6 @@ place by them. A file is its owner's alone, but for releases. A full disk is rec
 SQLite, and said in one sentence with what to do.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

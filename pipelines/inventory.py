@@ -11,8 +11,6 @@ one, lacks it. Triggers note which parts change after a mark: all others must be
 write of a few bytes is added to a commit.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import fcntl
 import hashlib

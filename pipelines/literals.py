@@ -1,7 +1,5 @@
 """Write values where they could be read as something else: in SQL as literals, in texts as one plain line."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import unicodedata

@@ -12,8 +12,6 @@ are applied to it. It has one JSON line per erasure, as in the ledger, and one p
 the erasures after it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import fcntl
 import json

@@ -12,8 +12,6 @@ The answer to a question on which people rely, such as whether a night was good:
 The exit code of a command, which follows from an answer, a run or an error, is decided here and in `Run.exit_code`.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import enum
 import os

@@ -7,8 +7,6 @@ What follows from the code and its dependencies alone is kept below the user's c
 fingerprint, with a hash of its content in front. Whatever is missing, damaged or cannot be written is computed again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -8,8 +8,6 @@ Runs whose process is dead are marked as failed: Dagster 1.13 does not see that 
 STARTED queues every later run for ever. The holder of the run lock knows that no other run is alive.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl

@@ -10,8 +10,6 @@ in a frame, in which a click could be stolen.
 It protects against other sites in a browser, not against users of the machine: see docs/deploy for authentication.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping

@@ -4,8 +4,6 @@ The order makes it consistent: what refers to something is copied before it. The
 work list, the ledger, raw, and the vault, of which later loads are undone in the copy.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import fcntl
 import shutil

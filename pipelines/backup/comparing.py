@@ -10,8 +10,6 @@ manifest is the last file written into it.
 Files are copied durably, with hash and time; one that an earlier backup holds already is linked.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import hashlib

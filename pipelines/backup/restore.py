@@ -5,8 +5,6 @@ folder is removed last: while it is there, nothing but another restore opens the
 hashes; tables that read the ledger or a log only if the release was built with the same.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ Decides nothing but how a result is printed and which exit code an error has. On
 Other packages are imported when a command needs them, so that `--help` imports only typer.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 from typing import Annotated, Any

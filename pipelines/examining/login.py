@@ -5,8 +5,6 @@ without credentials; what it answers says which way of sending them is likely. T
 `SECRETS` times before a service accepts it, and to one origin only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

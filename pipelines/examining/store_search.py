@@ -3,8 +3,6 @@
 Of records it finds the id of a store, the path of its details, and where they have their fields and menus.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zoneinfo

@@ -1,7 +1,5 @@
 """Find blockers, a sentence each: what must be fixed, or accepted with a reason, before a day is closed."""
 
-from __future__ import annotations
-
 import datetime as dt
 import zoneinfo
 from collections.abc import Iterator, Mapping, Sequence

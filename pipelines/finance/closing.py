@@ -10,8 +10,6 @@ release has shown never changes, and a full rebuild from raw and ledger gives th
 the next build finds the same changes again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import hashlib

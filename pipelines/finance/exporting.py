@@ -12,8 +12,6 @@ Statements that have since been superseded, or are matched differently, change o
 is open now. The files of earlier exports are made again from the ledger, byte for byte.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import itertools

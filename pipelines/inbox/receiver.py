@@ -6,8 +6,6 @@ not. Bodies that nobody could verify or read are kept encrypted, up to a limit. 
 and says nothing, the longest idle are closed first.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress

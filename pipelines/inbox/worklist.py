@@ -4,8 +4,6 @@ Every method is one or more short transactions and can be repeated after a kill.
 injected clock.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing

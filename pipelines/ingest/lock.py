@@ -4,8 +4,6 @@ It is a kernel lock (flock), released when its holder ends, however that happens
 file, for others who look, and clears it when it ends.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

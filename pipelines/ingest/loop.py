@@ -10,8 +10,6 @@ The values come from the warehouse and from landed files, the rules from the inb
 Follow a partner service that moved to another address: only if that address has the documents that are held.
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import itertools

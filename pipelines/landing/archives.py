@@ -10,8 +10,6 @@ Text that is not JSON is passed on as it stands, so that validation rejects it. 
 Each byte is looked at once, whatever it says; no syntax is checked beyond strings and brackets.
 """
 
-from __future__ import annotations
-
 import codecs
 import datetime as dt
 import gzip

@@ -1,7 +1,5 @@
 """Give the vault the countries of stores, by which it reads phone numbers, and the raw files the vault's customers."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from functools import cache

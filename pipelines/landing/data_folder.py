@@ -4,8 +4,6 @@
 the present one. Warehouse and releases need none: they are rebuilt from raw whenever anything that shapes them changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path

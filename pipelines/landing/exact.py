@@ -1,7 +1,5 @@
 """Bytes → a JSON tree in which nothing was lost or guessed, and its single values, each validated from its own text."""
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 import json

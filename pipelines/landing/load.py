@@ -4,8 +4,6 @@ The order of writing is vault, documents, observations (the load counts from her
 leaves between any two of them is recovered when the next load of the kind opens.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import gc
 from collections import Counter

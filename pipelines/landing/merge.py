@@ -5,8 +5,6 @@ is read exactly once. Erased are plaintext fields of documents, which keep the h
 marked, and the keys of customers in observations; orders that another customer proves to be of get that one's key.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import secrets

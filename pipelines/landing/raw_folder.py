@@ -11,8 +11,6 @@ The index is a cache of the raw files, rebuilt when it is not theirs. Load ids a
 are ordered by time: nothing gets a time before that of an earlier load, although the clock was set back.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import fcntl
 import os

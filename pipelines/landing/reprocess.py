@@ -1,7 +1,5 @@
 """Reprocess the quarantine under the current settings: a new load with the times and sources of first observations."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import NamedTuple

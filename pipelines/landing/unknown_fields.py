@@ -4,8 +4,6 @@ A pattern is a JSON pointer in which "*" stands for every element of an array. I
 undocumented names go, and the plaintext fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

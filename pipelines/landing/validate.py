@@ -4,8 +4,6 @@ A walk by the documented shape validates every value, splits off personal data, 
 many parts or paths is refused alone, before a build is slow for all.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter, defaultdict

@@ -6,8 +6,6 @@ head that is gone, unsigned or signed by another key is an error, and is signed 
 as it is, by its last hash.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import logging

@@ -10,8 +10,6 @@ An url that was answered last tells a failing url from a service that fails. A m
 for every id, other than a document that is itself broken: of a document the names of its fields are known at most.
 """
 
-from __future__ import annotations
-
 import asyncio
 import enum
 import functools

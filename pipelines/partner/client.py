@@ -3,8 +3,6 @@
 A request is repeated until it has a result: token, concurrency limit, circuit breaker, retries and their budget.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

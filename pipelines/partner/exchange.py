@@ -16,8 +16,6 @@ Results of requests: Fetched for an id, Answer or RequestError for one attempt; 
 A repr shows figures, never a body. No message contains a body, a token, a credential or a header's value.
 """
 
-from __future__ import annotations
-
 import asyncio
 import builtins
 import contextlib

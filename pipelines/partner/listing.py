@@ -5,8 +5,6 @@ pages may be in headers (RFC 8288). The last page is looked at for signs that th
 settings name: names that public services use, outside the records.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping

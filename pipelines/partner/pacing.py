@@ -5,8 +5,6 @@ too high and stays just below it for a while before trying more, so that a servi
 nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

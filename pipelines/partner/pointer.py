@@ -1,7 +1,5 @@
 """Resolve JSON pointers (RFC 6901), "*" for every element of an array; errors name the pointer, never a value."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """One access token for all requests, renewed once for all that wait; a Secret, as credentials are."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import math

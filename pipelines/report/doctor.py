@@ -4,8 +4,6 @@ This machine: secrets, disk, lock, daemon, last run, receiver. The service is ex
 Changes nothing, and shows neither secrets nor values of documents.
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import http.client

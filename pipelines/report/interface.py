@@ -5,8 +5,6 @@ letter. Settings that may carry a secret are shown by their keys alone. Reads a 
 since a release holds none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from shlex import quote
 from typing import Any

@@ -20,8 +20,6 @@ The ids that each release newly had as quarantined or failed are kept in `data/n
 them are resolved; not those without an id, and none for longer than the bytes of a quarantined body.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import shutil

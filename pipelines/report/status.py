@@ -6,8 +6,6 @@ Reads small files, the work list and the current release; requests nothing from 
 answers at once, whatever else is broken. It imports neither Dagster nor the warehouse, which take seconds.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import json

@@ -5,8 +5,6 @@ progress, landed, check, note, settings, error, maintenance_failed, alarm_not_se
 and the sentences of the summary; never a text of the partner's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import errno

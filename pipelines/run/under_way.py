@@ -1,7 +1,5 @@
 """A run under way: it holds the run lock and writes its record; when it ends, whatever the outcome, it is reported."""
 
-from __future__ import annotations
-
 import sqlite3
 import traceback
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The kinds of documents, defined once for every package."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 Kind = Literal["stores", "menus", "orders"]

@@ -1,7 +1,5 @@
 """Declare every table and key of ordermart.toml, with its type."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from pathlib import Path

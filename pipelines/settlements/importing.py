@@ -17,8 +17,6 @@ by the mapping or camt.053, whose text names a payout reference, day, amount and
 are not.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import fnmatch
 import re

@@ -5,8 +5,6 @@ or a row that does not add up refuses the whole file, by row and column. Columns
 dropped. Rows are never de-duplicated: a repeat may be a double settlement.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import hashlib

@@ -1,7 +1,5 @@
 """Propose a mapping from the first rows of a file, for a person to correct; comments say what it could not tell."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ Find contacts and ids of orders in bodies that nobody could validate, however th
 A body is unpacked, read as text, and searched as it is and with escapes and encodings in it undone, layer by layer.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import bz2

@@ -4,8 +4,6 @@ A customer is found by phone or e-mail, of which neither is stored: keyed hashes
 reads in them. The content of a row is a JSON object, pointer → value.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -3,8 +3,6 @@
 Untrusted text is escaped; the policy of a page allows one style, no script and no request.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

@@ -5,8 +5,6 @@ largest of the three, by a line for these, with amount and age, and by one line 
 month. A matter that the release of the night before had open stands; it doesn't ask for attention if no amount is off.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

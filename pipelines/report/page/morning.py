@@ -8,8 +8,6 @@ Of breaks and restatements the largest are first. Names of stores and of fields 
 are, but for statuses that are words.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
