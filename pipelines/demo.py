@@ -8,8 +8,6 @@ packages of a real run; only the service is a stand-in: the sandbox signs and se
 data folder.
 """
 
-from __future__ import annotations
-
 import base64
 import csv
 import datetime as dt
@@ -17,9 +15,10 @@ import io
 import json
 import secrets
 import time
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import typer
@@ -32,7 +31,7 @@ from pipelines.ingest.lock import run_lock
 from pipelines.ledger import import_totals
 from pipelines.ledger.entries import current_user
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.record import NIGHT, Exit
+from pipelines.record import NIGHT, Exit, Run
 from pipelines.report.outcomes import summary
 from pipelines.report.page.morning import PAGE
 from pipelines.report.text import terminal_progress
@@ -40,18 +39,10 @@ from pipelines.run.under_way import RunRequest, perform
 from pipelines.sandbox.orders import FEE
 from pipelines.sandbox.process import Sandbox, serving
 from pipelines.sandbox.world import MAPPING, NIGHTS, SETTLED, Config, World, night, statements
-from pipelines.settings import SettingsError, load_settings
+from pipelines.settings import Settings, SettingsError, load_settings
 from pipelines.settlements.importing import import_bank, import_statements
 from pipelines.settlements.mapping import read_mapping
 from pipelines.vault import new_key_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from pipelines.record import Run
-    from pipelines.settings import Settings
 
 DAYS = 56  # of orders: twice the 28 that the morning page compares
 SETTINGS = "demo.toml"

@@ -7,8 +7,6 @@ the list, some stores and menus. Nothing is landed; no values of documents are s
 would try for longer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import email.utils
@@ -21,9 +19,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import duckdb
+import httpx
 import msgspec
 import tomlkit
 
@@ -59,9 +58,6 @@ from pipelines.record import current_release
 from pipelines.settings import Settings, SettingsError, given_keys, load_settings
 from pipelines.settings.kinds import Kind
 from pipelines.vault import new_key_file
-
-if TYPE_CHECKING:
-    import httpx
 
 Found = Mapping[str, tuple[Any, str]]  # values by dotted key, each with its evidence
 

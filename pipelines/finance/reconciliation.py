@@ -4,13 +4,12 @@ Sums are exact decimals, computed by the database. What people decide of breaks 
 break no longer counts until its amounts change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from pipelines.finance.released import (
@@ -30,10 +29,6 @@ from pipelines.ledger.entries import ACCEPTED, ASSIGNED, COMMENTED, User, decisi
 from pipelines.record import Verdict
 from pipelines.settings import Settings
 from pipelines.warehouse.release.manifest import ReleaseManifest
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 Record = dict[str, Any]
 

@@ -49,8 +49,6 @@ A later import for the same day, store, amount field and sale classes replaces t
 chain.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import hashlib
@@ -62,17 +60,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
 from pipelines.landing.shape import OPTIONAL, PRICES, REQUIRED_PRICES
-from pipelines.ledger.chain import Ledger, LedgerError
+from pipelines.ledger.chain import Ledger, LedgerEntry, LedgerError
 from pipelines.literals import unmarked
-
-if TYPE_CHECKING:
-    from pipelines.ledger.chain import LedgerEntry
-
 
 CLOSED, REOPENED, RESTATED, POSTED = "closed", "reopened", "restated", "posted"
 PREPARED = "prepared"

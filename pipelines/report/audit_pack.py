@@ -4,8 +4,6 @@ Everything in it comes from the current release and the ledger, neither of which
 under another name and renamed when complete.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import hashlib
@@ -16,8 +14,9 @@ import shutil
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import msgspec
 import pyarrow as pa
 
@@ -33,9 +32,6 @@ from pipelines.report.explain import receipt
 from pipelines.settings import Settings, without_secrets
 from pipelines.warehouse.inputs.relations import table_of
 from pipelines.warehouse.inputs.sources import day_closes
-
-if TYPE_CHECKING:
-    import duckdb
 
 VERIFIER = Path(__file__).with_name("verify_audit_pack.py")
 # Tables with a business date are written for the period's days only.

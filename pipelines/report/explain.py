@@ -4,13 +4,13 @@ The history is its versions, the close of its day, its restatements, and the men
 Personal data appears as encrypted, empty or not given, personal fields by their names; the vault is never opened.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
 
 from pipelines.finance.exporting import numbers_of
 from pipelines.finance.released import NOT_STATED, FinanceError, ReadLimits, measure_text, money, open_release, records
@@ -22,9 +22,6 @@ from pipelines.report.identities import LineRule, identities, line_rule
 from pipelines.report.settlement_views import order_settlements
 from pipelines.report.text import COLUMNS, counted, fitted, moment, width, wrapped
 from pipelines.settings import Settings
-
-if TYPE_CHECKING:
-    import duckdb
 
 _MATCHES = {
     "both": "equals both the price and the delivery price",

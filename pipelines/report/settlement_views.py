@@ -1,12 +1,12 @@
 """Say what statements settle: their list, one payout, an order's settlement, and which column of a file has our ids."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
 
 from pipelines.finance.released import FinanceError, Released, finance_sql, money, open_release, records
 from pipelines.ledger.entries import Decisions, decisions
@@ -17,9 +17,6 @@ from pipelines.settlements.importing import ImportedStatement
 from pipelines.settlements.lines import records_of
 from pipelines.settlements.mapping import Csv
 from pipelines.settlements.proposing import proposed_mapping
-
-if TYPE_CHECKING:
-    import duckdb
 
 Record = dict[str, Any]
 _MOST = 50  # breaks that are shown

@@ -3,21 +3,16 @@
 A document has one fault or none. An order to be spoiled has a modifier on its first line.
 """
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.stores import shortest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # A change to a document's bytes after it was encoded.
 Spoil = Callable[[bytes], bytes]

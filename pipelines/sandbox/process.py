@@ -1,8 +1,7 @@
 """Run the sandbox, or another server of ours, as a child process, for the demo, and stop it reliably."""
 
-from __future__ import annotations
-
 import contextlib
+import datetime as dt
 import http.client
 import json
 import os
@@ -10,14 +9,11 @@ import selectors
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from pipelines.resources import CHECKOUT
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Iterator, Mapping
 
 _READY = "ready on "
 

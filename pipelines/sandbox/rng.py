@@ -1,12 +1,8 @@
 """Draw the same on every machine and Python: by `seed` and `random` alone, whose results Python guarantees."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import TypeVar
 
 T = TypeVar("T")
 

@@ -6,18 +6,13 @@ euro, so one currency goes with eleven timezones: with and without daylight savi
 The dishes of the world's restaurants, and their menus as they stand at a time, with their histories.
 """
 
-from __future__ import annotations
-
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pipelines.sandbox.rng import Rng
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 # ruff: noqa: E501 - a dish of a table is not broken over two lines
 

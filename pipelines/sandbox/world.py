@@ -12,15 +12,14 @@ Orders of the Android app are settled by weekly statements, in which one order i
 has too much commission; the rate of the busiest store rises in the last week, and the second payout never arrives.
 """
 
-from __future__ import annotations
-
 import bisect
 import datetime as dt
 import itertools
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -29,12 +28,6 @@ from pipelines.sandbox.faults import Fault, plan_faults, plant
 from pipelines.sandbox.orders import LONGEST, Composer, Placed, SandboxOrder
 from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.stores import TOWNS, SandboxCustomer, SandboxStore, found_stores, meet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from pipelines.sandbox.stores import SandboxStore
-
 
 DAY = 86_400
 # Orders of the last day may still change for a while; then the world ends, and everything is settled.

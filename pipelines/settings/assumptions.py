@@ -1,14 +1,11 @@
 """List the interface's open questions, as docs/ASSUMPTIONS.md has them: section, assumption or settings, question."""
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-if TYPE_CHECKING:
-    from pipelines.settings.setting_tables import Settings
+from pipelines.settings.setting_tables import Settings
 
 # May contain a credential, which must not be published.
 _HIDDEN = {"partner.authenticate.body", "partner.list_stores.query"}

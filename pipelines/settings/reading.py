@@ -1,14 +1,13 @@
 """Read the settings file, apply the environment, and convert both into typed settings; knows no single key."""
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import os
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -16,9 +15,6 @@ from pipelines.literals import unmarked
 from pipelines.resources import CHECKOUT, resource
 from pipelines.settings.contradictions import contradictions, readable_by_others
 from pipelines.settings.setting_tables import Secret, Settings, SettingsError, SettingsTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 PREFIX = "ORDERMART_"
 DEFAULT_FILE = resource("ordermart.toml")  # every key with its default

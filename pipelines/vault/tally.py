@@ -4,20 +4,16 @@ The tally has of each table the number of rows and a sum of keyed hashes, encryp
 Triggers of a connection with the keys note what a transaction inserts and deletes, and the tally is written with it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.bodies import KEY_BYTES, TALLIED, VaultError, decrypt, encrypt, stated
-
-if TYPE_CHECKING:
-    from pipelines.vault.database import VaultConnection
+from pipelines.vault.database import VaultConnection
 
 _KEY, _SUMS = "key/rows", "rows"  # in meta
 _COLUMNS = {  # of a table, what tells its rows; what else a version has is bound to them by its encryption
