@@ -172,7 +172,6 @@ def require_token(address: str) -> None:
 
 def bytes_of(size: str) -> int:
     """Return the bytes of a size such as 850MB; raise SettingsError for another text."""
-    found = re.fullmatch(r"(\d+) ?([kmgt]i?)b", size.lower())
-    if not found:
+    if not (found := re.fullmatch(r"(\d+) ?([kmgt]i?)b", size.lower())):
         raise SettingsError(f"[engine] task_memory: {size!r} is not a size such as 850MB")
     return int(found[1]) * _UNITS[found[2]]

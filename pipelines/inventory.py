@@ -291,8 +291,7 @@ class Inventory(msgspec.Struct):
 
 def read_inventory(data_dir: Path) -> Inventory:
     """Return the newer of both copies, an empty inventory for a new folder; raise InventoryError if it is lost."""
-    found = [each for name in (INVENTORY, COPY) if (each := read_copy(data_dir / name))]
-    if found:
+    if found := [each for name in (INVENTORY, COPY) if (each := read_copy(data_dir / name))]:
         return max(found, key=lambda each: each.no)
     if is_expected(data_dir):
         raise InventoryError(

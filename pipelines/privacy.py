@@ -406,8 +406,7 @@ def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
     done = Erasure()
     entries = erasures(ledger_of(settings.data_dir))
     applied, lacking = set(applied_erasures(settings.data_dir)), _lacking(settings, entries)
-    pending = [e for e in entries if e.sha256 not in applied or e.sha256 in lacking]
-    if not pending:
+    if not (pending := [e for e in entries if e.sha256 not in applied or e.sha256 in lacking]):
         return done
     if not is_logged and (log := required_log(settings, has_backups=False)):
         add_to_log(log, pending)
@@ -453,8 +452,7 @@ def remove_old_releases(settings: Settings, done: Erasure | None = None) -> Eras
     A warehouse file that was set aside as damaged goes, too. The current release is never removed.
     """
     done = done or Erasure()
-    entries = erasures(ledger_of(settings.data_dir))
-    if not entries:
+    if not (entries := erasures(ledger_of(settings.data_dir))):
         return done
     for damaged in warehouse_file(settings.data_dir).parent.glob("*.damaged-*"):
         damaged.unlink()

@@ -298,8 +298,7 @@ def sensors(settings: Settings, jobs: Mapping[RunKind, Any]) -> list[dg.SensorDe
         forget_old_runs(context.instance, settings.dagster.keep_days)
         since, _, count = (context.cursor or "").partition(" ")
         ended = [run for run in runs(settings.data_dir) if run.is_told and run.id > since]
-        changed = int(count or 0) + sum(len(run.rows) for run in ended)
-        if changed > _FORGET_AFTER:
+        if (changed := int(count or 0) + sum(len(run.rows) for run in ended)) > _FORGET_AFTER:
             changed = 0
             forget_assets(context.instance)
         shown: list[Any] = events_of(run for run in ended if not run.dagster_run_id)

@@ -546,8 +546,7 @@ def _mended(settings: Settings, damage: Damage) -> Damage:
         return _with_manifest(data_dir, damage)
     if name.startswith(_SET_ASIDE):
         path = data_dir / name
-        is_there = path.exists()
-        if is_there:
+        if is_there := path.exists():
             path.replace(path.with_name(path.name + ".damaged"))
         forget_files(data_dir, [path])
         return _done(damage, f"It was set aside as {path.name}.damaged" if is_there else "A new one is begun")

@@ -68,8 +68,7 @@ class Comparison:
 
 def release_rows(release: Path, known: ReleaseRows | None) -> ReleaseRows | None:
     """Return the rows of a release, those of an earlier backup if it is the same; None if it cannot be read."""
-    manifest = read_release_manifest(release)
-    if manifest is None:
+    if (manifest := read_release_manifest(release)) is None:
         return None
     if known is not None and known.id == manifest.id:
         return known
@@ -345,8 +344,7 @@ def _chosen(folder: Path) -> Path:
     """Return the backup itself, or the last one in a folder."""
     if (folder / MANIFEST).exists():
         return folder
-    found = backups(folder)
-    if not found:
+    if not (found := backups(folder)):
         raise BackupError(f"{folder} holds no complete backup: name the folder that `ordermart backup` was given")
     return found[-1]
 
@@ -377,8 +375,7 @@ def _copy(backup: Path, manifest: BackupManifest, draft: Path, show: Progress) -
 
 def _raise_damage(backup: Path, faults: dict[Path, str]) -> None:
     """Raise BackupError if a file has a fault, naming the first five."""
-    wrong = [f"{path} ({why})" for path, why in faults.items() if why]
-    if wrong:
+    if wrong := [f"{path} ({why})" for path, why in faults.items() if why]:
         raise BackupError(
             f"{backup} is damaged in {len(wrong)} files: {'; '.join(wrong[:5])}. Nothing was restored: use another "
             f"backup of {backup.parent}"

@@ -86,7 +86,6 @@ def main() -> None:
         from pipelines.record import code_of_error
         from pipelines.report.text import sentence_of
 
-        sentence = sentence_of(error)
-        if sentence is None:
+        if (sentence := sentence_of(error)) is None:
             raise
         end(sentence, code_of_error(error))

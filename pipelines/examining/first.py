@@ -244,8 +244,7 @@ _EXPIRIES = """
 
 def _known(settings: Settings, query: str) -> list[Any]:
     """Return the values of a query on the current release that are not null; none without a release."""
-    release = current_release(settings.data_dir / "published")
-    if release is None:
+    if (release := current_release(settings.data_dir / "published")) is None:
         return []
     try:
         with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:

@@ -262,8 +262,7 @@ async def refused_lists(draft: Draft, meter: Meter) -> tuple[list[str], Hints]:
         paths = [draft.settings.partner.list_stores.path]
     else:
         paths = [f"{prefix}/{word}" for word in _WORDS for prefix in _PREFIXES]
-    nothing = (await send(meter, "GET", draft.url(_NONSENSE))).status
-    if nothing == 0:
+    if (nothing := (await send(meter, "GET", draft.url(_NONSENSE))).status) == 0:
         raise UnprovenError(f"{draft.settings.partner.base_url} does not answer: check --base-url and the network")
     if nothing in (401, 403) and len(paths) > 1:  # everything is refused: no path shows itself
         return paths, hints
@@ -306,8 +305,7 @@ async def find_login(draft: Draft, meter: Meter) -> Reply | None:
     tried: list[Way] = []
     status = 0
     while meter.secrets < SECRETS - 1:
-        way = next((way for way in _ways(draft, hints) if way not in tried), None)
-        if way is None:
+        if (way := next((way for way in _ways(draft, hints) if way not in tried), None)) is None:
             break
         tried.append(way)
         draft.set(

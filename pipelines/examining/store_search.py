@@ -279,8 +279,7 @@ class StoreSearch:
 
     async def find_record(self) -> None:
         """Find the id and path of details, then the fields of five records."""
-        candidates = list(_own_numbers(self.records))
-        if not candidates:
+        if not (candidates := list(_own_numbers(self.records))):
             raise UnprovenError("no member of the stores is a whole number of its own: text ids cannot be had")
         if self._orders:
             order = await self.get(self.draft.settings.partner.order.path.replace("{id}", str(self._orders[0])))
@@ -372,8 +371,7 @@ class StoreSearch:
                 self._ask_instead(name)
             elif not self.draft.has(key):
                 question = f"The store's {name} is one of {', '.join(places)}; which"
-                pointer = self.draft.ask_by_the_way(f"partner.{key}", question)
-                if pointer is None:
+                if (pointer := self.draft.ask_by_the_way(f"partner.{key}", question)) is None:
                     continue
                 if pointer and pointer not in places:
                     raise UnprovenError(f"no record has a {name} at {pointer}: give --set {key}=…")

@@ -109,8 +109,7 @@ def find_blockers(
 ) -> Verdict:
     """Decide whether the open ones of these days can be closed, of all stores or of one; a blocker is a sentence."""
     con, closes = released.con, Closes(released.ledger.entries())
-    days = [day for day in period.days if closes.unclosed_stores(day, store_id) != []]
-    if not days:
+    if not (days := [day for day in period.days if closes.unclosed_stores(day, store_id) != []]):
         return Verdict({"open days": 0})
     ends = _ends(settings, released, days, store_id)
     con.register("day_ends", ends)
@@ -205,8 +204,7 @@ def _not_built(settings: Settings, released: Released) -> Iterator[str]:
     built = {row[0] for row in released.con.execute("select load_id from audit.loads").fetchall()}
     for kind in KINDS:
         landed = raw_files(settings.data_dir, kind).observations
-        files = [file for file in landed if not built.issuperset(file.load_ids)]
-        if not files:
+        if not (files := [file for file in landed if not built.issuperset(file.load_ids)]):
             continue
         yield from _named(
             released,
@@ -283,8 +281,7 @@ def _refuted_settings(released: Released) -> Iterator[str]:
         "select scope, sentence from audit.formula_populations "
         "where rule_setting_no is not null and verdict = 'none' order by all"
     ).fetchall()
-    for scope, sentence in refuted:
-        yield f"configured rule refuted: {scope}: {sentence}"
+    yield from (f"configured rule refuted: {scope}: {sentence}" for scope, sentence in refuted)
 
 
 def _named(released: Released, sentence: str, select: str, *values: Any) -> Iterator[str]:
@@ -309,8 +306,7 @@ def find_book_blockers(
     if settings.closing.require_control_totals:
         yield from _absent_totals(released)
     found = days_without_orders(settings, released, period, store_id, now)
-    empty = [(day, store) for day, store in found if not closes.of(day, store)]
-    if empty:
+    if empty := [(day, store) for day, store in found if not closes.of(day, store)]:
         yield (
             f"stores without orders on days that usually have some: {_store_days(empty)}; fetch them, or accept them: "
             '`ordermart close accept-no-orders DAY --reason "…"`'
@@ -374,8 +370,7 @@ def _control_totals(released: Released, closes: Closes, selection: Selection) ->
         row for row in untied_totals(released.con, selection) if not closes.of(row["business_date"], row["store_id"])
     ]
     for status, head in (("variance", "control totals that differ"), ("unknown", "control totals not comparable")):
-        shown = [describe_total(row) for row in rows if row["tie_out_status"] == status]
-        if shown:
+        if shown := [describe_total(row) for row in rows if row["tie_out_status"] == status]:
             yield f"{head}: {_listed(shown, between='; ')}"
 
 
@@ -398,8 +393,7 @@ def accept_no_orders(
 ) -> LedgerEntry:
     """Record that store-days which usually have orders have none; raise FinanceError if there is none to accept."""
     with open_release(settings) as release:
-        empty = days_without_orders(settings, release, period, store_id, utc_now())
-        if not empty:
+        if not (empty := days_without_orders(settings, release, period, store_id, utc_now())):
             raise FinanceError("nothing to accept: none of these store-days lacks its usual orders")
         days = [{"day": day.isoformat(), "store_id": store} for day, store in empty]
         return release.ledger.append(NO_ORDERS, {"days": days, "reason": reason, **user.body})

@@ -183,8 +183,7 @@ def post(settings: Settings, period: str, user: User | None = None) -> Posting:
         following = earliest_open(settings, closes, found.last_day, stores)
         name = f", such as {following.name}" if following else ": add one to [closing] periods_file"
         raise FinanceError(f"--period: {period} is closed: post to an open period{name}")
-    rows = ledger_restatements(settings)
-    if rows:
+    if rows := ledger_restatements(settings):
         numbers = pa.table({"restatement_no": [row["restatement_no"] for row in rows]}, schema=POSTINGS)
         body = {"period": found.name, "restatement_count": len(rows), **(user or current_user()).body}
         ledger.append(POSTED, body, numbers)
@@ -345,8 +344,7 @@ def approve(
     user = user or current_user()
     with open_release(settings) as release:
         draft = _draft(settings, release, period, store_id, now)
-        prepared = _prepared(release.ledger.entries(), draft.body)
-        if prepared is None:
+        if (prepared := _prepared(release.ledger.entries(), draft.body)) is None:
             raise FinanceError(
                 f"{_name(period, store_id)} is not prepared: run `ordermart close` as another user first"
             )

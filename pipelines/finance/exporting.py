@@ -137,8 +137,7 @@ def export(
             raise FinanceError(f"{file['name']} would not be the same bytes: nothing was written; report this")
     done_before = {each.number for one in mine for each in one.export.entries}
     missing = (each for number, each in known.items() if number not in done_before)
-    new = sorted([*missing, *new], key=lambda each: each.number)
-    if not new:
+    if not (new := sorted([*missing, *new], key=lambda each: each.number)):
         return JournalExport(found, tuple(_write(out, contents)))
     made = Export(name, export_format, len(mine) + 1, said, new)
     files = _contents([made], accounts)

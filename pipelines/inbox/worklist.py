@@ -342,5 +342,4 @@ def _chunks(ids: Iterable[int], size: int) -> Iterator[list[int]]:
         if any(type(id_) is not int or id_ not in INT64 for id_ in taken):
             raise ValueError("an id is not a 64-bit integer")
         taken.sort()
-        for first in range(0, len(taken), size):
-            yield taken[first : first + size]
+        yield from (taken[first : first + size] for first in range(0, len(taken), size))

@@ -178,11 +178,9 @@ def move_source(settings: Settings, old: str, new: str, user: User) -> Moved:
         if (known := source_of(settings.data_dir)) != old:
             raise SettingsError(f"{settings.data_dir} holds data of {known or 'no service yet'}, not of {old}")
         held = {kind: newest_documents(settings.data_dir, kind, _ASKED) for kind in KINDS}
-        count = sum(map(len, held.values()))
-        if not count:
+        if not (count := sum(map(len, held.values()))):
             raise SourceError(f"{settings.data_dir} has no built documents to compare: run `ordermart build` first")
-        at_new = _same(settings, new, held)
-        if at_new < count:
+        if (at_new := _same(settings, new, held)) < count:
             raise SourceError(f"{new} has {at_new} of {count} documents as they are held: it is not the same service")
         at_old = _same(settings, old, held)
         done = Moved(count, at_new, at_old)
@@ -380,8 +378,7 @@ class _Ingestion:
 
     def recover(self) -> None:
         """Land the responses that a killed run left in the spool; if it had landed them, update only the work list."""
-        left = self.spool.left()
-        if left is None:
+        if (left := self.spool.left()) is None:
             return
         outcome = Outcome()
         if left.load_id in raw_files(self.settings.data_dir, self.kind).load_ids:
@@ -433,8 +430,7 @@ class _Ingestion:
             async with aclosing(client.list_stores()) as pages:
                 async for page in pages:
                     for record in page:
-                        id_ = listed_id(record, self.settings)
-                        if id_ is not None:
+                        if (id_ := listed_id(record, self.settings)) is not None:
                             ids.append(id_)
                         else:
                             without_id.append(record)

@@ -262,9 +262,7 @@ def menu_ids_of(body: bytes, settings: Settings) -> Iterator[int]:
     except (ValueError, RecursionError):  # no JSON, no UTF-8, a number out of range: validation reports it
         return
     for pointer in settings.partner.store.menu_id_pointers:
-        for value in get_all(record, pointer):
-            if type(value) is int and value in IDS:
-                yield value
+        yield from (value for value in get_all(record, pointer) if type(value) is int and value in IDS)
 
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}", re.ASCII)  # names of members that are shown

@@ -133,8 +133,7 @@ class JsonStream:
     def go_to(self, tokens: tuple[str, ...]) -> int:
         """Go to where a pointer leads, or raise NotThereError; return how many arrays and objects are open there."""
         for token in tokens:
-            opened = self.take()
-            if opened == b"{":
+            if (opened := self.take()) == b"{":
                 self._to_member(token)
             elif opened == b"[":
                 self._to_element(token)
@@ -260,8 +259,7 @@ def documents(path: Path, *, whole: bool, limits: Landing, pointer: str = "") ->
             yield from _wrapped(stream, path, pointer)
             return
         start = file.tell()
-        first = stream.peek()
-        if first == b"[":
+        if (first := stream.peek()) == b"[":
             yield from stream.elements()
             start = stream.offset if stream.peek() else -1
         if start >= 0:
@@ -390,8 +388,7 @@ def checked(asked: LandingRequest) -> LandingRequest:
             parse(pointer)
         except PointerError as error:
             raise LandingError(f"{option}: {error}") from None
-    at = asked.observed_at
-    if at is not None:
+    if (at := asked.observed_at) is not None:
         if at.year not in YEARS:
             raise LandingError(f"--observed-at: {at.year} is not a year from {YEARS[0]} to {YEARS[-1]}")
         at = at.astimezone(dt.UTC) if at.tzinfo else at.replace(tzinfo=dt.UTC)
@@ -529,8 +526,7 @@ def backfill(
     for path in asked.paths:
         name = _identity(path, asked)
         for no, bodies in enumerate(_parts(path, settings, kind, asked, part)):
-            noted = counting.get((name, no))
-            if noted is not None:
+            if (noted := counting.get((name, no))) is not None:
                 earlier += 1
                 deque(bodies, maxlen=0)
             else:
@@ -559,8 +555,7 @@ def backfill(
 def _parts(path: Path, settings: Settings, kind: str, asked: LandingRequest, size: int) -> Iterator[Iterator[bytes]]:
     """Yield the documents of a file, part by part; each part is to be read to its end before the next."""
     bodies = _read(path, settings, kind, asked, "read to its end: {}; the parts before it are landed")
-    for first in bodies:
-        yield chain((first,), islice(bodies, size - 1))
+    yield from (chain((first,), islice(bodies, size - 1)) for first in bodies)
 
 
 def _identity(path: Path, asked: LandingRequest) -> str:

@@ -55,8 +55,7 @@ def guard_format(data_dir: Path) -> None:
 def migrate(data_dir: Path) -> list[str]:
     """Note the present formats in the folder; return a sentence if an older version wrote an area of it."""
     guard_format(data_dir)
-    written = _written(data_dir)
-    if written == FORMATS:
+    if (written := _written(data_dir)) == FORMATS:
         return []
     if FORMAT not in written:
         adopt_files(data_dir)

@@ -249,8 +249,7 @@ def money(value: Any, pointer: str, *, rounds: bool = False) -> tuple[str, Decim
     those wrongly (0.00…01e41 as 0). Validated by value: 1.50000 is fine, 1.00005 is not.
     """
     own = number(value, pointer)
-    plain = _PLAIN_MONEY.fullmatch(own)
-    if plain is not None:
+    if (plain := _PLAIN_MONEY.fullmatch(own)) is not None:
         whole, decimals = plain.groups()
         if len(own) > _LONG:  # zeros without end
             own = f"{whole}.{decimals}" if decimals else whole
@@ -264,8 +263,7 @@ def money(value: Any, pointer: str, *, rounds: bool = False) -> tuple[str, Decim
         return str(exact), exact, False
     if exact.is_zero():
         return "0", Decimal(0), False
-    nearest = exact.quantize(_CENT_OF_A_CENT, context=_WIDE)
-    if nearest == exact:
+    if (nearest := exact.quantize(_CENT_OF_A_CENT, context=_WIDE)) == exact:
         return _trimmed(nearest), nearest, False
     if not rounds or _WIDE.abs(_WIDE.subtract(exact, nearest)) > _NEAR:
         raise InvalidDocumentError("too_many_decimals", pointer)

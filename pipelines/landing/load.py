@@ -278,8 +278,7 @@ class Load(AbstractContextManager["Load"]):
 
 def recover_killed_loads(data_dir: Path, vault: Vault, kind: str) -> None:
     """Undo or finish what killed loads of a kind left in the vault and the raw files. Needs the kind's lock."""
-    open_loads = vault.open_loads(kind)
-    if open_loads:
+    if open_loads := vault.open_loads(kind):
         committed = set(raw_files(data_dir, kind).load_ids)
         for load_id in open_loads:
             (vault.finish if load_id in committed else vault.undo)(load_id)

@@ -396,8 +396,7 @@ class Index:
         self._db.close()
 
     def _advance(self, last_live: dt.datetime | None) -> None:
-        latest = max(filter(None, (last_live, self.last_live)), default=None)
-        if latest is not None:
+        if (latest := max(filter(None, (last_live, self.last_live)), default=None)) is not None:
             self._db.execute("delete from clock")
             self._db.execute("insert into clock values (?)", ((latest - _EPOCH) // MICROSECOND,))
 
@@ -412,8 +411,7 @@ class Index:
             self._db.execute("delete from loads")
             here = set()
         for file in files:
-            new = set(file.load_ids) - here
-            if new:
+            if new := set(file.load_ids) - here:
                 # one that is damaged is read once it was restored; until then its documents are stored again
                 with suppress(pa.ArrowException, OSError):
                     self._read(file.path, new)

@@ -93,8 +93,7 @@ class Waiting(msgspec.Struct, gc=False):
 
 def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:
     """Put an observation among those of its id, the latest last; return its verdict, and if its document is new."""
-    seen = known.get(id_)
-    if seen is None:
+    if (seen := known.get(id_)) is None:
         known[id_] = [own]
         return "accepted", True
     verdict = "unchanged" if seen[-1].sha256 == own.sha256 else "accepted"

@@ -27,13 +27,11 @@ def reprocess_quarantine(settings: Settings, vault: Vault) -> list[LoadSummary]:
 
 
 def _retry(settings: Settings, vault: Vault, kind: str) -> LoadSummary | None:
-    taken = list(_refused(settings, vault, kind))
-    if not taken:
+    if not (taken := list(_refused(settings, vault, kind))):
         return None
     with Load(settings, vault, kind) as load:
         for ref, observed in taken:
-            refused = vault.refused.open(ref)
-            if refused is not None:
+            if (refused := vault.refused.open(ref)) is not None:
                 at, status = observed.observed_at, observed.http_status
                 load.validate(refused.body, refused.asked, at, status, source=observed.source)
         summary = load.commit()
@@ -43,16 +41,13 @@ def _retry(settings: Settings, vault: Vault, kind: str) -> LoadSummary | None:
 
 def _refused(settings: Settings, vault: Vault, kind: str) -> Iterator[tuple[str, _Observed]]:
     """Yield the refused bodies that are taken today. After a kill one may come again, and is unchanged."""
-    refs = set(vault.refused.refs(kind))
-    if not refs:
+    if not (refs := set(vault.refused.refs(kind))):
         return
     validator = Validator(settings, kind)
     for row in read_rows(settings.data_dir, kind, "observations", _Observed._fields):
-        ref = row[0]
-        if ref not in refs:
+        if (ref := row[0]) not in refs:
             continue
-        body = vault.refused.open(ref)
-        if body is not None:
+        if (body := vault.refused.open(ref)) is not None:
             try:
                 validator.validate(body.body, body.asked)
             except InvalidDocumentError:

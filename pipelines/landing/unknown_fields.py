@@ -136,8 +136,7 @@ def without_plaintext(document: bytes, shape: Shape = ORDER) -> bytes:
         if UNKNOWN in members:
             members[UNKNOWN] = msgspec.Raw(msgspec.json.encode(_unnamed(members[UNKNOWN])))
     for field in shape.fields:
-        value = members.get(field.name)
-        if value is None:
+        if (value := members.get(field.name)) is None:
             continue
         if isinstance(field, Field):
             if field.free:

@@ -93,9 +93,7 @@ class Ledger:
     def unchained(self, act: str) -> Iterator[LedgerEntry]:
         """Yield the entries of one act, each as it was written; the others, and so the chain, are not read."""
         start = f'{{"act":"{act}",'.encode()
-        for no, line in enumerate(self.lines(), 1):
-            if line.startswith(start):
-                yield _entry(line, no, None)
+        yield from (_entry(line, no, None) for no, line in enumerate(self.lines(), 1) if line.startswith(start))
 
     def last(self) -> LedgerEntry | None:
         """Return the last entry, without reading the others."""
@@ -109,9 +107,7 @@ class Ledger:
     def lines(self) -> Iterator[bytes]:
         """Yield the line of each entry as it is on disk, without its end."""
         with contextlib.suppress(FileNotFoundError), self._lines.open("rb") as lines:
-            for line in lines:
-                if line.endswith(b"\n"):
-                    yield line[:-1]
+            yield from (line[:-1] for line in lines if line.endswith(b"\n"))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -60,8 +60,7 @@ class Behaviour:
     ) -> None:
         """Count one occurrence of a name, with its figure if it has one, as an answer to what was `asked`."""
         key = (operation, aspect, name)
-        found = self._counted.get(key)
-        if found is None:
+        if (found := self._counted.get(key)) is None:
             if self._names.get(aspect, 0) >= _MOST_NAMES and name != _REST:
                 self.record(at, operation, aspect, _REST, figure)
                 return

@@ -328,8 +328,7 @@ class Pages:
 
     def origin(self, subject: Hashable, body: bytes) -> BodyOrigin:
         """Return the origin of an unparsable body, as far as it is known, and remember the body."""
-        key = hashlib.sha256(body).digest()
-        if key not in self._subjects:
+        if (key := hashlib.sha256(body).digest()) not in self._subjects:
             if len(self._subjects) >= _MOST:
                 self._subjects.clear()
             self._subjects[key] = subject

@@ -110,8 +110,7 @@ def scalars(body: bytes, items: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
                     return
                 if (*path, name) == items:
                     continue
-                start = bytes(memoryview(raw)[:1])
-                if start == b"{":
+                if (start := bytes(memoryview(raw)[:1])) == b"{":
                     below.append(((*path, name), raw))
                 elif start != b"[":
                     try:
@@ -143,8 +142,7 @@ def targets(headers: tuple[str, ...], relation: str) -> list[str]:
     for header in headers:
         position = 0
         while not _REST.fullmatch(header, position):
-            match = _TARGET.match(header, position)
-            if match is None:
+            if (match := _TARGET.match(header, position)) is None:
                 raise LinkError("a Link header cannot be read")
             target, position = match[1], match.end()
             parameters: dict[str, str] = {}
@@ -152,8 +150,7 @@ def targets(headers: tuple[str, ...], relation: str) -> list[str]:
                 value = match[3] if match[2] is None else re.sub(r"\\(.)", r"\1", match[2])
                 parameters.setdefault(match[1].lower(), value or "")  # the first rel counts, section 3.3
                 position = match.end()
-            match = _END.match(header, position)
-            if match is None:
+            if (match := _END.match(header, position)) is None:
                 raise LinkError("a Link header cannot be read")
             position = match.end()
             if "anchor" not in parameters and relation in parameters.get("rel", "").lower().split():
@@ -261,8 +258,7 @@ class StoreListing:
 
     def _records(self, body: bytes) -> list[bytes]:
         pointer = self._how.items_pointer
-        value = value_at(body, pointer)
-        if value is None:
+        if (value := value_at(body, pointer)) is None:
             raise self._broken(f"items_pointer {pointer!r} leads to nothing")
         try:
             found = msgspec.json.decode(value, type=list[msgspec.Raw])
@@ -282,8 +278,7 @@ class StoreListing:
             return self._linked(url, answer)
         if self._counts():
             return self._counted(records)
-        cursor = self._cursor(answer.body)
-        if cursor is None:
+        if (cursor := self._cursor(answer.body)) is None:
             return None
         if self._how.pagination == "next_url":
             return self._safe(url.join(str(cursor)))
@@ -298,8 +293,7 @@ class StoreListing:
         return self._first.copy_set_param(self._how.cursor_parameter, cursor)
 
     def _linked(self, url: httpx.URL, answer: Answer) -> httpx.URL | None:
-        found = {str(url.join(target)) for target in self._links(answer, "next")}
-        if not found:
+        if not (found := {str(url.join(target)) for target in self._links(answer, "next")}):
             return None  # RFC 8288 has no other way to mark the last page
         if len(found) > 1:
             raise self._broken("a page links to two next pages")
@@ -325,8 +319,7 @@ class StoreListing:
         """Return the address of the next page number, or of the next offset; an empty page is the last."""
         if not records:
             return None
-        digest = hashlib.sha256(b"\n".join(records)).digest()
-        if digest in self._seen_pages:
+        if (digest := hashlib.sha256(b"\n".join(records)).digest()) in self._seen_pages:
             raise self._broken("two page numbers return the same page; check cursor_parameter")
         self._seen_pages.add(digest)
         self._number += 1 if self._how.pagination == "page" else len(records)
@@ -335,8 +328,7 @@ class StoreListing:
     def _cursor(self, body: bytes) -> str | int | None:
         """Return what names the next page; None if this is the last."""
         pointer = self._how.cursor_pointer
-        raw = value_at(body, pointer)
-        if raw is None:
+        if (raw := value_at(body, pointer)) is None:
             if self._how.cursor_is_optional:
                 return None
             raise self._broken(

@@ -36,8 +36,7 @@ def get(document: Any, pointer: str) -> Any:
     """Return the value at `pointer` in `document`; raise PointerError if there is none."""
     value = document
     for token in parse(pointer):
-        value = _step(value, token)
-        if value is _NOTHING:
+        if (value := _step(value, token)) is _NOTHING:
             raise PointerError(f"{pointer!r} leads to nothing at {token!r}")
     return value
 
@@ -124,8 +123,7 @@ def _walk(value: Any, tokens: tuple[str, ...]) -> Iterator[Any]:
     if first == KEYS and not rest and isinstance(value, dict):
         yield from map(key_value, value)
         return
-    found = _step(value, first)
-    if found is not _NOTHING:
+    if (found := _step(value, first)) is not _NOTHING:
         yield from _walk(found, rest)
 
 

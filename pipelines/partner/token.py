@@ -92,8 +92,7 @@ class Tokens:
             _require_credentials(self._partner)  # the client secret is the token of a service without a login
             return _token(self._partner, self._partner.client_secret.reveal(), self._clock.monotonic())
         began = self._clock.monotonic()
-        token = read_token(self._partner, await self._ask(), self._clock, began)
-        if token is None:
+        if (token := read_token(self._partner, await self._ask(), self._clock, began)) is None:
             how = self._partner.authenticate
             raise AuthenticationFailed(
                 f"the response of {how.path} has no token at {how.token_pointer!r}: "

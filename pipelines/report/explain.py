@@ -100,8 +100,7 @@ def _change(change: Mapping[str, Any], currency: str | None) -> str:
 def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each line and modifier of an order: whether it was on a menu, and at which price."""
     currency, select = order["currency"], "from mart.price_variances where order_id = ? order by line_no, modifier_no"
-    found = records(db, f"{select} nulls first", [order["order_id"]])
-    if not found:
+    if not (found := records(db, f"{select} nulls first", [order["order_id"]])):
         return
     yield ""
     yield "Menu prices as observed when it was placed"
@@ -204,8 +203,7 @@ NO_AMOUNT = {
 def explain_order(settings: Settings, order_id: int, limits: ReadLimits | None = None) -> list[str]:
     """Return an order's receipt; raise FinanceError without a release or the order, or beyond a limit."""
     with open_release(settings, limits) as release:
-        lines = receipt(release.con, order_id)
-        if not lines:
+        if not (lines := receipt(release.con, order_id)):
             raise FinanceError(" ".join(_unknown(release.con, settings, order_id)))
         if numbers := numbers_of(release, order_id):
             lines += ["", "Exported in the journal's entries", *(f"  {number}" for number in numbers)]

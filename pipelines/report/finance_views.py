@@ -175,8 +175,7 @@ def restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 def break_lines(rows: Sequence[Mapping[str, Any]], *, everything: bool = False) -> Iterator[str]:
     """Yield a line for each break that is open, or for each, and below it what was decided of it."""
     accepted = sum(row["state"] == "accepted" for row in rows)
-    listed = [row for row in rows if everything or row["state"] != "accepted"]
-    if listed:
+    if listed := [row for row in rows if everything or row["state"] != "accepted"]:
         yield f"{'order':>12}  {'day':10}  {'store':>8}  {'residual':>20}  state"
     for row in listed[:_BREAKS_SHOWN]:
         yield from _break(row)
@@ -222,8 +221,7 @@ def _break(row: Mapping[str, Any]) -> Iterator[str]:
 
 def decided_lines(row: Mapping[str, Any]) -> Iterator[str]:
     """Yield what was decided of a break, if anything was."""
-    decided = row["decisions"]
-    if decided is None:
+    if (decided := row["decisions"]) is None:
         return
     if decided.accepted:
         yield from wrapped(f"accepted by {_who(decided.accepted)}: {plain(decided.accepted.body['reason'])}", 14)
@@ -293,8 +291,7 @@ def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
         days.setdefault((day["currency"], day["sale_class"]), []).append(day)
     yield from wrapped(f"Reconciliation: {reconciled.selection.description}", 0)
     yield f"  release {reconciled.manifest.id}"
-    lines = {(line["currency"], line["sale_class"]): line for line in reconciled.lines()}
-    if not lines:
+    if not (lines := {(line["currency"], line["sale_class"]): line for line in reconciled.lines()}):
         yield "No orders."
     for key, own in days.items():
         yield ""
@@ -318,8 +315,7 @@ def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterato
         f"{line['both_break_count']:,} both), {line['indeterminate_count']:,} indeterminate"
     )
     yield f"  {'day':10} {'orders':>7} {'total':>15} {'lines':>15} {'unallocated':>11} {'breaks':>6} {'unposted':>8}"
-    hidden = len(days) - _DAYS
-    if hidden > 0:
+    if (hidden := len(days) - _DAYS) > 0:
         yield f"  … {hidden:,} earlier days: use --from and --to, or --xlsx for all"
     for day in days[-_DAYS:]:
         yield from _day(day)
@@ -363,8 +359,7 @@ def _day(day: Mapping[str, Any]) -> Iterator[str]:
 
 def _rules(reconciled: Reconciliation) -> Iterator[str]:
     """Yield what orders show of the rules, a sentence for each population."""
-    populations = reconciled.populations()
-    if populations:
+    if populations := reconciled.populations():
         yield "Rules, as all orders show them"
     for scope, sentence, settlement in populations[:_RULES]:
         more = "; `ordermart questions` has settings for it" if settlement else ""
@@ -377,8 +372,7 @@ def _rules(reconciled: Reconciliation) -> Iterator[str]:
 def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     if note := undated(reconciled):
         yield from wrapped(note, 0)
-    suspected = reconciled.possible_duplicates()
-    if suspected:
+    if suspected := reconciled.possible_duplicates():
         yield from wrapped(f"Possible duplicate orders: {suspected:,}, see audit.possible_duplicate_orders.", 0)
     for each in reconciled.unposted_restatements():
         amount = measure_text(each["measure"], each["restatement_amount"], each["currency"], is_signed=True)
@@ -392,8 +386,7 @@ def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     if len(totals) > _TOTALS:
         yield f"  … {len(totals) - _TOTALS:,} more in audit.control_totals"
     yield from wrapped(f"{verdict(reconciled)}.", 0)
-    largest = reconciled.largest_breaks()
-    if largest:
+    if largest := reconciled.largest_breaks():
         ids = "; ".join(f"{plain(currency or 'no currency')}: {', '.join(map(str, ids))}" for currency, ids in largest)
         yield from wrapped(f"Largest breaks, {ids}. See `ordermart explain order {largest[0][1][0]}`.", 0)
 

@@ -122,8 +122,7 @@ def signed(terms: Iterable[Term]) -> str:
 
 def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | None = None) -> LineRule | None:
     """Return a subtotal rule of the release's catalogue by its name, with its currency; None without one."""
-    found = _found_rule(db, "subtotal", rule)
-    if found is None:
+    if (found := _found_rule(db, "subtotal", rule)) is None:
         return None
     price, counted, per_line, once, others, discount = found["rule_parameters"]
     return LineRule(
@@ -136,8 +135,7 @@ def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | N
 
 def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | None = None) -> TotalRule | None:
     """Return a total rule of the release's catalogue by its name, with its currency; None without one."""
-    found = _found_rule(db, "total", rule)
-    if found is None:
+    if (found := _found_rule(db, "total", rule)) is None:
         return None
     parts = [charge.name for charge in CHARGES if charge not in OPTIONAL]
     return TotalRule(

@@ -118,8 +118,7 @@ class Tools:
     def describe_table(self, table_name: str) -> dict[str, Any]:
         """Describe one table, such as mart.orders: grain, source, caveats, and the meaning of each column."""
         name = literal(table_name)
-        found = self._records(_TABLE.format(name=name))
-        if not found:
+        if not (found := self._records(_TABLE.format(name=name))):
             raise QueryError(f"there is no table {table_name}: list_tables names them, with their schema")
         return {"table_name": table_name, **found[0], "columns": self._records(_COLUMNS.format(name=name))}
 
@@ -154,8 +153,7 @@ class Tools:
         before the first release.
         """
         published = self._settings.data_dir / "published"
-        release = current_release(published)
-        if release is None:
+        if (release := current_release(published)) is None:
             raise NoReleaseError(f"there is no release in {published}: run `ordermart run` first")
         limits = self._limits
         process = limited(

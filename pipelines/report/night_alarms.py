@@ -144,8 +144,7 @@ def _failure(run: Run) -> notify.Alarm:
 
 def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.Alarm]:
     is_new = run.is_new
-    free = shutil.disk_usage(settings.data_dir).free / _GB
-    if free < settings.notify.min_free_gb:
+    if (free := shutil.disk_usage(settings.data_dir).free / _GB) < settings.notify.min_free_gb:
         yield notify.Alarm(
             "disk", f"{free:.1f} GB are free below [data] dir; [notify] min_free_gb is {settings.notify.min_free_gb}."
         )
@@ -250,8 +249,7 @@ def unresolved(settings: Settings, release: str, new: Rows, refused: Rows, now: 
         for each in kept
         if each.since > oldest
     ]
-    left = [each for each in found if each.ids]
-    if left != before:
+    if (left := [each for each in found if each.ids]) != before:
         with contextlib.suppress(OSError):  # the disk is full: the alarm is sent all the same
             notify.write_json(file, left)
     return [each for each in found if each.ids or (new and each.release == release)]

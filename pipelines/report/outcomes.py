@@ -64,8 +64,7 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
         yield "FAILED. Nothing was published; " + (
             f"the previous release stays current: {release}" if release else "there is no release yet."
         )
-        for error in run.errors:
-            yield f"  {error}"
+        yield from (f"  {error}" for error in run.errors)
     for kind, verdicts in run.landed.items():
         yield f"  {kind + ':':8} {_verdicts(verdicts) or 'nothing was due'}"
     for kind, sentences in run.incomplete.items():
@@ -75,10 +74,8 @@ def summary(settings: Settings, run: Run, *, is_verbose: bool = False) -> Iterat
     for table, check, violations in run.failing:
         yield f"  check {table} {check}: {counted(violations, 'row', 'rows')}"
     is_well = run.did_all_steps and not (run.newly_refused or run.incomplete or run.damaged or run.undone)
-    for sentence in run.notes if is_verbose or not is_well else run.mended:
-        yield f"  {sentence}"
-    for task in run.undone:
-        yield f"  maintenance task failed: {task}"
+    yield from (f"  {sentence}" for sentence in (run.notes if is_verbose or not is_well else run.mended))
+    yield from (f"  maintenance task failed: {task}" for task in run.undone)
     if run.did_all_steps and release is not None:
         yield from _contents(settings, release, run, is_verbose=is_verbose)
 
@@ -239,14 +236,11 @@ def drift_and_silence(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: b
     for kind, path, what, value, ids in new[:_LISTED]:
         first = f", first in {', '.join(map(str, ids))}" if ids else ""
         yield f"  {kind} {path}: {what}{'' if value is None else ' ' + repr(value)}{first}"
-    silent = db.execute(_SILENT).fetchall()
-    if silent:
+    if silent := db.execute(_SILENT).fetchall():
         yield f"Stores without the usual orders: {len(silent):,} (audit.inactive_periods)"
     for store_id, name, since, days, expected in silent[:_LISTED]:
         yield f"  {store_id} {name or 'without a name'}: since {since}, {days} days, about {expected:.0f} orders missed"
-    for rows in (new, silent):
-        if len(rows) > _LISTED:
-            yield f"  and {len(rows) - _LISTED:,} more"
+    yield from (f"  and {len(rows) - _LISTED:,} more" for rows in (new, silent) if len(rows) > _LISTED)
 
 
 def backup_lines(done: BackedUp) -> Iterator[str]:
@@ -264,8 +258,7 @@ def backup_lines(done: BackedUp) -> Iterator[str]:
 def restore_lines(done: Restored) -> Iterator[str]:
     """Yield what was restored, what differs first."""
     found = done.comparison
-    for sentence in found.different:
-        yield f"DIFFERENT  {sentence}"
+    yield from (f"DIFFERENT  {sentence}" for sentence in found.different)
     yield from (*done.notes, *done.unopened)
     yield f"Restored from {done.backup}, taken at {done.manifest.taken_at}; published {done.release.path}"
     of = done.manifest.release.id if done.manifest.release else ""
@@ -308,13 +301,11 @@ def diff_lines(found: Diff) -> Iterator[str]:
 def verification_lines(found: Verification) -> Iterator[str]:
     """Yield the lines that tell it: the first difference of each table and place, then what was compared."""
     judged = found.assess()
-    for difference in judged.wrong:
-        yield f"DIFFERENT  {difference}"
+    yield from (f"DIFFERENT  {difference}" for difference in judged.wrong)
     places = "the warehouse and the current release" if found.has_release else "the warehouse"
     became = f"{len(found.differences)} differences" if found.differences else "every row is the same"
     yield f"{found.orders:,} orders in {len(found.tables)} tables rebuilt and compared with {places}: {became}"
-    for sentence in judged.unchecked:
-        yield f"{sentence[0].upper()}{sentence[1:]}."
+    yield from (f"{sentence[0].upper()}{sentence[1:]}." for sentence in judged.unchecked)
     if found.left_out:
         yield f"Not compared, because the ledger or a log changed since the build: {', '.join(sorted(found.left_out))}"
     if found.differences:
@@ -353,13 +344,11 @@ def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[str]) -> Ite
         yield f"NOT PUBLISHED  the tables could not be rebuilt ({done.build_error}): correct that, then erase again."
     for release in done.removed_releases:
         yield f"Removed release {release.name}, which had the erased orders."
-    for release in done.kept_releases:
-        yield f"STILL HELD  release {release} has the erased orders."
+    yield from (f"STILL HELD  release {release} has the erased orders." for release in done.kept_releases)
     yield from done.notes
     for copy in copies:
         yield f"STILL HELD  {copy} has an older release: give `ordermart copy --to …` again. Versioned buckets keep it."
-    for backup in backups:
-        yield f"STILL HELD  backup {backup} has the encrypted data: remove it."
+    yield from (f"STILL HELD  backup {backup} has the encrypted data: remove it." for backup in backups)
     yield "Not covered: copies of the data folder or of releases that were made by other means, and new orders."
 
 

@@ -108,8 +108,7 @@ class LastRuns(NamedTuple):
 def last_runs(data_dir: Path, *, is_any_alive: bool, now: dt.datetime | None = None) -> LastRuns:
     """Return how the last run ended; one for webhooks is incomplete while a kind is. None ahead of `now` is good."""
     now = now or utc_now()
-    ended = ended_runs(data_dir, is_any_alive=is_any_alive)
-    if not ended:
+    if not (ended := ended_runs(data_dir, is_any_alive=is_any_alive)):
         return LastRuns()
     run = ended[-1]
     stands = run.kind == WEBHOOKS and any(alarm.cause.startswith("incomplete:") for alarm in active_alarms(data_dir))
@@ -258,8 +257,7 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     yield from _release_lines(state["release"])
     if state["publication_due"]:
         yield f"Changes wait for the next release, due {state['publication_due']}"
-    verified = state["verification"]
-    if verified is None:
+    if (verified := state["verification"]) is None:
         yield "Last verification: none yet"
     else:
         wrong, orders = verified["differing"], f"{verified['orders']:,} orders" if verified["orders"] else "no order"

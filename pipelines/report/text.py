@@ -147,8 +147,7 @@ def json_progress(write: Callable[[str], None]) -> Iterator[Callable[[str, int, 
 
 def run_lines(run: Run, exit_code: int) -> Iterator[str]:
     """Yield the lines of a finished run; the last one is `ended`, with the exit code."""
-    for kind, verdicts in run.landed.items():
-        yield line("landed", kind=kind, verdicts=dict(verdicts))
+    yield from (line("landed", kind=kind, verdicts=dict(verdicts)) for kind, verdicts in run.landed.items())
     for table, check, violations in run.failing:
         yield line("check", table=table, check=check, violations=violations)
     for text in [*run.notes, *([f"Published nothing: {run.why_kept}."] if run.why_kept else [])]:
@@ -156,10 +155,8 @@ def run_lines(run: Run, exit_code: int) -> Iterator[str]:
     for kind, sentences in run.incomplete.items():
         yield from (line("incomplete", kind=kind, text=text) for text in sentences)
     yield from (line("settings", text=text) for text in run.doubts)
-    for text in run.errors:
-        yield line("error", text=text)
-    for text in run.undone:
-        yield line("maintenance_failed", text=text)
+    yield from (line("error", text=text) for text in run.errors)
+    yield from (line("maintenance_failed", text=text) for text in run.undone)
     yield line(
         "ended",
         exit_code=exit_code,

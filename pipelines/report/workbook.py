@@ -423,8 +423,7 @@ class Sheet:
             self.text(len(kinds), EXACT, "head")
             self._sheet.set_column(len(kinds), len(kinds), 60)
         self._sheet.repeat_rows(self.row)
-        is_wide = len(kinds) > _PAGE_WIDE
-        if is_wide:
+        if is_wide := len(kinds) > _PAGE_WIDE:
             self._sheet.repeat_columns(0, 3)
         self._sheet.fit_to_pages(2 if is_wide else 1, 0)
         self.row += 1

@@ -61,8 +61,7 @@ class Service:
 
     def order(self, order_id: int) -> bytes | None:
         """Return the order as it is now."""
-        kept = self._settled.get(order_id)
-        if kept is None:
+        if (kept := self._settled.get(order_id)) is None:
             return None
         return kept[1] if kept[0] <= self.now.timestamp() else self.world.order(order_id, self.now)
 

@@ -226,8 +226,7 @@ def _choose(rng: Rng, menu: Menu, group: PlacedModifier, created: int, chosen: l
 
 def _draw_discount(rng: Rng, worth: Decimal) -> Decimal:
     """Draw a discount on lines of this worth."""
-    drawn = rng.random()
-    if drawn < 0.09:
+    if (drawn := rng.random()) < 0.09:
         percent = rng.pick((10, 15, 20)) * CENT
         return shortest((worth * percent).quantize(CENT, ROUND_HALF_UP))
     return min(Decimal(5), worth // 3) if drawn < 0.14 else ZERO
@@ -248,8 +247,7 @@ def _amendments(
         amendments.append(Amendment(ended + rng.between(5 * MINUTE, 20 * HOUR), tip=Decimal(rng.between(0, 6))))
     if len(lines) > 1 and rng.often(0.02) and placed.planted is None:
         number = rng.below(len(lines))
-        rest = sum((line.amount for line in lines), ZERO) - lines[number].amount
-        if rest >= taken_off:
+        if (rest := sum((line.amount for line in lines), ZERO) - lines[number].amount) >= taken_off:
             amendments.append(Amendment(ended + rng.between(10 * MINUTE, 45 * HOUR), removed_line=number))
     if placed.amended is not None:
         number = max(range(len(lines)), key=lambda each: len(lines[each].item["modifiers"]))

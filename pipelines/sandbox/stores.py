@@ -641,8 +641,7 @@ def _reachable(products: Sequence[Product] | Any, modifiers: dict[int, Modifier]
     found: dict[int, Modifier] = {}
     waiting = [reference.modifier_id for product in products for reference in product.choices]
     while waiting:
-        modifier_id = waiting.pop()
-        if modifier_id not in found:
+        if (modifier_id := waiting.pop()) not in found:
             found[modifier_id] = modifiers[modifier_id]
             waiting.extend(reference.modifier_id for reference in modifiers[modifier_id].children)
     return dict(sorted(found.items()))

@@ -105,8 +105,7 @@ class World:
 
     def menu(self, menu_id: int, at: dt.datetime | None = None) -> bytes | None:
         """Return a menu as it stood; None if there is no such menu."""
-        menu = self.menus.get(menu_id)
-        if menu is None:
+        if (menu := self.menus.get(menu_id)) is None:
             return None
         document = menu.document(self._moment(at))
         kind = self._menu_faults.get(menu_id)

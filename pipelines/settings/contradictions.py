@@ -27,8 +27,7 @@ def read_conditions(text: str) -> list[dict[str, str]]:
 
 
 def _read(text: str) -> dict[str, str]:
-    found = _CONDITION.fullmatch(text)
-    if not found:
+    if not (found := _CONDITION.fullmatch(text)):
         raise ValueError(f"{text.strip()!r} is not a condition such as subtotal_price < 10 or currency = 'EUR'")
     field, *compared = found.groups()
     operator, value = compared[:2] if compared[0] else compared[2:]

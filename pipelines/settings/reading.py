@@ -148,8 +148,7 @@ def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> list[tuple[st
             raise SettingsError(f"{variable} is not a setting; did you mean {meant[variable.replace('_', '')]}?")
         if "__" not in variable:
             continue  # ORDERMART_CONFIG, and variables that are not settings
-        name = in_files.get(variable, variable)
-        if name not in known:
+        if (name := in_files.get(variable, variable)) not in known:
             raise SettingsError(f"{variable} is not a setting: see ordermart.toml")
         if name != variable and name in environ:
             raise SettingsError(f"{name} and {variable} are both set: remove one")

@@ -456,8 +456,7 @@ class Credits(NamedTuple):
 
 def read_bank(content: bytes, name: str, read: LoadedMapping) -> Credits:
     """Return the platform's payouts in a bank's file; raise SettlementError, which names row and column."""
-    bank = read.mapping.bank
-    if bank is None:
+    if (bank := read.mapping.bank) is None:
         raise MappingError("the mapping has no [bank]")
     is_xml = content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<")
     if bank.format and is_xml is not (bank.format == "camt.053"):

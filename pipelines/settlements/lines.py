@@ -405,8 +405,7 @@ class _Reader:
         smallest = Decimal(1).scaleb(-currency_decimals(code))
         if column:
             where = CellRef(self.name, number, column)
-            rate = self.rate(cells[self.places[column]], where)
-            if rate is None:
+            if (rate := self.rate(cells[self.places[column]], where)) is None:
                 raise where.refused("is empty")
             settled = (net * rate).quantize(smallest, ROUND_HALF_UP)
         if check := self.mapping.check.settled:
@@ -510,8 +509,7 @@ class _Reader:
             if len(days) != len(("first", "last")) or None in days or days[0] > days[1]:  # type: ignore[operator]
                 raise where.refused("must be the first and the last day")
             return days[1], days[0].date(), days[1].date()  # type: ignore[union-attr,return-value]
-        found = self._moment(self.line.date, number, cells)
-        if found is None:
+        if (found := self._moment(self.line.date, number, cells)) is None:
             raise self._where(number, self.line.date).refused("has no date")
         return found, None, None
 
@@ -546,8 +544,7 @@ class _Reader:
         return text
 
     def _store(self, day: dt.date, number: int, cells: list[str]) -> tuple[str | None, int | None]:
-        stated = self.line.store
-        if stated is None:
+        if (stated := self.line.store) is None:
             return None, None
         column = stated if isinstance(stated, str) else stated.column
         text = cells[self.places[column]].strip()

@@ -124,8 +124,7 @@ def _components(amounts: dict[str, list[Decimal]]) -> tuple[dict[str, str], str]
     net = ""
     costs = sum((value for column, values in amounts.items() if _component(column) in COSTS for value in values), 0)
     for column, values in amounts.items():
-        part = _component(column)
-        if part == "net":
+        if (part := _component(column)) == "net":
             net = net or column
         elif part not in parts:
             is_stated = costs > 0 if part in COSTS else part in {"promotion", "refund"} and sum(values) > 0

@@ -335,8 +335,7 @@ class Erasing:
             f"select {ROW} from personal_data as p where kind = 'orders' and no = "
             "(select max(no) from personal_data as o where o.kind = 'orders' and o.id = p.id) order by id"
         )
-        for row in self._db.execute(query):
-            yield row[3], values(self._content_of(*row))
+        yield from ((row[3], values(self._content_of(*row))) for row in self._db.execute(query))
 
     def erase(self, key_hashes: Iterable[str], order_ids: Iterable[int], refs: Iterable[str] = ()) -> Destroyed:
         """Destroy all versions of these orders, and never encrypt them again; customers of whom nothing is left, too.

@@ -57,8 +57,7 @@ class VaultTally:
 
     def broken(self, *tables: str) -> list[str]:
         """Return what differs from the tally in these tables, or in all; nothing before the vault is tallied."""
-        is_own = not self._db.in_transaction
-        if is_own:
+        if is_own := not self._db.in_transaction:
             self._db.execute("begin")  # one moment of all: another process may commit a load meanwhile
         try:
             if TALLIED not in stated(self._db, self._master):

@@ -203,8 +203,7 @@ def headline(
     words = [each.in_words(each.new) for each in new[:_IN_WORDS]] + ["and more"] * (len(new) > _IN_WORDS)
     said = f"new: {', '.join(words)}" if new else "nothing new is open" if matters else "everything adds up"
     sentence = f"{_published(run, state)}; {said}{f'; {own}' if own else ''}."
-    first = min(matters or (), key=lambda each: not each.new, default=None)
-    if first:
+    if first := min(matters or (), key=lambda each: not each.new, default=None):
         command, reason = _next(first, largest_break, dead)
     elif own:
         command, reason = _COMMANDS["models"], "to see what is wrong with your own tables"
