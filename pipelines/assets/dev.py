@@ -11,6 +11,7 @@ STARTED queues every later run for ever. The holder of the run lock knows that n
 import contextlib
 import ctypes
 import fcntl
+import functools
 import math
 import os
 import re
@@ -82,6 +83,8 @@ def run_together(commands: Mapping[str, list[str]], environ: Mapping[str, str]) 
     stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     running: dict[str, subprocess.Popen[bytes]] = {}
+    is_linux = sys.platform == "linux"
+    end_with_parent = functools.partial(ctypes.CDLL(None).prctl, _PARENT_DIED, signal.SIGTERM) if is_linux else None
     readers: list[threading.Thread] = []
     ended: list[str] = []
     try:
@@ -92,7 +95,7 @@ def run_together(commands: Mapping[str, list[str]], environ: Mapping[str, str]) 
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- before any thread
+                preexec_fn=end_with_parent,  # noqa: PLW1509 -- before any thread
             )
         for process in running.values():
             for each in ((process.stdout, "stdout"), (process.stderr, "stderr")):
@@ -133,10 +136,6 @@ def _pass_on(pipe: IO[bytes], name: str) -> None:
             with contextlib.suppress(OSError, ValueError):
                 stream.write(_COLOUR.sub("", line.decode("utf-8", "replace")))
                 stream.flush()
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PARENT_DIED, signal.SIGTERM)
 
 
 @contextlib.contextmanager

@@ -80,7 +80,8 @@ KINDS_OF_BLOCKERS = {
 
 def reason_by_kind(blockers: Sequence[str], given: Mapping[str, str]) -> tuple[str, list[str]]:
     """Return the reason to accept blockers, and the kinds that it lacks: a word is none for more than three kinds."""
-    kinds = [kind for kind in KINDS_OF_BLOCKERS if any(kind == _kind_of(each) for each in blockers)]
+    of = {next(kind for kind, starts in KINDS_OF_BLOCKERS.items() if each.startswith(starts)) for each in blockers}
+    kinds = [kind for kind in KINDS_OF_BLOCKERS if kind in of]
     rest = given.get("", "")
     if len(kinds) > _MOST_FOR_A_WORD and len(rest.split()) == 1:
         rest = ""
@@ -98,10 +99,6 @@ def reasons_given(texts: Sequence[str]) -> dict[str, str]:
         for kind, sep, why in parts
     ]
     return {kind: why.strip() for kind, why in named}
-
-
-def _kind_of(blocker: str) -> str:
-    return next(kind for kind, beginnings in KINDS_OF_BLOCKERS.items() if blocker.startswith(beginnings))
 
 
 def find_blockers(

@@ -100,10 +100,6 @@ class Reconciliation:
         """Return the control totals that do not tie out."""
         return [row for row in untied_totals(self.db, self.selection) if row["tie_out_status"] == "variance"]
 
-    def possible_duplicates(self) -> int:
-        """Return the number of orders that may repeat another one: a suspicion, not a variance."""
-        return self._count("audit.possible_duplicate_orders", "true")
-
     def populations(self) -> list[tuple[str, str, str | None]]:
         """Return scope, sentence and proposed settings of each population: what orders show of rules, largest first."""
         return self.db.execute(
@@ -129,14 +125,10 @@ class Reconciliation:
     def variances(self) -> dict[str, int]:
         """Return the number of variances by kind."""
         return {
-            "break": self._count("open_breaks", "true"),
+            "break": self.count("open_breaks"),
             "unposted restatement": sum(row["restatement_count"] for row in self.unposted_restatements()),
             "control total variance": len(self.control_total_variances()),
         }
-
-    def accepted_break_count(self) -> int:
-        """Return the number of breaks that were accepted as they are."""
-        return self._count("breaks", "true") - self._count("open_breaks", "true")
 
     def assess(self) -> Verdict:
         """Whether it is balanced; orders whose totals cannot be tested are not, and without an order nothing is."""
@@ -152,8 +144,9 @@ class Reconciliation:
         """Return the number of orders whose totals cannot be tested."""
         return sum(int(line["indeterminate_count"]) for line in self.lines())
 
-    def _count(self, table: str, condition: str) -> int:
-        query = f"select count(*) as n from {table} as rows where {condition} and {self.selection.where()}"
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table, or a view, that the selection has."""
+        query = f"select count(*) as n from {table} as rows where {self.selection.where()}"
         return int(records(self.db, query)[0]["n"])
 
 

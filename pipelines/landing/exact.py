@@ -60,7 +60,9 @@ def read(body: bytes, *, max_bytes: int, max_depth: int, id_maps: Collection[str
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         tree = dict(found)
         if len(tree) != len(found):
-            doubled.append((tree, _repeated(found, tree)))
+            # The first that was there before, side by side, without a look-up: a body may hold a million keys.
+            of_tree = zip(found, (*tree, None), strict=False)
+            doubled.append((tree, next(key for (key, _), each in of_tree if key != each)))
         return tree
 
     try:
@@ -119,11 +121,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list) else value
-
-
-def _repeated(found: list[tuple[str, Any]], tree: dict[str, Any]) -> str:
-    """Return the first key that was there before, side by side, without a look-up: a body may hold a million keys."""
-    return next(key for (key, _), each in zip(found, (*tree, None), strict=False) if key != each)
 
 
 def _not_finite(_: str) -> NoReturn:

@@ -40,7 +40,6 @@ from pipelines.landing.raw_rows import (
     Refusal,
     Source,
     TableWriter,
-    ValidatedDocument,
     Waiting,
     document_row,
     documents_schema,
@@ -197,18 +196,15 @@ class Load(AbstractContextManager["Load"]):
         if self._writers is None:
             self._writers = self._begin()
         self._validate(batch)
-        sealings = [
-            PersonalData(each.id, item.seq, each.phone, each.email, each.content, self._country_of(each))
-            for item in batch
-            if (each := item.document) is not None
-        ]
+        sealings = []
+        for item in batch:
+            if (each := item.document) is not None:
+                country = self._rule.of_store(store_of(each.document)) if each.phone else ""
+                sealings.append(PersonalData(each.id, item.seq, each.phone, each.email, each.content, country))
         encrypted = self._vault.encrypt(self.kind, self.load_id, sealings)
         bodies = [(item.refusal.id, item.body or b"") for item in batch if item.refusal is not None]
         refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, utc_now()) if bodies else []
         self._write(batch, self._writers, iter(encrypted), iter(refs))
-
-    def _country_of(self, document: ValidatedDocument) -> str:
-        return self._rule.of_store(store_of(document.document)) if document.phone else ""
 
     def _begin(self) -> tuple[TableWriter, TableWriter]:
         self._vault.begin(self.load_id, self.kind)

@@ -105,11 +105,7 @@ class Breaker:
         self._subjects.clear()
         self.is_open = False
         self._pause = FIRST_PAUSE_SECONDS
-        self._notify()
-
-    def abandoned(self) -> None:
-        """Record that the probe ended without a result; the next request becomes the probe."""
-        self._notify()
+        self.notify()
 
     def failed(
         self,
@@ -158,7 +154,7 @@ class Breaker:
                 f"the service has failed for {self._patience - left:.0f} s and {self._failures} requests: {why}; "
                 "landed documents are kept, the next run fetches the rest"
             )
-        self._notify()
+        self.notify()
 
     def _spread(self, left: float) -> float:
         """Return the pause that spreads the remaining probes over the time left; 0 if there are enough."""
@@ -182,7 +178,8 @@ class Breaker:
             for wait in waits:
                 wait.cancel()
 
-    def _notify(self) -> None:
+    def notify(self) -> None:
+        """Let those that wait look again: the state changed, or the probe ended, even without a result."""
         self._probing = False
         self._changed.set()
         self._changed = asyncio.Event()

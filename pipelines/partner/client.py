@@ -282,7 +282,7 @@ class PartnerClient(AbstractAsyncContextManager["PartnerClient"]):
         finally:
             breaker.ended()
             if probe and not has_result:
-                breaker.abandoned()
+                breaker.notify()
         outcome, origin = self._origin(outcome, subject, operation)
         if isinstance(outcome, RequestError) and outcome.is_service_fault and origin is not BodyOrigin.DOCUMENT:
             breaker.failed(

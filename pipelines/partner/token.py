@@ -26,6 +26,7 @@ from pipelines.settings import Partner, Secret
 _PLACE = re.compile(r"\{(client_id|client_secret)\}")
 # A token is sent in a header: printable ASCII, no space at either end (RFC 9110 section 5.5).
 _TOKEN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: an undecodable byte of the environment, cannot be sent
 _JWT_PARTS = 3
 _EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
 
@@ -165,7 +166,8 @@ def missing_credentials(partner: Partner) -> list[str]:
         needed = {"client_id", "client_secret"}
     elif how.encoding == "none":
         needed = {"client_secret"}
-    return [name for name in sorted(needed) if not _usable(getattr(partner, name))]
+    texts = {name: getattr(partner, name).reveal() for name in sorted(needed)}
+    return [name for name, text in texts.items() if not text or _HALF.search(text)]
 
 
 def refusal(path: str, status: int) -> str:
@@ -185,11 +187,6 @@ def _require_credentials(partner: Partner) -> None:
         raise PartnerMisconfigured(
             f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
         )
-
-
-def _usable(secret: Secret) -> bool:
-    # An undecodable byte of the environment is half a surrogate pair, which cannot be sent.
-    return bool(secret) and not any("\ud800" <= letter <= "\udfff" for letter in secret.reveal())
 
 
 def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Token | None:

@@ -4,7 +4,6 @@ Everything in it comes from the current release and the ledger, neither of which
 under another name and renamed when complete.
 """
 
-import contextlib
 import datetime as dt
 import hashlib
 import importlib.metadata
@@ -41,7 +40,7 @@ TABLES = (
     "audit.coverage audit.quarantine audit.loads audit.findings"
 ).split()
 _DAYS = ("business_date", "closed_business_date")
-_PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")
+_PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")  # that a figure may depend on
 _READ_ME = """Audit pack for {name}: {period.first_day} to {period.last_day}
 made {made} from release {manifest.id}, published {manifest.published_at}
 
@@ -107,7 +106,9 @@ def make_pack(settings: Settings, period: BookPeriod, out: Path, *, sample: int 
             population=len(population),
         )
         _write(draft / "README.txt", read_me)
-        _write(draft / "versions.json", _json({"release": msgspec.to_builtins(manifest), "packages": _packages()}))
+        installed = {name: next(iter(importlib.metadata.distributions(name=name)), None) for name in _PACKAGES}
+        versions = {name: found.version if found else "not installed" for name, found in installed.items()}
+        _write(draft / "versions.json", _json({"release": msgspec.to_builtins(manifest), "packages": versions}))
         _write(draft / "settings.json", _json(_shown(settings)))
         _write(draft / "head.txt", verified.head + "\n")
         _write(draft / "period.json", _json({"first_day": period.first_day, "last_day": period.last_day}))
@@ -175,15 +176,6 @@ def _closes(release: Released, period: BookPeriod, closes: Closes, files: list[P
     current = "select order_id from mart.orders where business_date between $first_day and $last_day order by order_id"
     found = con.execute(orders).fetchall() or con.execute(current, days).fetchall()
     return [row[0] for row in found]
-
-
-def _packages() -> dict[str, str]:
-    """Return the versions of the software that a figure may depend on."""
-    found = dict.fromkeys(_PACKAGES, "not installed")
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
 
 
 def _shown(settings: Settings) -> dict[str, Any]:

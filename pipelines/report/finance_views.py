@@ -372,7 +372,7 @@ def _rules(reconciled: Reconciliation) -> Iterator[str]:
 def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     if note := undated(reconciled):
         yield from wrapped(note, 0)
-    if suspected := reconciled.possible_duplicates():
+    if suspected := reconciled.count("audit.possible_duplicate_orders"):
         yield from wrapped(f"Possible duplicate orders: {suspected:,}, see audit.possible_duplicate_orders.", 0)
     for each in reconciled.unposted_restatements():
         amount = measure_text(each["measure"], each["restatement_amount"], each["currency"], is_signed=True)
@@ -401,7 +401,7 @@ def verdict(reconciled: Reconciliation) -> str:
     if not judged.checked["orders"] and not judged.wrong:
         return f"Nothing to reconcile: {judged.unchecked[0]}"
     outcome = "Balanced: no variances" if judged.is_good else f"Not balanced: {', '.join(judged.against)}"
-    accepted = reconciled.accepted_break_count()
+    accepted = reconciled.count("breaks") - reconciled.count("open_breaks")
     return f"{outcome}; {counted(accepted, 'accepted break', 'accepted breaks')}" if accepted else outcome
 
 

@@ -87,6 +87,7 @@ _CURRENCY_SYMBOLS = dict(  # and the currencies that they may stand for
 _OF = "|".join(map(re.escape, sorted(_CURRENCY_SYMBOLS, key=len, reverse=True)))
 _BESIDE = re.compile(rf"^(?:[A-Z]{{3}}|{_OF})(?![^\W\d_])|(?<![^\W\d_])(?:[A-Z]{{3}}|{_OF})$")
 _SIDE = re.compile(r"(?<![^\W\d_])\s*([CDcd])[Rr]$")
+_TIME = re.compile("%[HIcXs]")  # of a form: it says more than the day
 
 
 class SettlementError(LedgerError):
@@ -245,7 +246,7 @@ def _moment(text: str, form: str, zone: str, where: CellRef) -> dt.datetime | No
         raise where.refused(f"not of the form {form}") from None
     if found.year not in YEARS:
         return None
-    if found.tzinfo is None and zone != "store" and has_time(form):
+    if found.tzinfo is None and zone != "store" and _TIME.search(form):
         found = found.replace(tzinfo=zoneinfo.ZoneInfo(zone))
     return found
 
@@ -258,22 +259,8 @@ def _other_time(at: dt.datetime | None) -> dt.datetime | None:
     return later if later > at.astimezone(dt.UTC) else None
 
 
-def _utc(at: dt.datetime | None) -> dt.datetime | None:
-    return at.astimezone(dt.UTC) if at and at.tzinfo else None
-
-
-def has_time(form: str) -> bool:
-    """Whether a form of strptime says more than the day."""
-    return any(sign in form for sign in ("%H", "%I", "%c", "%X", "%s"))
-
-
-def read_lines(content: bytes, name: str, read: LoadedMapping) -> pa.Table:
-    """Return the neutral lines of a file; raise SettlementError, which names row and column."""
-    return read_statements(content, name, read)[0]
-
-
 def read_statements(content: bytes, name: str, read: LoadedMapping) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Return the neutral lines of a file, and the payouts among its rows."""
+    """Return the neutral lines of a file, and the payouts among its rows; raise SettlementError with row and column."""
     reader = _Reader(records_of(content, name, read.mapping.file), name, read)
     return reader.lines(), reader.paid
 
@@ -460,14 +447,12 @@ class _Reader:
         order_date = self._moment(line.order_date, number, cells)
         ordered_at = self._moment(line.ordered_at, number, cells)
         aware = ordered_at is not None and ordered_at.tzinfo is not None
+        ours = int(order) if is_id and order and not is_nobodys else None
         return (
             *(number, number, self._kind(number, cells), statement, payout, store, store_id, order),
-            *(
-                int(order) if is_id and order and short is is_short and not is_nobodys else None
-                for short in (False, True)
-            ),
+            *((None, ours) if is_short else (ours, None)),
             *(day, order_date and order_date.date(), first, last),
-            *map(_utc, (at, ordered_at)),
+            *(each.astimezone(dt.UTC) if each and each.tzinfo else None for each in (at, ordered_at)),
             *(_other_time(ordered_at), None if aware else ordered_at),
             self._count(number, cells),
         )

@@ -316,7 +316,9 @@ def _complaints(mapping: Mapping) -> list[tuple[str, str]]:
         found.append(("orders", "names no platform"))
     if mapping.due_days < 0 or line.window_minutes < 0:
         found.append(("due_days", "due_days and window_minutes must not be below 0"))
-    found += _zone(mapping.file.timezone)
+    zone = mapping.file.timezone
+    is_zoned = zone == "store" or is_zone(zone)
+    found += [] if is_zoned else [("[file] timezone", 'must be "store" or a zone such as Europe/Lisbon')]
     found += _signs("[file]", mapping.file) + (_signs("[bank]", mapping.bank) if mapping.bank else [])
     for key, part in {"[statements]": mapping.statements, "[payouts]": mapping.payouts}.items():
         if part and (heads := mapping.heads_of(part.names)):
@@ -405,11 +407,6 @@ def first_groups(pattern: str, texts: Sequence[str]) -> list[str | None]:
         return [None] * len(texts)
     named = _BEFORE_GROUP.sub(r"\1(?P<found>", pattern, count=1)
     return [found and found["found"] for found in pc.extract_regex(pa.array(texts, pa.string()), named).to_pylist()]
-
-
-def _zone(name: str) -> list[tuple[str, str]]:
-    is_valid = name == "store" or is_zone(name)
-    return [] if is_valid else [("[file] timezone", 'must be "store" or a zone such as Europe/Lisbon')]
 
 
 def _stores(file: Path, stated: StoreColumn, delimiter: str) -> tuple[dict[str, list[StoreSpan]], bytes]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.settlements.lines import SettlementError, read_lines
+from pipelines.settlements.lines import SettlementError, read_statements
 from pipelines.settlements.mapping import MappingError, read_mapping
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def lines(
     text = "".join(
         sep.join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row) + "\r\n" for row in (HEADER, *rows)
     )
-    return read_lines(text.encode(encoding), "f.csv", read_mapping(tmp_path / "m.toml")).to_pylist()
+    return read_statements(text.encode(encoding), "f.csv", read_mapping(tmp_path / "m.toml"))[0].to_pylist()
 
 
 def changed(**cells: str) -> list[str]:
@@ -176,7 +176,7 @@ def test_files_of_another_shape_are_refused(tmp_path: Path) -> None:
         ("", "no rows"),
     ):
         with pytest.raises(SettlementError, match=said):
-            read_lines(text.encode(), "f.csv", mapping)
+            read_statements(text.encode(), "f.csv", mapping)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_the_store_file_has_columns_that_the_mapping_names(tmp_path: Path, heade
 def read(tmp_path: Path, mapping: str, text: str) -> list[dict[str, Any]]:
     """Return the lines of a text by a mapping."""
     (tmp_path / "m.toml").write_text(mapping, encoding="utf-8")
-    return read_lines(text.encode(), "f.csv", read_mapping(tmp_path / "m.toml")).to_pylist()
+    return read_statements(text.encode(), "f.csv", read_mapping(tmp_path / "m.toml"))[0].to_pylist()
 
 
 FORM = """platform = "p"

@@ -38,55 +38,34 @@ class KindOfMatter(NamedTuple):
 
 _KINDS = {  # the most urgent first
     "break": KindOfMatter(
-        "order doesn't add up",
-        "orders don't add up",
-        "breaks",
-        "ordermart breaks list",
-        "to see by how much each is off",
+        "order doesn't add up", "orders don't add up", "breaks",
+        "ordermart breaks list", "to see by how much each is off",
     ),
     "control total": KindOfMatter(
-        "control total differs",
-        "control totals differ",
-        "control-totals",
-        "ordermart reconcile",
-        "to see which control totals differ",
+        "control total differs", "control totals differ", "control-totals",
+        "ordermart reconcile", "to see which control totals differ",
     ),
     "restatement": KindOfMatter(
-        "change to a closed day isn't posted",
-        "changes to closed days aren't posted",
-        "restatements",
-        "ordermart restatements list",
-        "to see what changed on closed days",
+        "change to a closed day isn't posted", "changes to closed days aren't posted", "restatements",
+        "ordermart restatements list", "to see what changed on closed days",
     ),
     "settlement": KindOfMatter(
-        "settlement differs",
-        "settlements differ",
-        "settlements",
-        "ordermart settlements list",
-        "to see what platforms did not settle or pay",
+        "settlement differs", "settlements differ", "settlements",
+        "ordermart settlements list", "to see what platforms did not settle or pay",
     ),
     "unmapped": KindOfMatter(
-        "order has a status that [sales] does not name",
-        "orders have a status that [sales] does not name",
-        "sales",
-        "ordermart questions",
-        "to see which statuses are neither counted nor excluded",
+        "order has a status that [sales] does not name", "orders have a status that [sales] does not name", "sales",
+        "ordermart questions", "to see which statuses are neither counted nor excluded",
     ),
     "rejected": KindOfMatter(
-        "document is rejected or failed",
-        "documents are rejected or failed",
-        "quarantine",
-        "ordermart status",
-        "to see what was rejected; it is requested again on later days",
+        "document is rejected or failed", "documents are rejected or failed", "quarantine",
+        "ordermart status", "to see what was rejected; it is requested again on later days",
     ),
     "untested": KindOfMatter(
-        "order can't be tested",
-        "orders can't be tested",
-        "rules",
-        "ordermart questions",
-        "to see what would decide the indeterminate orders",
+        "order can't be tested", "orders can't be tested", "rules",
+        "ordermart questions", "to see what would decide the indeterminate orders",
     ),
-}
+}  # fmt: skip
 _WITHOUT_AMOUNT = ("rejected", "untested")
 _ADDED = ("unmapped",)  # their amounts are added up: an order is one item
 _TO_NAME = "write into [sales] counted_statuses or excluded_statuses: "
