@@ -5,16 +5,6 @@ from pipelines.backup.comparing import BackupError, Rows, accept_losses, backups
 from pipelines.backup.restore import Restored, check_backup, restore
 
 __all__ = [
-    "BackedUp",
-    "BackupError",
-    "Restored",
-    "Rows",
-    "accept_losses",
-    "back_up",
-    "backups_holding",
-    "check_backup",
-    "compare",
-    "mend",
-    "read_manifest",
-    "restore",
-]
+    "BackedUp", "BackupError", "Restored", "Rows", "accept_losses", "back_up", "backups_holding",
+    "check_backup", "compare", "mend", "read_manifest", "restore",
+]  # fmt: skip

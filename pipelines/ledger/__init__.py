@@ -25,28 +25,10 @@ from pipelines.ledger.entries import (
 )
 
 __all__ = [
-    "CLOSED",
-    "CLOSED_ORDERS",
-    "ERASED",
-    "HEADER",
-    "ROTATED",
-    "Closes",
-    "IntactChain",
-    "Ledger",
-    "LedgerEntry",
-    "LedgerError",
-    "TotalsError",
-    "User",
-    "current_user",
-    "day_hashes",
-    "effective_totals",
-    "erasures",
-    "import_totals",
-    "ledger_of",
-    "read_totals",
-    "verify",
-    "written_off",
-]
+    "CLOSED", "CLOSED_ORDERS", "ERASED", "HEADER", "ROTATED", "Closes", "IntactChain", "Ledger", "LedgerEntry",
+    "LedgerError", "TotalsError", "User", "current_user", "day_hashes", "effective_totals", "erasures",
+    "import_totals", "ledger_of", "read_totals", "verify", "written_off",
+]  # fmt: skip
 
 
 def ledger_of(data_dir: Path) -> Ledger:

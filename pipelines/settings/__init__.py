@@ -21,23 +21,7 @@ from pipelines.settings.setting_tables import (
 )
 
 __all__ = [
-    "ASSUMPTIONS",
-    "DEFAULT_FILE",
-    "PREFIX",
-    "Daypart",
-    "FormulaComponent",
-    "FormulaRule",
-    "Notify",
-    "Partner",
-    "Planner",
-    "Secret",
-    "Settings",
-    "SettingsError",
-    "WebhookSettings",
-    "assumptions",
-    "given_keys",
-    "load_settings",
-    "read_conditions",
-    "settings_hash",
-    "without_secrets",
-]
+    "ASSUMPTIONS", "DEFAULT_FILE", "PREFIX", "Daypart", "FormulaComponent", "FormulaRule", "Notify", "Partner",
+    "Planner", "Secret", "Settings", "SettingsError", "WebhookSettings", "assumptions", "given_keys",
+    "load_settings", "read_conditions", "settings_hash", "without_secrets",
+]  # fmt: skip

@@ -15,22 +15,7 @@ from pipelines.vault.erasing import Destroyed, Erasing, Person, Rule, key_sha256
 from pipelines.vault.vault import Encrypted, PersonalData, Vault, open_vault
 
 __all__ = [
-    "Destroyed",
-    "Encrypted",
-    "Erasing",
-    "FetchedBody",
-    "Keys",
-    "Person",
-    "PersonalData",
-    "Rule",
-    "Spool",
-    "Vault",
-    "VaultError",
-    "key_sha256",
-    "new_key_file",
-    "new_keys",
-    "open_spool",
-    "open_vault",
-    "read_keys",
+    "Destroyed", "Encrypted", "Erasing", "FetchedBody", "Keys", "Person", "PersonalData", "Rule", "Spool",
+    "Vault", "VaultError", "key_sha256", "new_key_file", "new_keys", "open_spool", "open_vault", "read_keys",
     "rotate",
-]
+]  # fmt: skip
