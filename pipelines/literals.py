@@ -79,8 +79,12 @@ def one_line(text: object, most: int = LONGEST) -> str:
     """
     own = str(text)
     own = own if len(own) <= most else own[:most] + "… (cut)"
-    if own.isascii() and own.isprintable():
-        return own
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in UNSAFE else character for character in own
-    )
+    return replaced(own)
+
+
+def replaced(text: str, layout: str = "") -> str:
+    """Return a text whose control characters, but those of its layout, are replaced."""
+    if text.isascii() and text.replace("\n" if layout else "", "").isprintable():
+        return text
+    kept = (each in layout or unicodedata.category(each) not in UNSAFE for each in text)
+    return "".join(each if is_kept else "\N{REPLACEMENT CHARACTER}" for each, is_kept in zip(text, kept, strict=True))

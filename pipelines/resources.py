@@ -10,9 +10,10 @@ fingerprint, with a hash of its content in front. Whatever is missing, damaged o
 import contextlib
 import hashlib
 import os
-import tempfile
 import time
 from pathlib import Path
+
+from pipelines.durable import make_folder, write_whole
 
 PACKAGE = Path(__file__).resolve().parent
 _COPIES = PACKAGE / "_resources"
@@ -50,15 +51,8 @@ def keep(name: str, of: str, content: bytes) -> None:
     """Keep content under a name and fingerprint, remove what others left a month ago, and raise nothing."""
     with contextlib.suppress(OSError, RuntimeError):
         file = _file(name, of)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(dir=file.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as opened:
-                opened.write(hashlib.sha256(content).hexdigest().encode() + content)
-            Path(draft).replace(file)
-        except OSError:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        make_folder(file.parent)
+        write_whole(file, hashlib.sha256(content).hexdigest().encode() + content, 0o600)
         for other in file.parent.glob(f"{name}-*"):
             if time.time() - other.stat().st_mtime > _MONTH:
                 other.unlink(missing_ok=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import unicodedata
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -34,7 +33,6 @@ Until = Annotated[str, typer.Option("--to", metavar="DAY", help="Last business d
 Progress = Callable[[str, int, int], None]  # the task, how much is done, and of how much
 Locked = Callable[[str], AbstractContextManager[Progress]]
 _OPTIONS = {"settings": ("config", Config, None), "user": ("name", As, "")}
-_LAYOUT = {"\n", "\t"}
 
 
 class Commands(typer.Typer):
@@ -157,7 +155,9 @@ class PlainText:
 
     def write(self, text: str) -> int:
         """Write a text without control characters; return how long it was."""
-        self.terminal.write(plain_lines(text))
+        from pipelines.literals import replaced
+
+        self.terminal.write(replaced(text, "\n\t"))
         return len(text)
 
     def writelines(self, texts: Iterable[str]) -> None:
@@ -169,18 +169,6 @@ class PlainText:
         if name == "buffer":
             raise AttributeError(name)
         return getattr(self.terminal, name)
-
-
-def plain_lines(text: str) -> str:
-    """Return a text whose control characters, but line breaks and tabs, are replaced."""
-    from pipelines.literals import UNSAFE
-
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if sign not in _LAYOUT and unicodedata.category(sign) in UNSAFE else sign
-        for sign in text
-    )
 
 
 def write_plain_text() -> None:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from pipelines.clock import utc_now
-from pipelines.durable import keep_private
+from pipelines.durable import keep_private, naming_a_full_disk
 from pipelines.inventory import InventoryError, record_stores
 from pipelines.record import Exit
 from pipelines.warehouse.storage import check_process_limits
@@ -49,14 +49,9 @@ def run_lock(
     descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o666)  # less umask: one group may close
     try:
         _take(descriptor, wait, say)
-        note = {
-            "holder": holder,
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "since": utc_now().isoformat(timespec="seconds"),
-        }
-        from pipelines.durable import naming_a_full_disk  # noqa: PLC0415 -- slow: a status only asks who holds it
-        from pipelines.landing.data_folder import guard_format  # noqa: PLC0415 -- the same
+        since = utc_now().isoformat(timespec="seconds")
+        note = {"holder": holder, "pid": os.getpid(), "host": socket.gethostname(), "since": since}
+        from pipelines.landing.data_folder import guard_format  # noqa: PLC0415 -- slow: a status only asks who holds it
 
         with naming_a_full_disk(data_dir):
             os.ftruncate(descriptor, 0)

@@ -4,22 +4,19 @@ Says by a rule's parameters which amounts are added. The sums are the release's,
 rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from duckdb import DuckDBPyConnection
 
 from pipelines.finance.reconciliation import Reconciliation
 from pipelines.finance.released import money, records
 from pipelines.landing.shape import CHARGES, OPTIONAL
 from pipelines.report.text import counted, wrapped
 
-if TYPE_CHECKING:
-    import duckdb
-
-
+Row = Mapping[str, Any]
 Term = tuple[int, str]  # its sign and its text
 _MINUS = "\N{MINUS SIGN}"
 _ADDED, _LEFT_OUT = 0, 1  # what a rule does with modifiers of another action than add; 2 is subtracted
@@ -33,46 +30,6 @@ _SOURCES = {
 # What settings say of an order's prices.
 _COMPONENTS = "from workings.order_components where order_id = ? order by component_no"
 _NAMES = {charge.name: charge.label for charge in CHARGES}
-
-
-@dataclass(frozen=True)
-class LineRule:
-    """A subtotal rule of audit.formula_rules, by its answers."""
-
-    rule: str
-    sentence: str
-    is_unit_price: bool
-    counts_modifiers: bool
-    is_per_unit: bool
-    by_own_quantity: bool
-    others: int | None
-    discount_sign: int
-    """How often the subtotal counts the discount: -1 taken off, 1 added (sent as a negative), 0 not at all."""
-    rounding: RuleRounding
-    currency: str | None = None
-
-    def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> str:
-        """Return the terms of a line's amount; price and quantities that the rule needs are stated."""
-        quantity, terms, own = line["quantity"], self._terms(modifiers), money(line["price"], self.currency)
-        if self.rounding.per == "unit":  # all that it adds is counted for each unit
-            return f"{quantity} × {self.rounding.description} of ({signed([(1, own), *terms])})"
-        if self.is_unit_price:
-            own = f"{quantity} × {own}"
-        if terms and self.is_per_unit:
-            terms = [(1, f"{quantity} × ({signed(terms)})")]
-        written = signed([(1, own), *terms])
-        return self.rounding.written(written) if self.rounding.per == "line" else written
-
-    def _terms(self, modifiers: Sequence[Mapping[str, Any]]) -> list[Term]:
-        """Return sign and text of each modifier that counts."""
-        others = {_ADDED: 1, _LEFT_OUT: 0}.get(self.others or 0, -1)
-        terms: list[Term] = []
-        for modifier in modifiers if self.counts_modifiers else ():
-            sign = 1 if modifier["action"] == "add" else others
-            if sign and modifier["price"]:
-                text = money(modifier["price"], self.currency)
-                terms.append((sign, f"{modifier['quantity']} × {text}" if self.by_own_quantity else text))
-        return terms
 
 
 @dataclass(frozen=True)
@@ -94,6 +51,46 @@ class RuleRounding:
 
 
 @dataclass(frozen=True)
+class LineRule:
+    """A subtotal rule of audit.formula_rules, by its answers."""
+
+    rule: str
+    sentence: str
+    is_unit_price: bool
+    counts_modifiers: bool
+    is_per_unit: bool
+    by_own_quantity: bool
+    others: int | None
+    discount_sign: int
+    """How often the subtotal counts the discount: -1 taken off, 1 added (sent as a negative), 0 not at all."""
+    rounding: RuleRounding
+    currency: str | None = None
+
+    def line(self, line: Row, modifiers: Sequence[Row]) -> str:
+        """Return the terms of a line's amount; price and quantities that the rule needs are stated."""
+        quantity, terms, own = line["quantity"], self._terms(modifiers), money(line["price"], self.currency)
+        if self.rounding.per == "unit":  # all that it adds is counted for each unit
+            return f"{quantity} × {self.rounding.description} of ({signed([(1, own), *terms])})"
+        if self.is_unit_price:
+            own = f"{quantity} × {own}"
+        if terms and self.is_per_unit:
+            terms = [(1, f"{quantity} × ({signed(terms)})")]
+        written = signed([(1, own), *terms])
+        return self.rounding.written(written) if self.rounding.per == "line" else written
+
+    def _terms(self, modifiers: Sequence[Row]) -> list[Term]:
+        """Return sign and text of each modifier that counts."""
+        others = {_ADDED: 1, _LEFT_OUT: 0}.get(self.others or 0, -1)
+        terms: list[Term] = []
+        for modifier in modifiers if self.counts_modifiers else ():
+            sign = 1 if modifier["action"] == "add" else others
+            if sign and modifier["price"]:
+                text = money(modifier["price"], self.currency)
+                terms.append((sign, f"{modifier['quantity']} × {text}" if self.by_own_quantity else text))
+        return terms
+
+
+@dataclass(frozen=True)
 class TotalRule:
     """A total rule of audit.formula_rules: a sign for each part, 0 where it does not count."""
 
@@ -103,7 +100,7 @@ class TotalRule:
     rounding: RuleRounding
     currency: str | None = None
 
-    def total(self, order: Mapping[str, Any], components: Sequence[Any] = (), step: Any = None) -> str:
+    def total(self, order: Row, components: Sequence[Any] = (), step: Any = None) -> str:
         """Return the terms of a total, with the settings' amounts, `components`; it is a multiple of `step`."""
         parts = [(sign, order[part]) for part, sign in self.signs.items() if sign]
         parts += [(1, each) for each in components]
@@ -120,7 +117,7 @@ def signed(terms: Iterable[Term]) -> str:
     return " ".join(f"{'+' if sign > 0 else _MINUS} {term}" for sign, term in terms).removeprefix("+ ")
 
 
-def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | None = None) -> LineRule | None:
+def line_rule(db: DuckDBPyConnection, rule: str | None, currency: str | None = None) -> LineRule | None:
     """Return a subtotal rule of the release's catalogue by its name, with its currency; None without one."""
     if (found := _found_rule(db, "subtotal", rule)) is None:
         return None
@@ -133,7 +130,7 @@ def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | N
     )  # fmt: skip
 
 
-def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | None = None) -> TotalRule | None:
+def total_rule(db: DuckDBPyConnection, rule: str | None, currency: str | None = None) -> TotalRule | None:
     """Return a total rule of the release's catalogue by its name, with its currency; None without one."""
     if (found := _found_rule(db, "total", rule)) is None:
         return None
@@ -145,22 +142,16 @@ def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | 
     )  # fmt: skip
 
 
-def _found_rule(db: duckdb.DuckDBPyConnection, part: str, rule: str | None) -> dict[str, Any] | None:
-    found = records(db, "from audit.formula_rules where rule_target = ? and rule = ?", [part, rule]) if rule else []
-    return found[0] if found else None
+def _found_rule(db: DuckDBPyConnection, part: str, rule: str | None) -> dict[str, Any] | None:
+    found = records(db, "from audit.formula_rules where rule_target = ? and rule = ?", [part, rule]) if rule else ()
+    return next(iter(found), None)
 
 
-def _rounding(row: Mapping[str, Any]) -> RuleRounding:
+def _rounding(row: Row) -> RuleRounding:
     return RuleRounding(row["rounded_per"], row["rounding_mode"] or "half_up", row["kept_decimals"])
 
 
-def identities(
-    db: duckdb.DuckDBPyConnection,
-    order: Mapping[str, Any],
-    checked: Mapping[str, Any],
-    rules: Mapping[str, Any],
-    lines: LineRule | None,
-) -> Iterator[str]:
+def identities(db: DuckDBPyConnection, order: Row, checked: Row, rules: Row, lines: LineRule | None) -> Iterator[str]:
     """Yield the lines of both identities, from an order's rows of mart.order_reconciliation and audit.order_rules."""
     sources = {part: _SOURCES.get(rules[f"{part}_basis"] or "", "") for part in ("total", "subtotal")}
     yield ""
@@ -172,17 +163,14 @@ def identities(
         select rule_target, scope, sentence from audit.formula_populations
         where population_no = if(rule_target = 'total', ?, ?) order by rule_target desc
     """
-    for target, scope, sentence in db.execute(
-        evidence, [rules["total_population_no"], rules["subtotal_population_no"]]
-    ).fetchall():
+    numbers = [rules["total_population_no"], rules["subtotal_population_no"]]
+    for target, scope, sentence in db.execute(evidence, numbers).fetchall():
         yield from wrapped(f"evidence for the {target}, {scope}: {sentence}", 2)
     reason = f"; {checked['reason']}" if checked["reason"] else ""
     yield from wrapped(f"verdict: {checked['verdict']}{reason}")
 
 
-def _total(
-    db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], checked: Mapping[str, Any], source: str
-) -> Iterator[str]:
+def _total(db: DuckDBPyConnection, order: Row, checked: Row, source: str) -> Iterator[str]:
     rule = total_rule(db, checked["total_rule"], order["currency"])
     yield from wrapped(beyond_parts(order), 2, 6)
     if rule is None:
@@ -200,13 +188,7 @@ def _total(
     yield from _rule(rule, source, 8)
 
 
-def _subtotal(
-    db: duckdb.DuckDBPyConnection,
-    order: Mapping[str, Any],
-    checked: Mapping[str, Any],
-    rule: LineRule | None,
-    source: str,
-) -> Iterator[str]:
+def _subtotal(db: DuckDBPyConnection, order: Row, checked: Row, rule: LineRule | None, source: str) -> Iterator[str]:
     if rule is None:
         yield from wrapped("subtotal: no rule is in force for this order, so its lines have no amounts", 2, 6)
         return
@@ -214,9 +196,8 @@ def _subtotal(
         yield from wrapped("subtotal: undecided, as the rules that remain differ on what this order contains", 2, 6)
         return
     currency, discount = order["currency"], order["discount"]
-    rows = db.execute(
-        "select line_amount from mart.order_lines where order_id = ? order by line_no", [order["order_id"]]
-    ).fetchall()
+    query = "select line_amount from mart.order_lines where order_id = ? order by line_no"
+    rows = db.execute(query, [order["order_id"]]).fetchall()
     terms = [(1, money(amount, currency)) for (amount,) in rows]
     if rule.discount_sign:
         terms.append((rule.discount_sign, money(discount, currency)))
@@ -235,16 +216,14 @@ def _subtotal(
     yield from _rule(rule, source, 11)
 
 
-def _compared(order: Mapping[str, Any], checked: Mapping[str, Any], part: str, indent: int) -> Iterator[str]:
+def _compared(order: Row, checked: Row, part: str, indent: int) -> Iterator[str]:
     currency, residual = order["currency"], checked[f"{part}_residual"]
+    stated, cause = money(order[f"{part}_price"], currency), checked[f"{part}_likely_cause"]
     if residual is None:
-        yield from wrapped(f"stated: {money(order[f'{part}_price'], currency)}; residual: indeterminate", indent)
+        yield from wrapped(f"stated: {stated}; residual: indeterminate", indent)
         return
-    cause = checked[f"{part}_likely_cause"]
     likely = f"; likely cause: {cause}" if cause else ""
-    yield from wrapped(
-        f"stated {money(order[f'{part}_price'], currency)}, residual {money(residual, currency)}{likely}", indent
-    )
+    yield from wrapped(f"stated {stated}, residual {money(residual, currency)}{likely}", indent)
 
 
 def _rule(rule: LineRule | TotalRule, source: str, indent: int) -> Iterator[str]:
@@ -279,7 +258,7 @@ _COMPONENT_SUMS = """
 """
 
 
-def beyond_parts(amounts: Mapping[str, Any]) -> str:
+def beyond_parts(amounts: Row) -> str:
     """Say what a total has beyond its parts, as those of most services count, and its share of what was paid for."""
     required = [amounts[charge.name] for charge in CHARGES if charge not in OPTIONAL]
     if None in (*required, amounts["total_price"]):
@@ -292,7 +271,7 @@ def beyond_parts(amounts: Mapping[str, Any]) -> str:
     return f"stated less parts: {money(beyond, currency)}{said}"
 
 
-def bridge(reconciled: Reconciliation, line: Mapping[str, Any]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
+def bridge(reconciled: Reconciliation, line: Row) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
     """Return what leads from the lines of orders to their subtotals, and from these to their totals, without zeros.
 
     Both tie: a start and its steps are the end. `line` is one of the reconciliation's; a sum that is null adds nothing.
@@ -307,7 +286,7 @@ def bridge(reconciled: Reconciliation, line: Mapping[str, Any]) -> tuple[dict[st
 
 
 def _rest(
-    reconciled: Reconciliation, line: Mapping[str, Any], signs: Mapping[str, int], parts: Mapping[str, Decimal]
+    reconciled: Reconciliation, line: Row, signs: Mapping[str, int], parts: Mapping[str, Decimal]
 ) -> dict[str, Decimal]:
     """Return what else leads to the total; `no rule` is what remains: of orders without a rule, or without a price."""
     where, of_line = reconciled.selection.where(), [line["currency"], line["sale_class"]]

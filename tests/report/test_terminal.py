@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.options import PlainText, plain_lines
+from pipelines.cli.options import PlainText
+from pipelines.literals import replaced
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "EUR\x1b]0;owned\x07\x1b[2J\u202eRUE\r\x9b31m\u2028"
@@ -35,7 +36,7 @@ cli.main()
 @pytest.mark.parametrize("text", ["", "a\tb\nc", "Zoë, 東京 · 40,080 JPY…", "nbsp\xa0too"])
 def test_text_is_left_alone(text: str) -> None:
     """Lines, tabs, accents, wide characters and blanks are written as they are."""
-    assert plain_lines(text) == text
+    assert replaced(text, "\n\t") == text
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_text_is_left_alone(text: str) -> None:
 )
 def test_control_characters_are_replaced(sign: str) -> None:
     """Each is one replacement character, so that nobody takes the text for clean."""
-    assert plain_lines(f"a{sign}b\n") == "a\ufffdb\n"
+    assert replaced(f"a{sign}b\n", "\n\t") == "a\ufffdb\n"
 
 
 def test_our_own_progress_reaches_the_terminal() -> None:
