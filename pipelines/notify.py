@@ -259,11 +259,8 @@ def update_alarms(
         else:  # told once; the page and `status` have today's text
             known[cause] = replace(before, text=alarm.text)
     for cause, old in list(known.items()):
-        if (
-            cause not in current
-            and not old.is_over
-            and not evaluated_causes.isdisjoint((cause, cause.partition(":")[0]))
-        ):
+        is_evaluated = not evaluated_causes.isdisjoint((cause, cause.partition(":")[0]))
+        if cause not in current and not old.is_over and is_evaluated:
             known[cause] = _flipped(old, channels)
     failures = []
     for cause, entry in sorted(known.items(), key=lambda item: (item[1].since, item[0])):

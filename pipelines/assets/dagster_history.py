@@ -115,9 +115,7 @@ def events_of(runs: Iterable[Run]) -> list[dg.AssetMaterialization]:
     made: dict[dg.AssetKey, dg.AssetMaterialization] = {}
     for run in runs:
         if run.did_all_steps:
-            landed = {
-                f"raw.{kind}": {"dagster/row_count": sum(had.values()), **had} for kind, had in run.landed.items()
-            }
+            landed = {f"raw.{kind}": {"dagster/row_count": sum(of.values()), **of} for kind, of in run.landed.items()}
             built = {name: {"dagster/row_count": rows} for name, rows in run.rows.items()}
             shown: dict[str, dict[str, Any]] = {
                 **landed,

@@ -318,11 +318,8 @@ def breaks_accept(
     from pipelines.finance.reconciliation import accept_breaks
     from pipelines.report.finance_views import accepted_breaks
 
-    say(
-        accepted_breaks(
-            accept_breaks(settings, _keys(keys), given("--reason", reason, "text"), user, account_class.strip())
-        )
-    )
+    done = accept_breaks(settings, _keys(keys), given("--reason", reason, "text"), user, account_class.strip())
+    say(accepted_breaks(done))
 
 
 @breaks.command("assign")

@@ -181,9 +181,8 @@ def webhooks_reprocess(*, settings: Settings) -> None:
     from pipelines.vault import open_vault
 
     with open_vault(settings) as vault:
-        typer.echo(
-            reprocessed(*reprocess_deliveries(settings.webhooks, inbox_path(settings.data_dir), vault.refused.body))
-        )
+        done = reprocess_deliveries(settings.webhooks, inbox_path(settings.data_dir), vault.refused.body)
+        typer.echo(reprocessed(*done))
 
 
 _FLAGS = {"partner.base_url": "--base-url", "partner.client_id": "--client-id", "--stores": "--stores N"}
@@ -228,9 +227,8 @@ def init(
     from pipelines.ingest.loop import ids_of_file
 
     answers = dict(_pairs(sets or []))
-    answers |= {
-        key: value for key, value in (("partner.base_url", base_url), ("partner.client_id", client_id)) if value
-    }
+    said = {"partner.base_url": base_url, "partner.client_id": client_id}
+    answers |= {key: value for key, value in said.items() if value}
     answers |= {"ledger.witness": str(second_folder.resolve())} if second_folder else {}
     orders = [*([order_id] if order_id else []), *(ids_of_file(order_ids) if order_ids else ())]
 

@@ -363,9 +363,8 @@ def _control_totals(released: Released, closes: Closes, selection: Selection) ->
     ]
     if later:
         yield f"control totals not compared yet: {len(later):,}; run `ordermart build`"
-    rows = [
-        row for row in untied_totals(released.con, selection) if not closes.of(row["business_date"], row["store_id"])
-    ]
+    all_rows = untied_totals(released.con, selection)
+    rows = [row for row in all_rows if not closes.of(row["business_date"], row["store_id"])]
     for status, head in (("variance", "control totals that differ"), ("unknown", "control totals not comparable")):
         if shown := [describe_total(row) for row in rows if row["tie_out_status"] == status]:
             yield f"{head}: {_listed(shown, between='; ')}"

@@ -287,9 +287,8 @@ def check(settings: Settings, name: str, map_file: Path | None) -> list[JournalE
     """Return the journal of a period, or of each one that has entries, without writing anything."""
     accounts = read_accounts(map_file)[0] if map_file else None
     names = {close.period for close in Closes(signing_ledger(settings).entries()).rows() if close.period}
-    names |= {
-        row[column] for row in ledger_restatements(settings, everything=True) for column in _PERIODS if row[column]
-    }
+    rows = ledger_restatements(settings, everything=True)
+    names |= {row[column] for row in rows for column in _PERIODS if row[column]}
     made: dict[str, Journal] = {}
     waiting = [name] if name else sorted(names)
     for each in waiting:

@@ -59,9 +59,7 @@ def migrate(data_dir: Path) -> list[str]:
         return []
     if FORMAT not in written:
         adopt_files(data_dir)
-    older = [
-        f"{area} from {version} to {FORMATS[area]}" for area, version in written.items() if version < FORMATS[area]
-    ]
+    older = [f"{area} from {was} to {FORMATS[area]}" for area, was in written.items() if was < FORMATS[area]]
     _write(data_dir, _FORMATS, FORMATS)
     return [f"The data folder was written by an older version; formats migrated: {', '.join(older)}."] if older else []
 

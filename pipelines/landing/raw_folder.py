@@ -102,9 +102,8 @@ def raw_files(data_dir: Path, kind: str) -> RawFiles:
     manifest = read_manifest(data_dir, kind)
     merged = {load_id for each in manifest.merged for load_id in each.load_ids}
     pairs = [(each.name, each.load_ids) for each in manifest.merged]
-    pairs += [
-        (name, (name,)) for name in names(data_dir, "observations", kind) if name not in merged and not is_merged(name)
-    ]
+    single = (name for name in names(data_dir, "observations", kind) if name not in merged and not is_merged(name))
+    pairs += [(name, (name,)) for name in single]
     pairs.sort(key=lambda pair: pair[1])
     return RawFiles(
         *(

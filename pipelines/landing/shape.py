@@ -87,9 +87,8 @@ def expanded(sql: str) -> str:
             for number, charge in enumerate(OPTIONAL, 1):
                 if charge.part_of or "${sign}" not in line:
                     sign = "-" if charge.sign < 0 else ""
-                    lines.append(
-                        Template(line).substitute(optional=charge.name, label=charge.label, sign=sign, no=1000 + number)
-                    )
+                    said = {"optional": charge.name, "label": charge.label, "sign": sign, "no": 1000 + number}
+                    lines.append(Template(line).substitute(said))
         else:
             lines.append(line)
     return "\n".join(lines)
@@ -300,7 +299,5 @@ def _sums(shape: Shape) -> tuple[str, ...]:
 
 
 # What validation counts and adds up, so that a build can prove that it lost nothing.
-COUNTS: dict[str, tuple[str, ...]] = {kind: _counts(shape) for kind, shape in SHAPES.items()} | {
-    "stores": ("menu_ids",)
-}
+COUNTS: dict[str, tuple[str, ...]] = {kind: _counts(of) for kind, of in SHAPES.items()} | {"stores": ("menu_ids",)}
 SUMS: dict[str, tuple[str, ...]] = {kind: _sums(shape) for kind, shape in SHAPES.items()} | {"stores": ()}

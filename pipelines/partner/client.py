@@ -360,9 +360,8 @@ class PartnerClient(AbstractAsyncContextManager["PartnerClient"]):
 
     def _is_over(self, error: RequestError, attempts: int, seconds: float) -> bool:
         # Only attempts that hang count: not the waits between them, nor attempts during an outage.
-        hangs = (
-            seconds + self._partner.timeout_seconds > self._partner.outage_timeout_seconds and not self._breaker.is_open
-        )
+        hangs = seconds + self._partner.timeout_seconds > self._partner.outage_timeout_seconds
+        hangs = hangs and not self._breaker.is_open
         return not error.transient or attempts >= self._partner.max_attempts or (attempts > 1 and hangs)
 
     def _pause(self, error: RequestError, attempts: int, *, longest: float = LONGEST_SECONDS) -> float:

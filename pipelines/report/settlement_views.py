@@ -42,9 +42,8 @@ def imported(done: list[ImportedStatement]) -> Iterator[str]:
 def list_settlements(settings: Settings) -> tuple[list[str], bool]:
     """Return statements, payouts and open amounts of the current release as lines, and whether anything is open."""
     with open_release(settings) as release:
-        statements = records(
-            release.con, "from mart.settlement_statements order by platform, first_line_date, file, statement_ref"
-        )
+        order = "platform, first_line_date, file, statement_ref"
+        statements = records(release.con, f"from mart.settlement_statements order by {order}")
         if not statements:
             return ["No statements yet: `ordermart settlements import FILE --map MAPPING`."], False
         lines = list(_statements(statements))

@@ -140,12 +140,8 @@ class World:
         Which change emits which of the four topics of interface section 6 is not shown: here a creation emits
         orders.create, and every later visible change an update.
         """
-        every = [
-            Event(moment, "stores.update", store.store_id) for store in self.stores for moment, _ in store.names[1:]
-        ]
-        every += [
-            Event(moment, "menus.update", menu.menu_id) for menu in self.menus.values() for moment in menu.changes
-        ]
+        every = [Event(at, "stores.update", store.store_id) for store in self.stores for at, _ in store.names[1:]]
+        every += [Event(at, "menus.update", menu.menu_id) for menu in self.menus.values() for at in menu.changes]
         for order_id in order_ids:
             order = self.plan(order_id)
             created = order.placed.created

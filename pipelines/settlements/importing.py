@@ -221,9 +221,8 @@ def import_statements(
     ready = []
     for file, content in contents:
         key, mapping = of.heads_of(file.name) or ("", of)
-        ready.append(
-            (file, content, key, read_statements(content, file.name, msgspec.structs.replace(read, mapping=mapping)))
-        )
+        of_part = msgspec.structs.replace(read, mapping=mapping)
+        ready.append((file, content, key, read_statements(content, file.name, of_part)))
     done = [ImportedStatement(file.name, None, 0, 0, 0) for file in files if file not in {each for each, *_ in ready}]
     return done + [
         _append_heads(ledger, file.name, content, lines, key, read, supersede=supersede)
@@ -326,9 +325,8 @@ def _append(
     entry = ledger.append(STATEMENT, body | {"replaces": replaces}, lines)
     count, changes = len(replaced) + len(body["undoes"]), _changes(ledger, body["undoes"], lines)
     is_listed = isinstance(mapping.line.store, StoreColumn) and bool(mapping.line.store.file)
-    nobodys = (
-        pc.unique(lines.filter(pc.is_null(lines["store_id"]))["store_ref"].drop_null()).to_pylist() if is_listed else ()
-    )
+    without = lines.filter(pc.is_null(lines["store_id"]))["store_ref"].drop_null()
+    nobodys = pc.unique(without).to_pylist() if is_listed else ()
     rows = sum(each["rows"] for each in described)
     return ImportedStatement(name, entry.no, len(described), rows, count, changes, tuple(sorted(nobodys)))
 
@@ -398,9 +396,8 @@ def _known_before(file: Path, entry_no: int) -> str:
 def _files(path: Path, names: list[str]) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(
-        each for each in path.iterdir() if each.is_file() and any(fnmatch.fnmatch(each.name, name) for name in names)
-    )
+    inside = (each for each in path.iterdir() if each.is_file())
+    files = sorted(each for each in inside if any(fnmatch.fnmatch(each.name, name) for name in names))
     if not files:
         raise SettlementError(f"{path} has no file named {' or '.join(names)}")
     return files
@@ -543,9 +540,8 @@ def _fee(entry: ET.Element, part: ET.Element, amount: Decimal, where: CellRef) -
     if _first_text(entry, "BkTxCd/Domn/Fmly/SubFmlyCd") in _CHARGES:
         return -amount
     charges = part.findall("NtryDtls/TxDtls/Chrgs") or part.findall("Chrgs")
-    records = [
-        record for each in charges for record in each.findall("Rcrd") or [each] if record.find("Amt") is not None
-    ]
+    stated = (each.findall("Rcrd") or [each] for each in charges)
+    records = [record for each in stated for record in each if record.find("Amt") is not None]
     return sum(
         (
             _decimal(each.find("Amt"), where) * (-1 if each.findtext("CdtDbtInd") == "CRDT" else 1)

@@ -425,9 +425,8 @@ def _stores(file: Path, stated: StoreColumn, delimiter: str) -> tuple[dict[str, 
     stores: dict[str, list[StoreSpan]] = {}
     for number, row in enumerate(rows, 2):
         try:
-            days = [
-                row.get(name) if name in {"from", "to"} else row[name] for name in (stated.first_day, stated.last_day)
-            ]
+            first, last = stated.first_day, stated.last_day
+            days = [row.get(name) if name in {"from", "to"} else row[name] for name in (first, last)]
             span = StoreSpan(
                 int(row[stated.store_id]),
                 dt.date.fromisoformat(days[0]) if days[0] else dt.date.min,

@@ -65,9 +65,8 @@ def cleaned(text: str) -> str:
     """Return a text in Unicode's form NFKC with ASCII digits, without characters that nobody sees, stripped."""
     if not text.isascii():
         normal = unicodedata.normalize("NFKC", text)
-        text = "".join(
-            str(unicodedata.decimal(c)) if c.isdecimal() else c for c in normal if unicodedata.category(c) != "Cf"
-        )
+        signs = (sign for sign in normal if unicodedata.category(sign) != "Cf")
+        text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in signs)
     return text.strip()
 
 

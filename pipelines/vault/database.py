@@ -86,9 +86,8 @@ def erased_ids(db: sqlite3.Connection, kind: str, ids: set[int]) -> set[int]:
     """Return which of these documents were erased."""
     if db.execute("select 1 from erased limit 1").fetchone() is None:
         return set()
-    return {
-        id_ for (id_,) in select_in_parts(db, "select id from erased where kind = ? and id in ($values)", ids, kind)
-    }
+    query = "select id from erased where kind = ? and id in ($values)"
+    return {id_ for (id_,) in select_in_parts(db, query, ids, kind)}
 
 
 def all_erased(path: Path, kind: str) -> set[int]:

@@ -376,9 +376,8 @@ class Erasing:
             for each in self._versions(customers, "customer")
             for kind, text in (("phone", each.phone), ("email", each.email))
         }
-        held = set(
-            select_in_parts(self._db, "select hash, customer from lookups where customer in ($values)", customers)
-        )
+        query = "select hash, customer from lookups where customer in ($values)"
+        held = set(select_in_parts(self._db, query, customers))
         self._db.executemany("delete from lookups where hash = ? and customer = ?", held - stated)
         self._forget({h for h, _ in held - stated})
         return {n for _, n in stated}

@@ -342,9 +342,8 @@ class Vault(AbstractContextManager["Vault"]):
     def _previous(self, kind: str, ids: set[int]) -> dict[int, _Previous]:
         """Return the last version of each of these documents."""
         query = "select id, no, customer, digest from personal_data where kind = ? and id in ($values) order by id, no"
-        return {
-            id_: (no, customer, digest) for id_, no, customer, digest in select_in_parts(self._db, query, ids, kind)
-        }
+        rows = select_in_parts(self._db, query, ids, kind)
+        return {id_: (no, customer, digest) for id_, no, customer, digest in rows}
 
     def _load_ciphers(self, customers: set[int]) -> None:
         query = "select n, customer_key, wrapped from customers where n in ($values) and wrapped is not null"

@@ -200,9 +200,8 @@ def _figures(rows: list[dict[str, Any]], last: dt.date, first: dt.date | None) -
 def _summed(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return sales, orders, average order value of the orders that state a total, and the share of excluded orders."""
     found = list(rows)
-    orders, priced, excluded = (
-        sum(row[key] for row in found) for key in ("order_count", "priced_count", "excluded_count")
-    )
+    keys = ("order_count", "priced_count", "excluded_count")
+    orders, priced, excluded = (sum(row[key] for row in found) for key in keys)
     total = sum((row["total_price"] or Decimal(0) for row in found), Decimal(0))
     return {
         "total": total,
@@ -242,9 +241,8 @@ def _coverage(db: duckdb.DuckDBPyConnection, window: list[dt.date]) -> dict[str,
     stores = records(db, _COVERAGE, [window[0], window[-1]])
     listed = [row for row in stores if row["is_listed"]]
     shown = [row["store_id"] for row in stores[:_STORES]]
-    cells = {
-        (row["store_id"], row["business_date"]): row for row in records(db, _CELLS, [window[0], window[-1], shown])
-    }
+    counted = records(db, _CELLS, [window[0], window[-1], shown])
+    cells = {(row["store_id"], row["business_date"]): row for row in counted}
     nothing = {"id_count": 0, "open_count": 0}
     rows = [[cells.get((store, day), nothing) for day in window] for store in shown]
     return {
@@ -315,10 +313,8 @@ def _waterfalls(reconciled: Reconciliation) -> dict[str, Any]:
         ):
             ends = {"start": line[begin], "start_name": begin_name, "end": line[end], "end_name": end_name}
             ways.append({**line, **ends, "steps": _steps(line, steps)})
-    return {
-        "lines": lines,
-        "waterfalls": [way for way in ways if way["steps"] and None not in (way["start"], way["end"])],
-    }
+    whole = [way for way in ways if way["steps"] and None not in (way["start"], way["end"])]
+    return {"lines": lines, "waterfalls": whole}
 
 
 def _steps(line: Mapping[str, Any], parts: Mapping[str, Decimal]) -> list[dict[str, Any]]:
