@@ -2,10 +2,8 @@
 
 Four nights of one world, by a clock shifted to its time: orders and prices change after they were fetched, a store
 gets another name, webhooks come in, a day is closed and restated, control totals tie and one does not, statements of a
-platform and its payouts are imported. Uses the
-packages of a real run; only the service is a stand-in: the sandbox signs and sends webhooks, and the receiver is
-`ordermart webhooks serve` in a process of its own. What it leaves are ordinary data and settings, `demo.toml` in the
-data folder.
+platform and its payouts are imported. Only the service is a stand-in: the sandbox signs and sends webhooks, and the
+receiver is a process of its own. What it leaves are ordinary data and settings, `demo.toml` in the data folder.
 """
 
 import base64

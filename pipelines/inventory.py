@@ -4,11 +4,9 @@ It has the size and hash of each file, how far each SQLite store had come, with 
 ledger's length and last hash. Of its two copies either suffices. A small file is written under its temporary name,
 noted, and renamed: after a kill in between, `settle` renames it.
 
-SQLite stores that cannot be rebuilt, tracked: how far each has come, with counts and digests of its rows.
-
-Each record leaves a random mark in a store. A store with the last recorded mark continues it; an older one, or a new
-one, lacks it. Triggers note which parts change after a mark: all others must be as they were recorded. Nothing but a
-write of a few bytes is added to a commit.
+Each record leaves a random mark in a SQLite store. A store with the last recorded mark continues it; an older one, or a
+new one, lacks it. Triggers note which parts change after a mark: all others must be as they were recorded. Nothing but
+a write of a few bytes is added to a commit.
 """
 
 import datetime as dt

@@ -7,9 +7,8 @@ status, exit code, and what Dagster shows.
 
 A record holds sentences of this project, counts and names; never a text of the partner's or of a library.
 
-The answer to a question on which people rely, such as whether a night was good: one type for all of them.
-
-The exit code of a command, which follows from an answer, a run or an error, is decided here and in `Run.exit_code`.
+The answer to a question on which people rely, such as whether a night was good, has one type for all of them. The exit
+code of a command, which follows from an answer, a run or an error, is decided here and in `Run.exit_code`.
 """
 
 import datetime as dt

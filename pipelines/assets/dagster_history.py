@@ -2,9 +2,7 @@
 
 All of it by Dagster's public interface: `report_runless_asset_event`, `delete_run`, `wipe_assets`. A run that Dagster
 executes yields its own events. A check of a table is shown again when the table changed, as Dagster takes older results
-for those of other rows, and when its result did.
-
-Dagster reads the annotations at runtime, so this file does not postpone them.
+for those of other rows, and when its result did. Dagster reads annotations at runtime: postpone none here.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

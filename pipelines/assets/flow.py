@@ -4,9 +4,7 @@ Each calls steps of `pipelines.run` on the run under way, which is a resource, a
 and release are outputs of one function, as they are made in one commit: a step per table would commit bad rows before
 a check could block them. Only what changed is yielded. Every claim about the tables is a check of its name: one for
 each that blocks, one a table for all its warnings. The build evaluates them, so no step of Dagster belongs to them:
-none is skipped by a run in which there is nothing to build.
-
-Dagster reads the annotations at runtime, so this file does not postpone them.
+none is skipped by a run in which there is nothing to build. Dagster reads annotations at runtime: postpone none here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -3,10 +3,8 @@
 Sizes, small files, the ledger's chain and the marks of both stores are compared each time. Of the rest a share is read,
 so that a month reads everything; what was not read is counted.
 
-The manifest of a backup: every file with size and hash, and the row hashes of the release of that time.
-
-A backup is a folder below the one that the user names, complete in itself; it counts once it has its name, and its
-manifest is the last file written into it.
+A backup is a folder below the one that the user names, complete in itself; it counts once it has its name. Its
+manifest, the last file written, has every file with size and hash, and the row hashes of the release of that time.
 Files are copied durably, with hash and time; one that an earlier backup holds already is linked.
 """
 

@@ -3,11 +3,9 @@
 A day that is closed again is closed with its current amounts: they contain what was posted before. So what was posted
 of its restatements is reversed by the entry that reopens the day, and the books of all periods still add up.
 
-Record changes to closed days as restatements, and post restatements to a period.
-
-A build finds what differs from the booked amounts; it is appended to the ledger before a release shows it. What a
-release has shown never changes, and a full rebuild from raw and ledger gives the same rows. After a kill in between,
-the next build finds the same changes again.
+Changes to closed days are restatements, posted to a period. A build finds what differs from the booked amounts; it is
+appended to the ledger before a release shows it. What a release has shown never changes, and a full rebuild from raw
+and ledger gives the same rows. After a kill in between, the next build finds the same changes again.
 """
 
 import dataclasses

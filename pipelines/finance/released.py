@@ -1,9 +1,7 @@
 """The current release as finance reads it: one DuckDB file, read-only, resolved once; and what a close keeps of it.
 
-Amounts are written with the digits of their currency, exactly: 40,080 JPY, 1.210 KWD. The digits come from the build's
-own function currency_digits.
-
-Business days: of a period (a month, or a fiscal period of [closing] periods_file), or selected for a report.
+Amounts are written with the digits of their currency, exactly: 40,080 JPY, 1.210 KWD. Business days are those of a
+period (a month, or a fiscal period of [closing] periods_file), or selected for a report.
 """
 
 from __future__ import annotations

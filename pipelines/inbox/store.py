@@ -1,17 +1,12 @@
 """The SQLite file of the inbox: its tables, how it is opened and migrated, how a change is committed, and its entries.
 
-A committed change is on the disk: WAL with synchronous=FULL. Holds no bodies: topics, kinds, ids, delivery ids, times
-and sizes.
+A committed change is on the disk: WAL with synchronous=FULL. A delivery and its entry are committed together, in groups
+of deliveries, each before it is acknowledged: those received while a group is synced form the next group.
 
-The work list and the webhook receiver share the statement that adds an entry, so that a delivery and its entry are
-committed together. Deliveries are committed in groups, each before it is acknowledged: one thread owns the file, and
-deliveries received while a group is synced form the next group.
-
-Verify deliveries, decode what they name, and keep it: signature and age, then topic, id and delivery id.
-
-Takes nothing else from a body: its content is never trusted, the document is fetched. With a signature configured the
-id comes from the body alone, which is what was signed. A signature is compared in constant time. Bodies are not kept
-here: an undecodable one is in the vault under its reference, and is decoded again after settings were corrected.
+Signature, in constant time, and age of a delivery are verified, then its topic, id and delivery id decoded. Nothing
+else is taken from a body: its content is never trusted, the document is fetched. With a signature configured the id
+comes from the body alone, which is what was signed. No bodies are kept here: an undecodable one is in the vault under
+its reference, and is decoded again after settings were corrected.
 """
 
 from __future__ import annotations

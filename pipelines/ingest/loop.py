@@ -3,11 +3,8 @@
 A body goes from the client to validation; until its load is committed an encrypted copy is in the vault's spool, from
 which the next run recovers it.
 
-Put ids on the work list: those that a run was asked for, and known orders that are due again.
-
-The values come from the warehouse and from landed files, the rules from the inbox.
-
-Follow a partner service that moved to another address: only if that address has the documents that are held.
+Ids that a run was asked for, and known orders that are due again, come onto the work list before. A partner service
+that moved to another address is followed only if that address has the documents that are held.
 """
 
 import asyncio

@@ -4,10 +4,9 @@ A line or a document that cannot be taken costs only itself. A part is one load 
 is noted in the journal before it is committed, and counts when its load does, so that no part is landed twice or left
 out: a kill costs at most the part under way, and the archive given again goes on there.
 
-Cut files of any size into documents: one a line, the elements of an array, or the whole file; in bounded memory.
-
-Text that is not JSON is passed on as it stands, so that validation rejects it. A value longer than the limit is cut.
-Each byte is looked at once, whatever it says; no syntax is checked beyond strings and brackets.
+Documents are the lines of a file of any size, the elements of an array, or the whole file. Text that is not JSON is
+passed on as it stands, so that validation rejects it. A value longer than the limit is cut. Each byte is looked at
+once, whatever it says; no syntax is checked beyond strings and brackets.
 """
 
 import codecs

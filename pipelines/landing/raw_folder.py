@@ -5,10 +5,9 @@ kind is under way. Raw files never change: the inventory has size and hash of ea
 once they count; files in force that nobody noted, such as those of a load that was killed after its commit, are noted
 when they are first looked at.
 
-Which documents are stored, and the latest of each id; and the order of loads in time.
-
-The index is a cache of the raw files, rebuilt when it is not theirs. Load ids are times, and the observations of an id
-are ordered by time: nothing gets a time before that of an earlier load, although the clock was set back.
+The index, of which documents are stored and the latest of each id, is a cache of the raw files, rebuilt when it is not
+theirs. Load ids are times, and the observations of an id are ordered by time: nothing gets a time before that of an
+earlier load, although the clock was set back.
 """
 
 import datetime as dt

@@ -1,7 +1,5 @@
 """Entries of the ledger by what they say: closes of days, decisions of people, control totals.
 
-Entries about closed days, and which closes are active.
-
 | act | body | rows |
 |---|---|---|
 | closed | days: [{day, stores, period}], period, order_count, indeterminate, day_hashes, exceptions, release, \
@@ -43,10 +41,8 @@ A break is called by a key such as `order:1`; older entries have an `order_id` o
 hash of the amounts of a break: it is accepted as long as it has that content. `account_class`, if named, is where a
 journal writes the residual off. None of them contains personal data.
 
-Control totals: order counts and amounts of a store-day from another source, imported into the ledger.
-
-A later import for the same day, store, amount field and sale classes replaces the earlier one, which stays in the
-chain.
+Control totals are order counts and amounts of a store-day from another source. A later import for the same day, store,
+amount field and sale classes replaces the earlier one, which stays in the chain.
 """
 
 import csv

@@ -2,8 +2,6 @@
 
 All invented: e-mail domains are reserved for examples and telephone numbers use a block of their own. All towns pay in
 euro, so one currency goes with eleven timezones: with and without daylight saving time, east and west of UTC.
-
-The dishes of the world's restaurants, and their menus as they stand at a time, with their histories.
 """
 
 import unicodedata

@@ -1,7 +1,6 @@
 """Read ordermart.toml and the environment into frozen, typed settings.
 
-Whatever the partner's interface does not show is a key here, with its default in `ordermart.toml`; an error names the
-key.
+Whatever the partner's interface does not show is a key, with its default in `ordermart.toml`; an error names the key.
 """
 
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions

@@ -4,14 +4,12 @@ The spool has one file per kind, written response by response and removed when t
 request them again. It survives the process, not the machine: it is not synced, and the next run requests whatever a
 power cut loses. Quarantined bodies have a key each, so that they can be reprocessed.
 
-Read, check and generate the two secrets of the vault, encrypt bytes with a key, and change the secrets.
-
-The master key wraps every data key; the lookup secret makes keyed hashes, so neither is useful alone.
-
-A rotation wraps every key again, and computes digests with the new secret, in one transaction: killed at any point, the
-vault has the old secrets and the rotation starts again, or has the new ones. Lookup hashes are made again when orders
-are filed again. Bodies stay as they are, since they are encrypted with the customers' own keys. The key that signs the
-ledger's head is kept in the vault, wrapped by the master key, with the head that was signed: rotating wraps it again.
+Of the vault's two secrets the master key wraps every data key, and the lookup secret makes keyed hashes: neither is
+useful alone. A rotation wraps every key again, and computes digests with the new secret, in one transaction: killed at
+any point, the vault has the old secrets and the rotation starts again, or has the new ones. Lookup hashes are made
+again when orders are filed again. Bodies stay as they are, since they are encrypted with the customers' own keys. The
+key that signs the ledger's head is kept in the vault, wrapped by the master key, with the head that was signed:
+rotating wraps it again.
 """
 
 from __future__ import annotations

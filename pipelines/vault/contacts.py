@@ -2,9 +2,8 @@
 
 A masked contact, a relay's and `noreply@` name nobody: they are read as "", like a text that is no contact.
 
-Find contacts and ids of orders in bodies that nobody could validate, however they are encoded.
-
-A body is unpacked, read as text, and searched as it is and with escapes and encodings in it undone, layer by layer.
+A body that nobody could validate is unpacked, read as text, and searched for contacts and ids of orders as it is and
+with escapes and encodings in it undone, layer by layer.
 """
 
 import base64

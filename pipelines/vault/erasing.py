@@ -3,11 +3,9 @@
 A person is asked for by a contact: theirs are the orders of which a version states it, decrypted and read, and the
 quarantined bodies that name it. An erased document is never encrypted again, also when the service sends it again.
 
-File orders again under the customers that the rule of today gives them, and find their lookup hashes again.
-
 A contact that proves to be many people's identifies nobody, also backwards: what it linked is separated again. All
-orders are filed again when the rule changes, the countries of stores are known better, or the keys were rotated. Raw
-files, which have the keys of customers, follow by `moved`.
+orders are filed again, under the customers that the rule of today gives them, when the rule changes, the countries of
+stores are known better, or the keys were rotated. Raw files, which have the keys of customers, follow by `moved`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Write the morning page after every run: `published/morning.html`, atomically, and a copy in a new release.
 
-A page that cannot be written fails no run.
-
-Facts for pages: of a release (sales, coverage, quarantine, schema drift, checks) and of a reconciliation.
-
-Of breaks and restatements the largest are first. Names of stores and of fields are shown; values of documents never
-are, but for statuses that are words.
+A page that cannot be written fails no run. Of breaks and restatements the largest are first. Names of stores and of
+fields are shown; values of documents never are, but for statuses that are words.
 """
 
 import datetime as dt
