@@ -106,6 +106,9 @@ class Facts(NamedTuple):
             raise PrivacyError(f"--orders {orders}: the number of orders is {count}; nothing was done")
 
 
+Confirm = Callable[[Facts], None]
+
+
 def find(vault: Vault, asked: PersonRequest) -> Person:
     """Return all data held of a person; raise PrivacyError if it is nothing, or rows of the vault were changed."""
     _require_whole(vault)
@@ -181,11 +184,7 @@ def undocumented(settings: Settings, reason: str, user: User | None = None) -> l
 
 
 def export(
-    settings: Settings,
-    asked: PersonRequest,
-    user: User | None = None,
-    *,
-    confirm: Callable[[Facts], None] = lambda _: None,
+    settings: Settings, asked: PersonRequest, user: User | None = None, *, confirm: Confirm = lambda _: None
 ) -> dict[str, Any]:
     """Return the data held about a person, every version, and record that it was exported.
 
@@ -324,7 +323,7 @@ def erase(
     *,
     has_backups: bool = False,
     progress: Progress | None = None,
-    confirm: Callable[[Facts], None] = lambda _: None,
+    confirm: Confirm = lambda _: None,
 ) -> Erasure:
     """Erase the orders that a request finds, in all their versions, and bodies that name the person.
 

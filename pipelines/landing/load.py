@@ -51,6 +51,7 @@ from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import Encrypted, PersonalData, Vault
 
+_Writers = tuple[TableWriter, TableWriter]  # of documents and of observations
 _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20
 
@@ -97,7 +98,7 @@ class Load(AbstractContextManager["Load"]):
         self._counts = Counter(dict.fromkeys(VERDICTS, 0))
         self._refusals: list[Refusal] = []
         self._returned = 0
-        self._writers: tuple[TableWriter, TableWriter] | None = None
+        self._writers: _Writers | None = None
         self._lock = Lock(self._data_dir / "raw" / f"{kind}.lock", kind)
         try:
             recover_killed_loads(self._data_dir, vault, kind)
@@ -206,7 +207,7 @@ class Load(AbstractContextManager["Load"]):
         refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, utc_now()) if bodies else []
         self._write(batch, self._writers, iter(encrypted), iter(refs))
 
-    def _begin(self) -> tuple[TableWriter, TableWriter]:
+    def _begin(self) -> _Writers:
         self._vault.begin(self.load_id, self.kind)
         documents, observations = pair(self._data_dir, self.kind, self.load_id)
         return (TableWriter(documents, documents_schema(self.kind)), TableWriter(observations, OBSERVATIONS))
@@ -225,11 +226,7 @@ class Load(AbstractContextManager["Load"]):
                     item.refusal = Refusal(id_, error.code, error.pointer, item.seq)
 
     def _write(
-        self,
-        batch: list[Waiting],
-        writers: tuple[TableWriter, TableWriter],
-        encrypted: Iterator[Encrypted],
-        refs: Iterator[str],
+        self, batch: list[Waiting], writers: _Writers, encrypted: Iterator[Encrypted], refs: Iterator[str]
     ) -> None:
         """Write the rows of a batch; `encrypted` has one for each of its documents, `refs` for each refusal."""
         known = self._index.latest(item.document.id for item in batch if item.document is not None)

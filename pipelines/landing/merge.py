@@ -35,6 +35,7 @@ from pipelines.landing.raw_folder import (
 from pipelines.landing.raw_rows import OBSERVATIONS, TableWriter, documents_schema
 from pipelines.landing.unknown_fields import without_plaintext
 
+_Change = Callable[[pa.Table], pa.Table]
 _MOST_BYTES = 64 * 2**20  # of a pair that holds more than a day: an erasure writes the pairs of an order again
 
 
@@ -83,8 +84,8 @@ def rewrite(
     data_dir: Path,
     kind: str,
     pairs: list[tuple[RawFile, RawFile]],
-    of_documents: Callable[[pa.Table], pa.Table] = lambda rows: rows,
-    of_observations: Callable[[pa.Table], pa.Table] = lambda rows: rows,
+    of_documents: _Change = lambda rows: rows,
+    of_observations: _Change = lambda rows: rows,
 ) -> None:
     """Write neighbouring pairs as one, changed by these functions, and switch the manifest to it.
 
@@ -158,12 +159,7 @@ def _with(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.
     return table.append_column(name, column) if at < 0 else table.set_column(at, name, column)
 
 
-def _change_orders(
-    data_dir: Path,
-    ids: pa.Array,
-    of_documents: Callable[[pa.Table], pa.Table],
-    of_observations: Callable[[pa.Table], pa.Table],
-) -> int:
+def _change_orders(data_dir: Path, ids: pa.Array, of_documents: _Change, of_observations: _Change) -> int:
     """Rewrite the raw files of orders in which these functions change a row, of documents one of these ids.
 
     Return how many pairs. Doing it again rewrites nothing. Raise LandingError when a load of orders is under way,
@@ -186,9 +182,7 @@ def _change_orders(
     return rewritten
 
 
-def _is_concerned(
-    changed: Callable[[pa.Table], pa.Table], path: Path, columns: list[str], ids: pa.Array | None = None
-) -> bool:
+def _is_concerned(changed: _Change, path: Path, columns: list[str], ids: pa.Array | None = None) -> bool:
     """Tell whether a change makes another of these columns of a file, if it is there, in groups with any of the ids."""
     if not path.exists():
         return False

@@ -150,10 +150,13 @@ class ObjectField(NamedTuple):
     required: bool = False
 
 
+AnyField = Field | ArrayField | MapField | ObjectField
+
+
 class Shape(NamedTuple):
     """An object: its fields in the interface's order."""
 
-    fields: tuple[Field | ArrayField | MapField | ObjectField, ...]
+    fields: tuple[AnyField, ...]
 
     @property
     def names(self) -> frozenset[str]:
@@ -165,7 +168,7 @@ class Shape(NamedTuple):
         """The fields that hold one value."""
         return tuple(field for field in self.fields if isinstance(field, Field))
 
-    def walk(self, path: str = "") -> Iterator[tuple[str, Field | ArrayField | MapField | ObjectField]]:
+    def walk(self, path: str = "") -> Iterator[tuple[str, AnyField]]:
         """Yield every field with the path of its object, `*` for the elements of arrays and maps; parents first."""
         for field in self.fields:
             yield path, field
@@ -184,7 +187,7 @@ class Shape(NamedTuple):
         return {"": self, **below}
 
 
-def _object(*fields: Field | ArrayField | MapField | ObjectField) -> Shape:
+def _object(*fields: AnyField) -> Shape:
     return Shape(fields)
 
 

@@ -34,6 +34,7 @@ from pipelines.landing.shape import (
     SHAPES,
     STORE,
     SUMS,
+    AnyField,
     ArrayField,
     Field,
     MapField,
@@ -204,15 +205,7 @@ class Walk:
             self.unknown.members(rest, at, pattern, keep)
         return canonical
 
-    def _missing(
-        self,
-        field: Field | ObjectField | ArrayField | MapField,
-        canonical: dict[str, Any],
-        place: str,
-        path: str,
-        *,
-        absent: bool,
-    ) -> None:
+    def _missing(self, field: AnyField, canonical: dict[str, Any], place: str, path: str, *, absent: bool) -> None:
         if isinstance(field, Field | ObjectField) and field.required:
             raise InvalidDocumentError("no_id", place)
         if absent and isinstance(field, Field) and field.is_optional:
