@@ -248,17 +248,9 @@ INVENTORY, COPY = "inventory.json", "inventory-copy.json"
 FORMAT = "inventory"  # its name in format.json
 # Files that are read as a whole and cannot be rebuilt; the ledger's lines and the SQLite stores are noted otherwise.
 PATTERNS = (
-    "format.json",
-    "raw/source.json",
-    "raw/erasures.json",
-    "raw/merged-*.json",
-    "raw/service/*.json",
-    "raw/documents/*/*.parquet",
-    "raw/observations/*/*.parquet",
-    "ledger/*.parquet",
-    "notify/*.json",
-    "warehouse/verifications.jsonl",
-)
+    "format.json raw/source.json raw/erasures.json raw/merged-*.json raw/service/*.json raw/documents/*/*.parquet "
+    "raw/observations/*/*.parquet ledger/*.parquet notify/*.json warehouse/verifications.jsonl"
+).split()
 _HASH = 64
 
 

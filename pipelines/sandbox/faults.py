@@ -177,39 +177,22 @@ _ORDER_PLANTERS: dict[str, Planter] = {
     "subtotal_break": _subtotal_off,
     "product_in_no_menu": _renamed_to_nowhere(_ITEM, f"{_ITEM}/product_id", "Chef's special"),
     "modifier_in_no_dictionary": _renamed_to_nowhere(_MODIFIER, f"{_MODIFIER}/id", "Something extra"),
-    "new_value": _one_of(
-        lambda *_: [
-            ("/status", "handed_to_drone"),
-            ("/platform", "smart_fridge"),
-            ("/dispatch_method", "locker"),
-            (f"{_MODIFIER}/action", "swap"),
-        ]
-    ),
-    "new_field": _one_of(
-        lambda *_: [
-            ("/loyalty_tier", "gold"),
-            ("/user_birthday", "1984-02-29"),
-            ("/packaging", {"reusable": True, "deposit": Decimal("0.5")}),
-            (f"{_ITEM}/allergens", ["nuts", "milk"]),
-            (f"{_MODIFIER}/colour", "red"),
-        ]
-    ),
+    "new_value": _one_of(lambda *_: [
+        ("/status", "handed_to_drone"), ("/platform", "smart_fridge"), ("/dispatch_method", "locker"),
+        (f"{_MODIFIER}/action", "swap"),
+    ]),
+    "new_field": _one_of(lambda *_: [
+        ("/loyalty_tier", "gold"), ("/user_birthday", "1984-02-29"),
+        ("/packaging", {"reusable": True, "deposit": Decimal("0.5")}),
+        (f"{_ITEM}/allergens", ["nuts", "milk"]), (f"{_MODIFIER}/colour", "red"),
+    ]),
     "null": _one_of(lambda *_: [(pointer, None) for pointer in _NULLS]),
     "absent_array": _at(lambda *_: ("/items", "/deliveries", f"{_ITEM}/modifiers"), _drop),
-    "wrong_type": _one_of(
-        lambda _, order: [
-            ("/total_price", str(order["total_price"])),
-            ("/id", str(order["id"])),
-            ("/items", {"0": order["items"][0]}),
-            ("/store_id", [order["store_id"]]),
-            ("/status", 3),
-            ("/created_at", "yesterday"),
-            ("/user_latitude", "north"),
-            (f"{_ITEM}/quantity", "two"),
-            (f"{_ITEM}/price", True),
-            (f"{_MODIFIER}/quantity", Decimal("1.5")),
-        ]
-    ),
+    "wrong_type": _one_of(lambda _, order: [
+        ("/total_price", str(order["total_price"])), ("/id", str(order["id"])), ("/items", {"0": order["items"][0]}),
+        ("/store_id", [order["store_id"]]), ("/status", 3), ("/created_at", "yesterday"), ("/user_latitude", "north"),
+        (f"{_ITEM}/quantity", "two"), (f"{_ITEM}/price", True), (f"{_MODIFIER}/quantity", Decimal("1.5")),
+    ]),
     "missing_id": _at(lambda *_: ("/id",), _drop),
     "excess_decimals": _at(lambda *_: _CHARGES, _excess_decimals),
     "nan": _one_of(lambda *_: [(pointer, msgspec.Raw(b"NaN")) for pointer in _AMOUNTS]),
@@ -220,7 +203,7 @@ _ORDER_PLANTERS: dict[str, Planter] = {
     "invalid_utf8": _at(
         lambda *_: ("/user_name", "/dispatch_note", f"{_ITEM}/name", f"{_ITEM}/instructions"), _invalid_utf8
     ),
-}
+}  # fmt: skip
 
 _PRICE = "/menu/price_groups/0/prices/0"
 _PRICES = (f"{_PRICE}/price", f"{_PRICE}/delivery_price")
@@ -265,57 +248,31 @@ _MENU_PLANTERS: dict[str, Planter] = {
     "new_value": _one_of(
         lambda rng, menu: [(f"{_PRICE}/channel", "voice"), (f"{_product(rng, menu)}/dispatch_method", "locker")]
     ),
-    "new_field": _one_of(
-        lambda rng, menu: [
-            ("/menu/season", "autumn"),
-            ("/published_by", {"name": "Alex Roe", "email": "alex.roe@example.com"}),
-            (f"{_PRICE}/tax_rate", Decimal("0.07")),
-            (f"{_product(rng, menu)}/calories", 520),
-        ]
-    ),
-    "null": _one_of(
-        lambda rng, menu: [
-            ("/menu/name", None),
-            ("/menu/price_groups/0/position", None),
-            (f"{_PRICE}/delivery_price", None),
-            (f"{_PRICE}/price_id", None),
-            (f"{_product(rng, menu)}/description", None),
-            (f"{_product(rng, menu)}/modifiers", None),
-            (f"{_group(rng, menu)}/children", None),
-        ]
-    ),
-    "absent_array": _at(
-        lambda rng, menu: (
-            "/menu/price_groups/1/prices",
-            f"{_product(rng, menu)}/modifiers",
-            f"{_group(rng, menu)}/children",
-        ),
-        _drop,
-    ),
-    "wrong_type": _one_of(
-        lambda rng, menu: [
-            (f"{_PRICE}/price", "8,50"),
-            (f"{_PRICE}/position", "first"),
-            ("/products", list(menu["products"].values())),
-            ("/menu/id", f"m{menu['menu']['id']}"),
-            (f"{_product(rng, menu)}/name", 5),
-            (f"{_group(rng, menu)}/children", "none"),
-        ]
-    ),
-    "missing_id": _at(
-        lambda rng, menu: (
-            "/menu/id",
-            "/menu/id",
-            f"{_PRICE}/product_id",
-            f"{_group(rng, menu)}/children/0/modifier_id",
-        ),
-        _drop,
-    ),
+    "new_field": _one_of(lambda rng, menu: [
+        ("/menu/season", "autumn"), ("/published_by", {"name": "Alex Roe", "email": "alex.roe@example.com"}),
+        (f"{_PRICE}/tax_rate", Decimal("0.07")), (f"{_product(rng, menu)}/calories", 520),
+    ]),
+    "null": _one_of(lambda rng, menu: [
+        ("/menu/name", None), ("/menu/price_groups/0/position", None), (f"{_PRICE}/delivery_price", None),
+        (f"{_PRICE}/price_id", None), (f"{_product(rng, menu)}/description", None),
+        (f"{_product(rng, menu)}/modifiers", None), (f"{_group(rng, menu)}/children", None),
+    ]),
+    "absent_array": _at(lambda rng, menu: (
+        "/menu/price_groups/1/prices", f"{_product(rng, menu)}/modifiers", f"{_group(rng, menu)}/children",
+    ), _drop),
+    "wrong_type": _one_of(lambda rng, menu: [
+        (f"{_PRICE}/price", "8,50"), (f"{_PRICE}/position", "first"), ("/products", list(menu["products"].values())),
+        ("/menu/id", f"m{menu['menu']['id']}"), (f"{_product(rng, menu)}/name", 5),
+        (f"{_group(rng, menu)}/children", "none"),
+    ]),
+    "missing_id": _at(lambda rng, menu: (
+        "/menu/id", "/menu/id", f"{_PRICE}/product_id", f"{_group(rng, menu)}/children/0/modifier_id",
+    ), _drop),
     "excess_decimals": _at(lambda *_: _PRICES, _excess_decimals),
     "nan": _one_of(lambda *_: [(pointer, msgspec.Raw(b"NaN")) for pointer in _PRICES]),
     "duplicate_key": _at(lambda rng, menu: (_product(rng, menu),), _duplicate_key(_ANOTHER)),
     "truncated": _truncated,
     "invalid_utf8": _at(lambda rng, menu: ("/menu/name", f"{_product(rng, menu)}/name"), _invalid_utf8),
-}
+}  # fmt: skip
 
 PLANTERS = {"orders": _ORDER_PLANTERS, "menus": _MENU_PLANTERS}

@@ -257,38 +257,33 @@ class Menu:
 
     def document(self, moment: int) -> dict[str, Any]:
         """Return the menu as the interface shows it, as it stood at the moment."""
-        return {
-            "menu": {
-                "id": self.menu_id,
-                "name": self.name,
-                "price_groups": [
-                    {
-                        "id": group.group_id,
-                        "name": group.name,
-                        "position": group.position,
-                        "prices": [price.document(moment) for price in group.prices],
-                    }
-                    for group in self.groups
-                ],
-            },
-            "products": {
-                str(product.product_id): {
-                    "name": product.name,
-                    "description": at(product.descriptions, moment),
-                    "dispatch_method": product.dispatch_method,
-                    "modifiers": [reference.document(moment) for reference in product.choices],
-                }
-                for product in self.products.values()
-            },
-            "modifiers": {
-                str(modifier.modifier_id): {
-                    "name": modifier.name,
-                    "description": modifier.description,
-                    "children": [reference.document(moment) for reference in modifier.children],
-                }
-                for modifier in self.modifiers.values()
-            },
+
+        def shown(parts: Sequence[Price | PlacedModifier]) -> list[dict[str, Any]]:
+            return [part.document(moment) for part in parts]
+
+        groups = [
+            {"id": each.group_id, "name": each.name, "position": each.position, "prices": shown(each.prices)}
+            for each in self.groups
+        ]
+        products = {
+            str(each.product_id): {
+                "name": each.name,
+                "description": at(each.descriptions, moment),
+                "dispatch_method": each.dispatch_method,
+                "modifiers": shown(each.choices),
+            }
+            for each in self.products.values()
         }
+        modifiers = {
+            str(each.modifier_id): {
+                "name": each.name,
+                "description": each.description,
+                "children": shown(each.children),
+            }
+            for each in self.modifiers.values()
+        }
+        menu = {"id": self.menu_id, "name": self.name, "price_groups": groups}
+        return {"menu": menu, "products": products, "modifiers": modifiers}
 
 
 @dataclass(frozen=True, slots=True)
