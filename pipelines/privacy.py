@@ -350,14 +350,9 @@ def erase(
         customers = vault.erasing.key_hashes({each.customer for each in found.versions})
     if any(found):
         confirm(facts_of(settings, found))
-        is_order = asked.found_by == "order_id"
-        body = {
-            "found_by": asked.found_by,
-            "customer_sha256": customers,
-            "order_ids": [int(asked.value)] if is_order else found.order_ids,
-            "refused": list(found.refused),
-            "is_by_order": True,  # customers keep their other orders
-        }
+        order_ids = [int(asked.value)] if asked.found_by == "order_id" else found.order_ids
+        body: dict[str, Any] = {"found_by": asked.found_by, "customer_sha256": customers, "order_ids": order_ids}
+        body |= {"refused": list(found.refused), "is_by_order": True}  # customers keep their other orders
         write_whole(under_way, request)
         _record(settings, ERASED, user, **body)
         done = apply_erasures(settings)

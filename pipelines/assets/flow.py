@@ -228,15 +228,10 @@ def freshness(settings: Settings) -> dg.FreshnessPolicy | None:
 def _spec(table: Table) -> dg.AssetSpec:
     kinds = sorted({kind for name in table.depends_on for kind in LANDED_KINDS.get(name, ())})
     others = [name for name in table.depends_on if not name.startswith("raw.") and name != table.name]
-    columns = [
-        dg.TableColumn(
-            column.name,
-            column.type,
-            description=column.description,
-            constraints=dg.TableColumnConstraints(nullable=column.nullable),
-        )
-        for column in table.columns
-    ]
+    columns = []
+    for each in table.columns:
+        constraints = dg.TableColumnConstraints(nullable=each.nullable)
+        columns.append(dg.TableColumn(each.name, each.type, each.description, constraints))
     return dg.AssetSpec(
         key_of(table.name),
         deps=[*map(key_of, others), *(dg.AssetKey(["raw", kind]) for kind in kinds)],

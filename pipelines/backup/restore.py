@@ -146,12 +146,11 @@ def _hashes(file: Path, names: Iterable[str]) -> dict[str, Rows]:
         con.execute("set timezone = 'UTC'")
         con.execute(f"attach {literal(file)} as stored (read_only)")
         for name in names:
-            columns = ", ".join(
-                f'cast("{column.name}" as varchar) as "{column.name}"'
-                if column.type.startswith("ENUM")
-                else f'"{column.name}"'
-                for column in tables[name].columns
-            )
+            kinds = {f'"{column.name}"': column.type for column in tables[name].columns}
+            as_text = {
+                each: f"cast({each} as varchar) as {each}" for each, of in kinds.items() if of.startswith("ENUM")
+            }
+            columns = ", ".join(as_text.get(each, each) for each in kinds)
             row = con.execute(
                 f"select count(*), sum(hash(r)) from (select {columns} from stored.{name}) as r"
             ).fetchone()

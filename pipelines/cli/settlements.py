@@ -172,16 +172,7 @@ def journal(
     if not (period and accounts and out) or export_format not in EXPORT_FORMATS:
         raise usage_error(f"give --check, or --period, --map, --out and a --format of {', '.join(EXPORT_FORMATS)}")
     with locked("ordermart journal"):
-        left_out = parse_store_days(without or ())
-        done = export(
-            settings,
-            period_of(settings, period),
-            accounts,
-            export_format,
-            out,
-            draft=draft,
-            left_out=left_out,
-            user=user,
-        )
+        of, left_out = period_of(settings, period), parse_store_days(without or ())
+        done = export(settings, of, accounts, export_format, out, draft=draft, left_out=left_out, user=user)
     say(journal_lines(done))
     leave(is_open=done.is_stopped)

@@ -148,14 +148,11 @@ class StoreSearch:
 
     async def _expect_all(self, first: Reply, records: list[Record], small: dict[str, Any]) -> None:
         """Raise unless a list without pages is whole, as far as anything shows."""
-        total = next(
-            (
-                value
-                for path, name, value in scalars(first.body, ())
-                if TOTALS.fullmatch(word_of(name)) and (word_of(path[-1]) if path else "") in OF_THE_LIST
-            ),
-            None,
-        )
+        total = None
+        for path, name, value in scalars(first.body, ()):
+            if TOTALS.fullmatch(word_of(name)) and (word_of(path[-1]) if path else "") in OF_THE_LIST:
+                total = value
+                break
         if total == len(records):
             return
         if small:

@@ -348,12 +348,8 @@ def _breaks(settings: Settings, released: Released, closes: Closes, selection: S
 
 
 def _control_totals(released: Released, closes: Closes, selection: Selection) -> Iterator[str]:
-    known = {
-        tuple(row)
-        for row in released.con.execute(
-            "select business_date, store_id, amount_field, sale_classes, entry_no from audit.control_totals"
-        ).fetchall()
-    }
+    query = "select business_date, store_id, amount_field, sale_classes, entry_no from audit.control_totals"
+    known = {*released.con.execute(query).fetchall()}
     later = [
         total
         for entry, total in effective_totals(released.ledger)

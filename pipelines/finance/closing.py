@@ -96,14 +96,9 @@ def build_and_record(
         return result
     again = build(settings, progress=progress)
     why = f"{result.why}; {count} restatements of closed days were recorded"
-    return dataclasses.replace(
-        again,
-        changed=True,
-        full=result.full or again.full,
-        why=why,
-        changed_tables=result.changed_tables | again.changed_tables,
-        changed_checks=result.changed_checks | again.changed_checks,
-    )
+    tables, checks = result.changed_tables | again.changed_tables, result.changed_checks | again.changed_checks
+    full = result.full or again.full
+    return dataclasses.replace(again, changed=True, full=full, why=why, changed_tables=tables, changed_checks=checks)
 
 
 def record_restatements(settings: Settings) -> int:
@@ -149,15 +144,10 @@ def create_entries(con: duckdb.DuckDBPyConnection, data_dir: Path, present: dict
     """Create memory.entries, the circumstances of every close and restatement, and memory.present, the current ones."""
     current = _hashes(present)
     texts = dict.fromkeys(current, pa.string())
-    rows = arrow_table(
-        (
-            (entry.no, entry.moment, _known_to(entry), *_hashes(entry.body).values())
-            for entry in ledger_of(data_dir).entries()
-            if "rules" in entry.body
-        ),
-        **{"entry_no": pa.int64(), "written_at": _INSTANT, "known_to": _INSTANT, **texts},
-    )
-    con.from_arrow(rows).create("memory.entries")
+    entries = [entry for entry in ledger_of(data_dir).entries() if "rules" in entry.body]
+    rows = ((each.no, each.moment, _known_to(each), *_hashes(each.body).values()) for each in entries)
+    kinds = {"entry_no": pa.int64(), "written_at": _INSTANT, "known_to": _INSTANT, **texts}
+    con.from_arrow(arrow_table(rows, **kinds)).create("memory.entries")
     con.from_arrow(arrow_table([tuple(current.values())], **texts)).create("memory.present")
 
 
@@ -454,24 +444,17 @@ def fingerprint(con: duckdb.DuckDBPyConnection, rows: pa.Table) -> str:
 def totals(rows: pa.Table) -> Totals:
     """Return the totals of orders by sale class and currency."""
     grouped = rows.group_by(["sale_class", "currency"]).aggregate([("order_id", "count"), ("total_price", "sum")])
-    return tuple(
-        sorted(
-            (row["sale_class"], row["order_id_count"], row["currency"] or "", row["total_price_sum"])
-            for row in grouped.to_pylist()
-        )
-    )
+    rows = grouped.to_pylist()
+    found = ((row["sale_class"], row["order_id_count"], row["currency"] or "", row["total_price_sum"]) for row in rows)
+    return tuple(sorted(found))
 
 
 def period_totals(release: Released, period: BookPeriod, store_id: int | None) -> Totals:
     """Return the totals of every active close of a period, whichever entries made them."""
     ledger = release.ledger
-    files = [
-        ledger.file(entry)
-        for entry in ledger.entries(CLOSED)
-        if any(
-            period.first_day.isoformat() <= each["day"] <= period.last_day.isoformat() for each in entry.body["days"]
-        )
-    ]
+    first, last = period.first_day.isoformat(), period.last_day.isoformat()
+    closes = ledger.entries(CLOSED)
+    files = [ledger.file(each) for each in closes if any(first <= of["day"] <= last for of in each.body["days"])]
     if not files:
         return ()
     con = release.con

@@ -141,13 +141,9 @@ def export(
         return JournalExport(found, tuple(_write(out, contents)))
     made = Export(name, export_format, len(mine) + 1, said, new)
     files = _contents([made], accounts)
-    body: dict[str, Any] = {
-        "period": made.period,
-        "format": export_format,
-        "export_no": made.number,
-        "map_sha256": map_sha256,
-    }
-    body |= {"files": [{"name": name, "sha256": _sha256(content)} for name, content in files.items()]}
+    body: dict[str, Any] = {"period": made.period, "format": export_format, "export_no": made.number}
+    body["map_sha256"] = map_sha256
+    body["files"] = [{"name": name, "sha256": _sha256(content)} for name, content in files.items()]
     entry = ledger.append(JOURNAL_ACT, {**body, "without": [*said], **user.body}, _rows(new))
     return JournalExport(found, tuple(_write(out, contents | files)), entry.no, len(new))
 

@@ -636,14 +636,12 @@ class _Book:
 
     def _unlike_the_books(self) -> Iterator[str]:
         """Yield a sentence for each amount by store, currency and class that differs from mart.period_books."""
-        books = {
-            row[:3]: row[3]
-            for row in self._con.execute(
-                "select store_id, currency, measure, total_amount from mart.period_books "
-                f"where period = $period and sale_class = '{COUNTED}'",
-                {"period": self._period.name},
-            ).fetchall()
-        }
+        query = (
+            "select store_id, currency, measure, total_amount from mart.period_books "
+            f"where period = $period and sale_class = '{COUNTED}'"
+        )
+        rows = self._con.execute(query, {"period": self._period.name}).fetchall()
+        books = {row[:3]: row[3] for row in rows}
         found: dict[tuple[int | None, str | None, str], Decimal] = defaultdict(Decimal)
         for each in self._done.entries:
             for line in each.lines if each.source is not None and each.kind not in AS_MATCHED else ():

@@ -214,15 +214,9 @@ class Selection:
     def description(self) -> str:
         """The selection in words."""
         since, until = self.since, self.until
-        days = (
-            f"business days {since} to {until}"
-            if since and until
-            else f"business days from {since}"
-            if since
-            else f"business days to {until}"
-            if until
-            else "all business days"
-        )
+        first, last = f" from {since}" if since else "", f" to {until}" if until else ""
+        days = f"business days {since}{last}" if since and until else f"business days{first}{last}"
+        days = days if since or until else "all business days"
         return f"{days}, " + ("all stores" if self.store_id is None else f"store {self.store_id}")
 
 

@@ -125,14 +125,8 @@ class Receiver:
         self._loop: asyncio.AbstractEventLoop | None = None
         retry = [(b"retry-after", str(settings.retry_after_seconds).encode())]
         close = [(b"connection", b"close")]
-        self._answers = {
-            202: _answer(202, []),
-            401: _answer(401, []),
-            408: _answer(408, close),
-            413: _answer(413, close),
-            429: _answer(429, retry),
-            503: _answer(503, retry),
-        }
+        more = {202: [], 401: [], 408: close, 413: close, 429: retry, 503: retry}
+        self._answers = {status: _answer(status, headers) for status, headers in more.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one delivery."""
@@ -330,17 +324,11 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     try:
-        asyncio.run(
-            serve_until_stopped(
-                make_app(receiver, webhooks.path),
-                host,
-                port,
-                webhooks.path,
-                patience_seconds=_SHUTDOWN_SECONDS,
-                http1_settings=HTTP1Settings(header_read_timeout=int(webhooks.read_timeout_seconds * 1000)),
-                backpressure=2 * webhooks.queue_size,  # more than may wait, so that the excess is answered with 503
-            )
-        )
+        app, path = make_app(receiver, webhooks.path), webhooks.path
+        http1 = HTTP1Settings(header_read_timeout=int(webhooks.read_timeout_seconds * 1000))
+        waiting = 2 * webhooks.queue_size  # more than may wait, so that the excess is answered with 503
+        more = {"http1_settings": http1, "backpressure": waiting}
+        asyncio.run(serve_until_stopped(app, host, port, path, patience_seconds=_SHUTDOWN_SECONDS, **more))
     finally:
         committer.stop()
         if vault is not None:

@@ -92,14 +92,9 @@ class WorkList(AbstractContextManager["WorkList"]):
         now, kind = micros(self._clock()), known_kind(kind)
         with self._lock, transaction(self._connection) as connection:
             bit = reason_bit(connection, why)
-        values = {
-            "kind": kind,
-            "why": bit,
-            "now": now,
-            "due": now if due_at is None else micros(due_at),
-            "interval": 0,
-            "since": None if unless_done_since is None else micros(unless_done_since),
-        }
+        due = now if due_at is None else micros(due_at)
+        since = None if unless_done_since is None else micros(unless_done_since)
+        values = {"kind": kind, "why": bit, "now": now, "due": due, "interval": 0, "since": since}
         given = 0
         if isinstance(ids, range) and ids.step == 1:
             if ids and (ids[0] not in INT64 or ids[-1] not in INT64):
@@ -242,17 +237,9 @@ class WorkList(AbstractContextManager["WorkList"]):
 
     def representative_due_ids(self, kind: Kind, now: datetime | None = None) -> set[int]:
         """Return the due ids whose answers say how the service does: see sql/inbox/representative_due_ids.sql."""
-        rows = self._read(
-            (resource("sql") / "inbox" / "representative_due_ids.sql").read_text(encoding="utf-8"),
-            {
-                "together": f"{BAD_TOGETHER}%",
-                "kind": known_kind(kind),
-                "now": micros(now or self._clock()),
-                "probe": GAP_PROBE,
-                "range": RANGE,
-                "webhook": WEBHOOK,
-            },
-        )
+        query = (resource("sql") / "inbox" / "representative_due_ids.sql").read_text(encoding="utf-8")
+        values = {"kind": known_kind(kind), "now": micros(now or self._clock()), "together": f"{BAD_TOGETHER}%"}
+        rows = self._read(query, {**values, "probe": GAP_PROBE, "range": RANGE, "webhook": WEBHOOK})
         return {row[0] for row in rows}
 
     def _entries(self, where: str, values: dict[str, Any]) -> list[WorkListEntry]:

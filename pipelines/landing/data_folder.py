@@ -181,11 +181,7 @@ def _counts(path: Path) -> list[Counted]:
 def _sum(one: Counted, other: Counted) -> Counted:
     one.meet(other.askers)
     figures = [each for each in (one.least, other.least, one.greatest, other.greatest) if each is not None]
-    return msgspec.structs.replace(
-        one,
-        n=one.n + other.n,
-        least=min(figures, default=None),
-        greatest=max(figures, default=None),
-        first_at=min(one.first_at, other.first_at),
-        last_at=max(one.last_at, other.last_at),
-    )
+    least, greatest = min(figures, default=None), max(figures, default=None)
+    first_at, last_at = min(one.first_at, other.first_at), max(one.last_at, other.last_at)
+    sums = {"n": one.n + other.n, "least": least, "greatest": greatest, "first_at": first_at, "last_at": last_at}
+    return msgspec.structs.replace(one, **sums)

@@ -104,12 +104,8 @@ def raw_files(data_dir: Path, kind: str) -> RawFiles:
     single = (name for name in names(data_dir, "observations", kind) if name not in merged and not is_merged(name))
     pairs += [(name, (name,)) for name in single]
     pairs.sort(key=lambda pair: pair[1])
-    return RawFiles(
-        *(
-            [RawFile(folder(data_dir, area, kind) / (name + _SUFFIX), loads) for name, loads in pairs]
-            for area in ("documents", "observations")
-        )
-    )
+    folders = (folder(data_dir, area, kind) for area in ("documents", "observations"))
+    return RawFiles(*([RawFile(each / (name + _SUFFIX), loads) for name, loads in pairs] for each in folders))
 
 
 def read_rows(

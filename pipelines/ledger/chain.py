@@ -133,16 +133,8 @@ class Ledger:
                 file_sha256 = file_hash(draft)
                 put_in_place(self.folder / file)
             now = utc_now()
-            fields: dict[str, Any] = {
-                "no": no,
-                "at": now.isoformat(timespec="microseconds"),
-                "who": _who(),
-                "act": act,
-                "body": body,
-                "file": file,
-                "file_sha256": file_sha256,
-                "previous": previous,
-            }
+            fields: dict[str, Any] = {"no": no, "at": now.isoformat(timespec="microseconds"), "who": _who(), "act": act}
+            fields |= {"body": body, "file": file, "file_sha256": file_sha256, "previous": previous}
             if doubt := _time_doubt(now, last, machine_now()):
                 fields["time_doubt"] = doubt
             fields["sha256"] = _hash(fields)

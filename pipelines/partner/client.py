@@ -265,14 +265,9 @@ class PartnerClient(AbstractAsyncContextManager["PartnerClient"]):
         began = breaker.sent()
         has_result = False
         try:
+            recorder = Recorder(self.behaviour, operation)
             outcome = await exchange(
-                self._http,
-                request,
-                auth=token,
-                limit=limit,
-                seconds=timeout,
-                clock=self._clock,
-                recorder=Recorder(self.behaviour, operation),
+                self._http, request, auth=token, limit=limit, seconds=timeout, clock=self._clock, recorder=recorder
             )
             has_result = True
             at, size = self._clock.now(), len(outcome.body or b"") if isinstance(outcome, Answer) else 0

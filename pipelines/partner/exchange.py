@@ -283,14 +283,8 @@ async def _answer(
                 # Without framing, a lost connection looks like the end of the body.
                 body=body if framed else None,
             )
-        return Answer(
-            status=status,
-            body=body,
-            ms=ms,
-            oversize=oversize,
-            headers=headers,
-            links=tuple(response.headers.get_list("link")) if "link" in headers else (),
-        )
+        links = tuple(response.headers.get_list("link")) if "link" in headers else ()
+        return Answer(status=status, body=body, ms=ms, oversize=oversize, headers=headers, links=links)
     finally:
         await response.aclose()
 

@@ -224,14 +224,8 @@ class StoreListing:
 
     def _expect_no_more(self, url: httpx.URL, answer: Answer) -> None:
         """Raise ListingBroken if the last page says that more stores follow: the list would end early, unnoticed."""
-        sign = sign_of_more(
-            answer.body,
-            self._how.items_pointer,
-            pagination=self._how.pagination,
-            pages=len(self._seen),
-            stores=len(self._seen_stores),
-            headers=answer.headers,
-        )
+        how, seen = self._how, {"pages": len(self._seen), "stores": len(self._seen_stores)}
+        sign = sign_of_more(answer.body, how.items_pointer, pagination=how.pagination, headers=answer.headers, **seen)
         last, known = (
             {str(url.join(target)) for relation in relations for target in self._links(answer, relation)}
             for relations in (["last"], ["first", "self"])

@@ -96,15 +96,9 @@ def make_pack(settings: Settings, period: BookPeriod, out: Path, *, sample: int 
             for order_id in drawn:
                 _write(draft / "receipts" / f"{order_id}.txt", "\n".join(receipt(release.con, order_id)) + "\n")
             manifest = release.manifest
-        read_me = _READ_ME.format(
-            period=period,
-            name=period.name or period.first_day,
-            made=utc_now().isoformat(timespec="seconds"),
-            manifest=manifest,
-            receipts=len(drawn),
-            seed=seed,
-            population=len(population),
-        )
+        name, made = period.name or period.first_day, utc_now().isoformat(timespec="seconds")
+        counts = {"receipts": len(drawn), "seed": seed, "population": len(population)}
+        read_me = _READ_ME.format(period=period, name=name, made=made, manifest=manifest, **counts)
         _write(draft / "README.txt", read_me)
         installed = {name: next(iter(importlib.metadata.distributions(name=name)), None) for name in _PACKAGES}
         versions = {name: found.version if found else "not installed" for name, found in installed.items()}

@@ -212,13 +212,11 @@ def explain_order(settings: Settings, order_id: int, limits: ReadLimits | None =
 
 def receipt(db: duckdb.DuckDBPyConnection, order_id: int) -> list[str]:
     """Return an order's receipt, at most 80 columns wide; an empty list if the release lacks the order."""
-    found = records(
-        db,
+    query = (
         "select core.*, mart.* exclude (order_id) from core.orders as core "
-        "inner join mart.orders as mart using (order_id) where core.order_id = ?",
-        [order_id],
+        "inner join mart.orders as mart using (order_id) where core.order_id = ?"
     )
-    return list(_receipt(db, found[0])) if found else []
+    return [line for found in records(db, query, [order_id]) for line in _receipt(db, found)]
 
 
 def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:

@@ -185,13 +185,9 @@ def settled_facts(release: Released, day: dt.date) -> dict[str, Any]:
     if not release.con.execute(has_tables).fetchone() or not (flow := records(release.con, _FLOW)):
         return {}
     items = records(release.con, _AGED, [day, day])
-    return {
-        "flow": flow,
-        "open": items,
-        "break_count": sum(each["number"] for each in items if each["kind"] != _NOT_DUE),
-        "rates": records(release.con, _RATES),
-        "overdue": records(release.con, _OVERDUE),
-    }
+    count = sum(each["number"] for each in items if each["kind"] != _NOT_DUE)
+    rates, overdue = records(release.con, _RATES), records(release.con, _OVERDUE)
+    return {"flow": flow, "open": items, "break_count": count, "rates": rates, "overdue": overdue}
 
 
 def explain_payout(settings: Settings, payout_ref: str) -> list[str]:

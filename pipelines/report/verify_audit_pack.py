@@ -51,15 +51,12 @@ def invalid_files(pack: Path, expected: str) -> list[str]:
     for line in sums.read_text(encoding="utf-8").splitlines():
         sha256, _, name = line.partition("  ")
         listed[name] = sha256
+    both = sorted(listed.keys() & found)
     return [
         *kept,
         *(f"{name}: listed, but missing" for name in sorted(listed.keys() - found)),
         *(f"{name}: not listed" for name in sorted(found - listed.keys())),
-        *(
-            f"{name}: differs from SHA256SUMS"
-            for name in sorted(listed.keys() & found)
-            if digest(pack / name) != listed[name]
-        ),
+        *(f"{name}: differs from SHA256SUMS" for name in both if digest(pack / name) != listed[name]),
     ]
 
 

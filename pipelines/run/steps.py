@@ -337,15 +337,9 @@ def _fetch(way: UnderWay, step: Step) -> None:
                 sample = plan.sample
                 step.said.append(plan.sentence())
 
+    lists, most = way.run.kind == NIGHT, None if kind == "orders" else BEFORE_ORDERS
     ingested = ingest(
-        way.settings,
-        kind,
-        way.progress,
-        request,
-        lists=way.run.kind == NIGHT,
-        session=way.partner,
-        since=since,
-        most=None if kind == "orders" else BEFORE_ORDERS,
+        way.settings, kind, way.progress, request, lists=lists, session=way.partner, since=since, most=most
     )
     step.asked = ingested.due
     step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}

@@ -211,15 +211,10 @@ def _choose(rng: Rng, menu: Menu, group: PlacedModifier, created: int, chosen: l
     for _ in range(rng.between(1, times)):
         reference = rng.pick(modifier.children)
         option = menu.modifiers[reference.modifier_id]
-        chosen.append(
-            {
-                "id": option.modifier_id,
-                "name": option.name,
-                "price": at(reference.prices, created),
-                "action": "remove" if modifier.kind == "without" else "add",
-                "quantity": rng.between(2, 3) if modifier.kind == "some" and rng.often(0.12) else 1,
-            }
-        )
+        action = "remove" if modifier.kind == "without" else "add"
+        quantity = rng.between(2, 3) if modifier.kind == "some" and rng.often(0.12) else 1
+        one = {"id": option.modifier_id, "name": option.name, "price": at(reference.prices, created)}
+        chosen.append({**one, "action": action, "quantity": quantity})
         for inner in option.children:
             _choose(rng, menu, inner, created, chosen)
 

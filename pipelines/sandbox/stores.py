@@ -224,14 +224,8 @@ class Price:
     def document(self, moment: int) -> dict[str, Any]:
         """Return it as a menu shows it at the moment."""
         base, delivered = at(self.prices, moment)
-        return {
-            "price_id": self.price_id,
-            "product_id": self.product_id,
-            "position": self.position,
-            "channel": self.channel,
-            "price": base,
-            "delivery_price": delivered,
-        }
+        ids = {"price_id": self.price_id, "product_id": self.product_id}
+        return {**ids, "position": self.position, "channel": self.channel, "price": base, "delivery_price": delivered}
 
 
 @dataclass(frozen=True, slots=True)
@@ -598,25 +592,12 @@ class _Founder:
             for place, (product, price) in enumerate(dishes, 1):
                 price_id += 1
                 now = max(price + change, Decimal(1))
-                prices.append(
-                    Price(
-                        price_id=price_id,
-                        product_id=product.product_id,
-                        position=place,
-                        channel=_CHANNELS[product.dispatch_method],
-                        prices=self._prices(now),
-                    )
-                )
+                channel = _CHANNELS[product.dispatch_method]
+                prices.append(Price(price_id, product.product_id, place, channel, self._prices(now)))
             groups.append(PriceGroup(menu_id * 100 + position, title, position, tuple(prices)))
         products = {product.product_id: product for _, dishes in sections for product, _ in dishes}
-        return Menu(
-            menu_id=menu_id,
-            name=name,
-            groups=tuple(groups),
-            products=dict(sorted(products.items())),
-            modifiers=_reachable(products.values(), self.modifiers),
-            changes=tuple(sorted(self.moments)),
-        )
+        modifiers, changes = _reachable(products.values(), self.modifiers), tuple(sorted(self.moments))
+        return Menu(menu_id, name, tuple(groups), dict(sorted(products.items())), modifiers, changes)
 
     def _prices(self, price: Decimal) -> History[tuple[Decimal, Decimal]]:
         dearer = self.rng.pick((0, 0, 30, 50, 90)) * CENT

@@ -335,13 +335,10 @@ def _changes(ledger: Ledger, undone: list[int], table: pa.Table) -> tuple[str, .
     """Return what a corrected mapping changes: count and sum by component, if there are any, and currency."""
     keys = [key for key in ("component", "currency") if key in table.column_names]
     tables = [table, *(ledger.rows(entry) for entry in ledger.entries() if entry.no in undone)]
-    new, *old = [
-        {
-            " ".join(str(row[key]) for key in keys): f"{row['amount_count']:,} of {row['amount_sum']:,.2f}"
-            for row in each.group_by(keys).aggregate([("amount", "count"), ("amount", "sum")]).to_pylist()
-        }
-        for each in tables
-    ]
+    figures = [("amount", "count"), ("amount", "sum")]
+    sums = [each.group_by(keys).aggregate(figures).to_pylist() for each in tables]
+    said = "{amount_count:,} of {amount_sum:,.2f}"
+    new, *old = [{" ".join(str(row[key]) for key in keys): said.format(**row) for row in rows} for rows in sums]
     return tuple(
         f"{key}: {before.get(key, 'none')}, now {new.get(key, 'none')}"
         for before in old
@@ -369,13 +366,9 @@ def _described(lines: pa.Table, ref: str | None) -> dict[str, Any]:
 def _origin(name: str, content: bytes, read: LoadedMapping, ledger: Ledger) -> dict[str, Any]:
     sha256, platform = sha256_of(content), read.mapping.platform
     old = [entry for act in ACTS for entry in _imports(ledger.entries(), act) if entry.body["sha256"] == sha256]
-    return {
-        "undoes": [entry.no for entry in old if entry.body["platform"] == platform],
-        "platform": read.mapping.platform,
-        "file": name,
-        "sha256": sha256_of(content),
-        "mapping_sha256": read.sha256,
-    }
+    undoes = [entry.no for entry in old if entry.body["platform"] == platform]
+    of_file = {"file": name, "sha256": sha256, "mapping_sha256": read.sha256}
+    return {"undoes": undoes, "platform": platform, **of_file}
 
 
 def _known(ledger: Ledger, read: LoadedMapping, *, is_corrected: bool) -> dict[str, int]:

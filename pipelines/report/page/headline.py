@@ -151,14 +151,9 @@ def _of_kind(kind: str, rows: list[dict[str, Any]], to_do: str) -> OpenMatters:
     amounts = [money_of(row[column], row["currency"]) for row in rows if row[column]]
     more = [f"{len(amounts) - _IN_LINE} more currencies"] if len(amounts) > _IN_LINE else []
     days = [row["since"] for row in rows if row["since"]]
-    return OpenMatters(
-        kind,
-        sum(row["number"] for row in rows),
-        sum(row["new"] for row in rows),
-        most * bool(amounts) + ", ".join([*amounts[:_IN_LINE], *more]),
-        min(days, default=None),
-        to_do,
-    )
+    number, new = (sum(row[key] for row in rows) for key in ("number", "new"))
+    shown = most * bool(amounts) + ", ".join([*amounts[:_IN_LINE], *more])
+    return OpenMatters(kind, number, new, shown, min(days, default=None), to_do)
 
 
 def headline(

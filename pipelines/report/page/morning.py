@@ -172,14 +172,8 @@ def _figures(rows: list[dict[str, Any]], last: dt.date, first: dt.date | None) -
     for days in ([last], week):
         before = [day - _WEEK for day in days]
         is_comparable = first is not None and min(before) >= first
-        spans.append(
-            {
-                "last": last,
-                "earlier": last - _WEEK,
-                "now": _summed(row for row in rows if row["business_date"] in days),
-                "before": _summed(row for row in rows if row["business_date"] in before) if is_comparable else None,
-            }
-        )
+        now, then = (_summed(row for row in rows if row["business_date"] in of) for of in (days, before))
+        spans.append({"last": last, "earlier": last - _WEEK, "now": now, "before": then if is_comparable else None})
     stores: dict[int | None, dict[str, Any]] = {}
     for row in rows:
         store = stores.setdefault(row["store_id"], {"name": row["store_name"], "now": Decimal(0), "before": Decimal(0)})
@@ -199,28 +193,17 @@ def _summed(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     keys = ("order_count", "priced_count", "excluded_count")
     orders, priced, excluded = (sum(row[key] for row in found) for key in keys)
     total = sum((row["total_price"] or Decimal(0) for row in found), Decimal(0))
-    return {
-        "total": total,
-        "orders": orders,
-        "average": total / priced if priced else None,
-        "excluded": excluded / (orders + excluded) if orders + excluded else None,
-    }
+    share = excluded / (orders + excluded) if orders + excluded else None
+    return {"total": total, "orders": orders, "average": total / priced if priced else None, "excluded": share}
 
 
 def _currency(currency: str | None, days: dict[dt.date, Any], window: list[dt.date]) -> dict[str, Any]:
     nothing = {"order_count": 0, "total_price": None}
-    rows = [
-        {
-            "day": day,
-            "order_count": days.get(day, nothing)["order_count"],
-            "value": days.get(day, nothing)["total_price"],
-            "before": days.get(day - _EARLIER, nothing)["total_price"],
-            "colour": "blue",
-            "name": f"{day:%-d %b}" if day.weekday() == 0 else "",
-            "mark": "",
-        }
-        for day in window
-    ]
+    rows = []
+    for day in window:
+        of, before = days.get(day, nothing), days.get(day - _EARLIER, nothing)["total_price"]
+        figures = {"day": day, "order_count": of["order_count"], "value": of["total_price"], "before": before}
+        rows.append({**figures, "colour": "blue", "name": f"{day:%-d %b}" if day.weekday() == 0 else "", "mark": ""})
     now, before = (sum((row[key] or Decimal(0) for row in rows), Decimal(0)) for key in ("value", "before"))
     known = sum(day - _EARLIER in days for day in window)
     change = f"{known} of the {DAYS} days before have orders"
