@@ -33,19 +33,14 @@ def wiring(settings: Settings) -> dg.Definitions:
     }
     schedule = settings.schedule
     status = dg.DefaultScheduleStatus.RUNNING if schedule.is_on else dg.DefaultScheduleStatus.STOPPED
+    cron, zone = schedule.cron, schedule.timezone
+    nightly = dg.ScheduleDefinition(job=jobs[NIGHT], cron_schedule=cron, execution_timezone=zone, default_status=status)
     return dg.Definitions(
         assets=assets,
         asset_checks=[table_checks(settings)],
         jobs=list(jobs.values()),
         sensors=sensors(settings, jobs),
-        schedules=[
-            dg.ScheduleDefinition(
-                job=jobs[NIGHT],
-                cron_schedule=schedule.cron,
-                execution_timezone=schedule.timezone,
-                default_status=status,
-            )
-        ],
+        schedules=[nightly],
         resources={"settings": dg.ResourceDefinition.hardcoded_resource(settings), UNDER_WAY: _under_way(settings)},
         executor=dg.in_process_executor,
     )

@@ -123,12 +123,8 @@ def write_reference(settings: Settings, world: World) -> None:
         for price in group.prices
         if group.name != "Popular"
     }
-    platforms = [
-        ("web", "Website", "own"),
-        ("ios", "iOS app", "own"),
-        ("android", "Android app", "own"),
-        ("phone", "Telephone", "other"),
-    ]
+    own = {"web": "Website", "ios": "iOS app", "android": "Android app"}
+    platforms = [*((name, title, "own") for name, title in own.items()), ("phone", "Telephone", "other")]
     _write(settings, "stores", "store_id own_code legal_entity region", stores[: max(1, len(stores) - 1)])
     _write(settings, "products", "product_id plu category is_combo", [products[each] for each in sorted(products)])
     _write(settings, "platforms", "platform platform_name platform_group", platforms)

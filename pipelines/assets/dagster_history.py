@@ -115,11 +115,8 @@ def events_of(runs: Iterable[Run]) -> list[dg.AssetMaterialization]:
         if run.did_all_steps:
             landed = {f"raw.{kind}": {"dagster/row_count": sum(of.values()), **of} for kind, of in run.landed.items()}
             built = {name: {"dagster/row_count": rows} for name, rows in run.rows.items()}
-            shown: dict[str, dict[str, Any]] = {
-                **landed,
-                **built,
-                RELEASE: {"release": run.release, VALIDATED: run.validations},
-            }
+            shown: dict[str, dict[str, Any]] = {**landed, **built}
+            shown[RELEASE] = {"release": run.release, VALIDATED: run.validations}
             made |= {key_of(name): dg.AssetMaterialization(key_of(name), metadata=said) for name, said in shown.items()}
     return list(made.values())
 

@@ -189,11 +189,8 @@ def _tables(settings: Settings) -> dg.AssetsDefinition:
             for name in models.keys() & way.run.rows.keys():
                 yield dg.MaterializeResult(asset_key=key_of(name), metadata={"dagster/row_count": way.run.rows[name]})
             page = way.settings.data_dir / "published" / PAGE
-            shown = {
-                "release": way.run.release,
-                VALIDATED: way.run.validations,
-                "morning page": dg.MetadataValue.path(str(page)),
-            }
+            shown_page = dg.MetadataValue.path(str(page))
+            shown = {"release": way.run.release, VALIDATED: way.run.validations, "morning page": shown_page}
             context.log_event(dg.AssetMaterialization(RELEASE, metadata=shown))
             if way.run.kind == NIGHT:
                 _log(context, way.do("maintenance"))

@@ -154,13 +154,8 @@ class _Backup:
             if (self.data_dir / path).exists():
                 self._file(path)
         self._inventory()
-        content = BackupManifest(
-            name,
-            started.isoformat(),
-            self._base_url(),
-            sorted(self.files.values(), key=lambda file: file.path),
-            release,
-        )
+        files = sorted(self.files.values(), key=lambda file: file.path)
+        content = BackupManifest(name, started.isoformat(), self._base_url(), files, release)
         with suppress(VaultError):  # it has no vault, or its keys are not set
             seed, _ = ledger_key(self.settings)
             content = msgspec.structs.replace(content, signature=signature_of(content, seed))

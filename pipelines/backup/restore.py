@@ -264,11 +264,8 @@ def _put_in_place(
         if (inventory := read_inventory(draft)).files:
             write_inventory(draft, inventory)
         # The witness keeps the head of a folder in use: a draft that is killed leaves nothing there.
-        own = msgspec.structs.replace(
-            settings,
-            data=msgspec.structs.replace(settings.data, dir=str(draft)),
-            ledger=msgspec.structs.replace(settings.ledger, witness=""),
-        )
+        data = msgspec.structs.replace(settings.data, dir=str(draft))
+        own = msgspec.structs.replace(settings, data=data, ledger=msgspec.structs.replace(settings.ledger, witness=""))
         if unsigned is None:
             _require_signature(own, backup, manifest)
         notes = [*migrate(draft), *_erased_again(own, erasures, backup.name, word)]

@@ -136,29 +136,19 @@ def find_blockers(
     path = inbox_path(settings.data_dir)
     is_lost = not path.exists() and WORK_LIST in read_inventory(settings.data_dir).stores
     lost = f"{path} is missing: ids that are due, failed or were given up are unknown; `ordermart run`"
+    early = "orders last checked before their day could be closed: {}; fetch them: `ordermart run --order-ids FILE`"
+    refused = "quarantined or failed, on these days or an unknown day: {}; see audit.quarantine"
+    reused = (
+        "ids reused for another order: {}; see core.order_changes. The earlier order is kept; to count the other "
+        "one instead, add the id to [closing] replaced_orders and run `ordermart build`"
+    )
     blockers = [
         *_day_not_ended(ends, now, f"{settings.closing.close_after_hours:g}"),
         *_not_built(settings, released),
-        *_named(
-            released,
-            "orders last checked before their day could be closed: {}; fetch them: `ordermart run --order-ids FILE`",
-            _CHECKED_TOO_EARLY,
-        ),
+        *_named(released, early, _CHECKED_TOO_EARLY),
         *(_unfinished_work(path, released, days[0], now) if path.exists() else ()),
-        *_named(
-            released,
-            "quarantined or failed, on these days or an unknown day: {}; see audit.quarantine",
-            _QUARANTINED,
-            _earliest(days[0]),
-        ),
-        *_named(
-            released,
-            "ids reused for another order: {}; see core.order_changes. The earlier order is kept; to count the other "
-            "one instead, add the id to [closing] replaced_orders and run `ordermart build`",
-            _REPLACED,
-            period.first_day,
-            period.last_day,
-        ),
+        *_named(released, refused, _QUARANTINED, _earliest(days[0])),
+        *_named(released, reused, _REPLACED, period.first_day, period.last_day),
         *_unmapped(released),
         *_indeterminate(settings, released),
         *_refuted_settings(released),
@@ -228,14 +218,11 @@ def _unfinished_work(path: Path, released: Released, first_day: dt.date, now: dt
         yield f"failed and asked for again later: {_listed(failing)}; `ordermart retry`, then `ordermart run`"
     if due:
         yield f"due and not fetched yet: {_listed(first, due)}; `ordermart run`"
-    yield from _named(
-        released,
-        "not found (404): {}",
-        "select id from (select unnest(?::bigint[]) as id) as given where "
-        "id not in (select order_id from mart.orders) "
-        "or id in (select order_id from orders_to_close where not is_deleted) order by id",
-        given_up,
+    query = (
+        "select id from (select unnest(?::bigint[]) as id) as given where id not in (select order_id from mart.orders) "
+        "or id in (select order_id from orders_to_close where not is_deleted) order by id"
     )
+    yield from _named(released, "not found (404): {}", query, given_up)
 
 
 def _earliest(first_day: dt.date) -> dt.datetime:

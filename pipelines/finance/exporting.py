@@ -338,16 +338,12 @@ def _earlier(ledger: Ledger) -> Iterator[_Exported]:
 
 
 def _rows(entries: Iterable[JournalEntry]) -> pa.Table:
-    return pa.Table.from_pylist(
-        [
-            {"number": each.number, "day": each.day, "business_date": each.place[0], "store_id": each.place[1]}
-            | {"currency": each.currency, "memo": each.memo, "source": each.source}
-            | line._asdict()
-            for each in entries
-            for line in each.lines
-        ],
-        schema=EXPORTED,
-    )
+    rows = []
+    for each in entries:
+        head = {"number": each.number, "day": each.day, "business_date": each.place[0], "store_id": each.place[1]}
+        head |= {"currency": each.currency, "memo": each.memo, "source": each.source}
+        rows += [head | line._asdict() for line in each.lines]
+    return pa.Table.from_pylist(rows, schema=EXPORTED)
 
 
 def _entries(rows: pa.Table) -> Iterable[JournalEntry]:

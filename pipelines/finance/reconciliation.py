@@ -70,11 +70,8 @@ class Reconciliation:
 
     def days(self) -> list[Record]:
         """Return a row per line of the summary and business day; a closed day without orders has one if unposted."""
-        found = records(
-            self.db,
-            f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows "
-            f"where {self.selection.where()} group by all",
-        )
+        select = f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows"
+        found = records(self.db, f"{select} where {self.selection.where()} group by all")
         rows = self.db.execute(
             "select currency, sale_class, closed_business_date, count(*) from mart.restatements as rows "
             f"where {UNPOSTED} and {self.selection.where('closed_business_date')} group by all"
@@ -179,11 +176,8 @@ def list_breaks(settings: Settings, selection: Selection) -> list[Record]:
     with open_release(settings) as release:
         found = decisions(release.ledger.entries())
         create_break_views(release)
-        breaks = records(
-            release.con,
-            f"select * from breaks as rows where {selection.where()} "
-            "order by currency nulls last, abs_residual desc, order_id",
-        )
+        order = "currency nulls last, abs_residual desc, order_id"
+        breaks = records(release.con, f"select * from breaks as rows where {selection.where()} order by {order}")
     for row in breaks:
         decided = found.get(row["break_key"])
         is_accepted = decided is not None and decided.content == row["content"]

@@ -70,11 +70,8 @@ def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None)
     planned = planner.plan(known_orders(settings.data_dir), now, settings.planner)
     planner.add_plan(work, planned)
     if settings.planner.gap_probe:
-        gap = planner.gap_ids(
-            (known.id for known in known_orders(settings.data_dir)),
-            never_found(settings.data_dir),
-            settings.planner.gap_budget,
-        )
+        known_ids = (known.id for known in known_orders(settings.data_dir))
+        gap = planner.gap_ids(known_ids, never_found(settings.data_dir), settings.planner.gap_budget)
         work.add("orders", gap, GAP_PROBE)
     return planned
 

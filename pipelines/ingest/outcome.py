@@ -181,11 +181,7 @@ class AnswerCheck:
         self._not_found = NotFoundGuard(settings.planner.max_not_found_rate, len(known))
         self._not_found_new = NotFoundGuard(settings.planner.max_not_found_rate, len(representative - known))
         self._refused = self._answered = self._landed = 0
-        self._bad: dict[str, Counter[str]] = {
-            "failed": Counter(),
-            "were rejected": Counter(),
-            "are not found": Counter(),
-        }
+        self._bad: dict[str, Counter[str]] = {what: Counter() for what in ("failed", "were rejected", "are not found")}
 
     def count(self, answer: FetchedBody) -> None:
         """Count a response; raise SuspectBaseUrlError before answers of a wrong address or account are believed."""

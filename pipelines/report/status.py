@@ -113,12 +113,9 @@ def last_runs(data_dir: Path, *, is_any_alive: bool, now: dt.datetime | None = N
     run = ended[-1]
     stands = run.kind == WEBHOOKS and any(alarm.cause.startswith("incomplete:") for alarm in active_alarms(data_dir))
     good = [each for each in ended if each.kind == NIGHT and each.run_state == "good" and not is_ahead(each, now)]
-    return LastRuns(
-        run,
-        "incomplete" if run.run_state == "good" and stands else run.run_state,
-        run.sentence or (f"It {run.how}." if run.stopped_by else " ".join(run.errors)),
-        good[-1].ended_at if good else None,
-    )
+    state = "incomplete" if run.run_state == "good" and stands else run.run_state
+    said = run.sentence or (f"It {run.how}." if run.stopped_by else " ".join(run.errors))
+    return LastRuns(run, state, said, good[-1].ended_at if good else None)
 
 
 def next_tick(cron: str, timezone: str, now: dt.datetime) -> dt.datetime | None:

@@ -478,13 +478,11 @@ class _Reader:
 
     def _signed(self, stated: Any, number: int, cells: list[str], currency: str) -> Decimal | None:
         """Return the sum of columns with signs; None if all are empty."""
-        found = [
-            (sign, amount)
-            for sign, column in signed(stated)
-            if (amount := self.amount(cells[self.places[column]], CellRef(self.name, number, column), currency))
-            is not None
-        ]
-        return sum((sign * amount for sign, amount in found), Decimal(0)) if found else None
+        found = []
+        for sign, column in signed(stated):
+            amount = self.amount(cells[self.places[column]], CellRef(self.name, number, column), currency)
+            found += [] if amount is None else [sign * amount]
+        return sum(found, Decimal(0)) if found else None
 
     def _line_date(self, number: int, cells: list[str]) -> tuple[dt.datetime, dt.date | None, dt.date | None]:
         if period := self.line.period:

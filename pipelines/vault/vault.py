@@ -85,12 +85,8 @@ _Previous = tuple[int, int, bytes]  # no, customer, digest
 
 def open_vault(settings: Settings, rule: Rule | None = None) -> Vault:
     """Open the vault, created if necessary; raise VaultError for missing or wrong keys. To find people needs `rule`."""
-    return Vault(
-        settings.data_dir / "vault" / "vault.sqlite",
-        read_keys(settings),
-        settings.vault.quarantine_retention_days,
-        rule or Rule(settings.privacy.max_people_per_contact),
-    )
+    path, days = settings.data_dir / "vault" / "vault.sqlite", settings.vault.quarantine_retention_days
+    return Vault(path, read_keys(settings), days, rule or Rule(settings.privacy.max_people_per_contact))
 
 
 def _changed(old: bytes, new: bytes) -> list[str]:
@@ -301,11 +297,9 @@ class Vault(AbstractContextManager["Vault"]):
     def decrypt_content(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> bytes:  # noqa: A002
         """Return the same as the original JSON object, numbers in their own text."""
         load_id, seq = at or ("~", 0)
-        row = self._db.execute(
-            f"select {ROW} from personal_data where kind = ? and id = ? and (load_id, seq) <= (?, ?) "
-            "order by no desc limit 1",
-            (kind, id, load_id, seq),
-        ).fetchone()
+        where = "kind = ? and id = ? and (load_id, seq) <= (?, ?)"
+        query = f"select {ROW} from personal_data where {where} order by no desc limit 1"
+        row = self._db.execute(query, (kind, id, load_id, seq)).fetchone()
         if row is None and erased_ids(self._db, kind, {id}):
             raise VaultError(f"the personal data of {kind} {id} were erased")
         return self.content_of(*row) if row else _EMPTY
