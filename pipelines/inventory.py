@@ -410,11 +410,8 @@ def fault(path: Path, noted: tuple[int, str], *, reads: bool = False) -> str:
         size = path.stat().st_size
         if size != noted[0]:
             return f"{size:,} bytes instead of {noted[0]:,}"
-        return (
-            "other content than was written"
-            if (reads or is_small(path.name)) and size_and_sha256(path) != noted
-            else ""
-        )
+        is_other = (reads or is_small(path.name)) and size_and_sha256(path) != noted
+        return "other content than was written" if is_other else ""
     except FileNotFoundError:
         return "missing"
     except OSError as error:

@@ -68,11 +68,9 @@ def beat(settings: Settings) -> None:
 
 def _post(notify: Notify, text: str) -> None:
     titled = f"ordermart: {text}"
-    body = (
-        {"text": titled}
-        if notify.webhook_format == "slack"
-        else {"source": "ordermart", "text": titled, "host": socket.gethostname()}
-    )
+    body = {"text": titled}
+    if notify.webhook_format != "slack":
+        body = {"source": "ordermart", "text": titled, "host": socket.gethostname()}
     _request("webhook", "POST", notify.webhook_url, json=body)
 
 

@@ -337,13 +337,9 @@ def _breaks(settings: Settings, released: Released, closes: Closes, selection: S
 def _control_totals(released: Released, closes: Closes, selection: Selection) -> Iterator[str]:
     query = "select business_date, store_id, amount_field, sale_classes, entry_no from audit.control_totals"
     known = {*released.con.execute(query).fetchall()}
-    later = [
-        total
-        for entry, total in effective_totals(released.ledger)
-        if (*total.key, entry.no) not in known
-        and selection.includes(total.business_date, total.store_id)
-        and not closes.of(total.business_date, total.store_id)
-    ]
+    new = (total for entry, total in effective_totals(released.ledger) if (*total.key, entry.no) not in known)
+    chosen = (each for each in new if selection.includes(each.business_date, each.store_id))
+    later = [each for each in chosen if not closes.of(each.business_date, each.store_id)]
     if later:
         yield f"control totals not compared yet: {len(later):,}; run `ordermart build`"
     all_rows = untied_totals(released.con, selection)

@@ -370,15 +370,9 @@ def _draft(
     check_release_settings(settings, release.manifest)
     blockers = find_blockers(settings, release, period, store_id, now or utc_now()).against
     rows = orders_to_close(release, closes, unclosed)
-    body = {
-        "days": days,
-        "period": period.name,
-        "store_id": store_id,
-        "order_count": rows.num_rows,
-        "indeterminate": indeterminate_amounts(release),
-        "day_hashes": day_hashes(rows),
-        **circumstances(settings, release.con, release.manifest, release.manifest.code),
-    }
+    body = {"days": days, "period": period.name, "store_id": store_id, "order_count": rows.num_rows}
+    body |= {"indeterminate": indeterminate_amounts(release), "day_hashes": day_hashes(rows)}
+    body |= circumstances(settings, release.con, release.manifest, release.manifest.code)
     already_closed = tuple(day for day, stores in unclosed.items() if stores == [])
     return _Draft(body, rows, blockers, already_closed, fingerprint(release.con, rows))
 

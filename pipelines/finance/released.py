@@ -338,13 +338,8 @@ def circumstances(
     settings: Settings, con: duckdb.DuckDBPyConnection, manifest: ReleaseManifest | None, code: dict[str, str]
 ) -> dict[str, Any]:
     """Return what an entry keeps of the release it was made in (None: none), the settings, the rules and the code."""
-    return {
-        "release": manifest.id if manifest else None,
-        "release_as_of": manifest.as_of if manifest else None,
-        "settings": effective_settings(settings),
-        "rules": _rules(settings, con),
-        "code": code,
-    }
+    made = {"release": manifest.id if manifest else None, "release_as_of": manifest.as_of if manifest else None}
+    return {**made, "settings": effective_settings(settings), "rules": _rules(settings, con), "code": code}
 
 
 def _rules(settings: Settings, con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:

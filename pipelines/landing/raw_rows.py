@@ -242,19 +242,11 @@ def _texts(documents: Sequence[bytes]) -> pa.Array:
 
 def document_row(validated: ValidatedDocument, load_id: str, size: int, *, is_erased: bool) -> tuple[Any, ...]:
     """Return the row of a document, without plaintext fields if erased; `size` is its bytes as received."""
-    return (
-        validated.id,
-        validated.sha256.hex(),
-        without_plaintext(validated.document) if is_erased else validated.document,
-        load_id,
-        size,
-        validated.missing_fields,
-        validated.rounded_count,
-        b'"_unknown":' in validated.document,
-        is_erased,
-        *validated.counts,
-        *validated.sums,
-    )
+    document = without_plaintext(validated.document) if is_erased else validated.document
+    has_unknown = b'"_unknown":' in validated.document
+    head = (validated.id, validated.sha256.hex(), document, load_id, size)
+    noted = (validated.missing_fields, validated.rounded_count, has_unknown, is_erased)
+    return (*head, *noted, *validated.counts, *validated.sums)
 
 
 def observation_row(

@@ -299,22 +299,14 @@ def decisions(entries: Iterable[LedgerEntry]) -> dict[str, Decisions]:
 
 def written_off(entries: Iterable[LedgerEntry]) -> dict[tuple[str, str], str | None]:
     """Return (key, content) → account class of every break that was ever accepted; None: accepted without one."""
-    return {
-        (break_key(accepted), accepted["content"]): accepted.get("account_class")
-        for entry in entries
-        if entry.act == ACCEPTED
-        for accepted in entry.body["breaks"]
-    }
+    accepted = (each for entry in entries if entry.act == ACCEPTED for each in entry.body["breaks"])
+    return {(break_key(each), each["content"]): each.get("account_class") for each in accepted}
 
 
 def accepted_without_orders(entries: Iterable[LedgerEntry]) -> set[tuple[dt.date, int]]:
     """Return the store-days that were accepted without orders."""
-    return {
-        (dt.date.fromisoformat(accepted["day"]), accepted["store_id"])
-        for entry in entries
-        if entry.act == NO_ORDERS
-        for accepted in entry.body["days"]
-    }
+    accepted = (each for entry in entries if entry.act == NO_ORDERS for each in entry.body["days"])
+    return {(dt.date.fromisoformat(each["day"]), each["store_id"]) for each in accepted}
 
 
 def erasures(ledger: Ledger) -> list[LedgerEntry]:

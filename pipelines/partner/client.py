@@ -280,15 +280,9 @@ class PartnerClient(AbstractAsyncContextManager["PartnerClient"]):
                 breaker.notify()
         outcome, origin = self._origin(outcome, subject, operation)
         if isinstance(outcome, RequestError) and outcome.is_service_fault and origin is not BodyOrigin.DOCUMENT:
-            breaker.failed(
-                subject,
-                began,
-                f"{outcome.message} ({outcome.code})",
-                probe=probe,
-                doubtful=origin is BodyOrigin.UNKNOWN,
-                is_limit=outcome.is_limit,
-                wait=self._requested_wait(outcome),
-            )
+            why, wait = f"{outcome.message} ({outcome.code})", self._requested_wait(outcome)
+            doubtful, is_limit = origin is BodyOrigin.UNKNOWN, outcome.is_limit
+            breaker.failed(subject, began, why, probe=probe, doubtful=doubtful, is_limit=is_limit, wait=wait)
         else:
             breaker.record_success(began)
         return outcome

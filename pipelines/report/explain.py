@@ -336,11 +336,8 @@ def _line_amount(
 def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -> Iterator[str]:
     yield f"order {order_id} is not in the current release."
     yield _work_list_entry(settings, order_id)
-    rejections = records(
-        db,
-        "from audit.quarantine where kind = 'orders' and entity_id = ? order by last_seen_at desc nulls last, seq",
-        [order_id],
-    )
+    query = "from audit.quarantine where kind = 'orders' and entity_id = ? order by last_seen_at desc nulls last, seq"
+    rejections = records(db, query, [order_id])
     if not rejections:
         yield "audit.quarantine has no row for it."
     for each in rejections:

@@ -130,11 +130,8 @@ def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
 
 def _depends(row: dict[str, Any]) -> str:
     orders = counted(row["affected_order_count"], "order", "orders")
-    return (
-        orders
-        if row["affected_amount"] is None
-        else f"{orders}, {money_of(row['affected_amount'], row['currency'])} in total"
-    )
+    amount = row["affected_amount"]
+    return orders if amount is None else f"{orders}, {money_of(amount, row['currency'])} in total"
 
 
 def _plain(text: str) -> str:

@@ -98,14 +98,8 @@ class Tools:
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Return every tool."""
-        return (
-            self.list_tables,
-            self.describe_table,
-            self.list_examples,
-            self.query,
-            self.explain_order,
-            self.open_questions,
-        )
+        of_tables = self.list_tables, self.describe_table, self.list_examples
+        return *of_tables, self.query, self.explain_order, self.open_questions
 
     def list_tables(self) -> dict[str, Any]:
         """List every table with its grain and row count, the macros, and the questions that the source leaves open."""

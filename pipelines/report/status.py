@@ -150,14 +150,9 @@ def _release(path: Path | None, now: dt.datetime) -> dict[str, Any] | None:
     published = None
     with contextlib.suppress(ValueError):  # its id begins with it
         published = dt.datetime.strptime(path.name.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
-    found: dict[str, Any] = {
-        "id": path.name,
-        "path": str(path),
-        "published_at": _text(published),
-        "age_hours": round((now - published).total_seconds() / 3600, 2) if published else None,
-        "error": None,
-        "quarantine": [],
-    }
+    age = round((now - published).total_seconds() / 3600, 2) if published else None
+    found: dict[str, Any] = {"id": path.name, "path": str(path), "published_at": _text(published), "age_hours": age}
+    found |= {"error": None, "quarantine": []}
     try:
         rows = _rows(path, _QUARANTINE)
     except duckdb.Error as error:

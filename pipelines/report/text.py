@@ -58,13 +58,9 @@ def fitted(text: str, columns: int) -> str:
 
 def wrapped(text: str, indent: int = 2, hanging: int = 2) -> Iterator[str]:
     """Yield a paragraph's lines, hanging; long words are broken, many pages cut: breaking them would take minutes."""
-    yield from textwrap.wrap(
-        text if len(text) <= _LONGEST else text[:_LONGEST] + "… (cut)",
-        COLUMNS,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + hanging),
-        break_on_hyphens=False,
-    )
+    shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "… (cut)"
+    first, rest = " " * indent, " " * (indent + hanging)
+    yield from textwrap.wrap(shown, COLUMNS, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
 
 def counted(number: int, one: str, many: str) -> str:
@@ -157,13 +153,6 @@ def run_lines(run: Run, exit_code: int) -> Iterator[str]:
     yield from (line("settings", text=text) for text in run.doubts)
     yield from (line("error", text=text) for text in run.errors)
     yield from (line("maintenance_failed", text=text) for text in run.undone)
-    yield line(
-        "ended",
-        exit_code=exit_code,
-        run_id=run.id,
-        kind=run.kind,
-        is_good=run.run_state == "good",
-        is_new_release=run.did_all_steps and run.is_new,
-        release=run.release or None,
-        checks=run.checks,
-    )
+    good = {"is_good": run.run_state == "good", "is_new_release": run.did_all_steps and run.is_new}
+    made = {"release": run.release or None, "checks": run.checks}
+    yield line("ended", exit_code=exit_code, run_id=run.id, kind=run.kind, **good, **made)

@@ -251,14 +251,9 @@ class WorkbookList:
 def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[WorkbookList]:
     """Return the lists below the summary: days, breaks, restatements, evidence; all orders if asked."""
     manifest = reconciled.manifest
-    release = {
-        "release": manifest.id,
-        "published at": f"{manifest.published_at} (UTC)",
-        "selection": reconciled.selection.description,
-        "commit of the warehouse": manifest.commit,
-        "SHA-256 of the code": manifest.code.get("sha256", ""),
-        "hash of the settings": manifest.settings,
-    }
+    release = {"release": manifest.id, "published at": f"{manifest.published_at} (UTC)"}
+    release |= {"selection": reconciled.selection.description, "commit of the warehouse": manifest.commit}
+    release |= {"SHA-256 of the code": manifest.code.get("sha256", ""), "hash of the settings": manifest.settings}
     days = "One row per store, business day and sale class, from mart.daily_reconciliations."
     breaks = "One row per order with a break, from mart.order_reconciliation: a question to the partner."
     orders = "One row per order, balanced or not, from mart.order_reconciliation."

@@ -273,8 +273,5 @@ def _signature(how: SentWebhooks, event: str, body: bytes) -> dict[str, str]:
     if not how.secret:
         return {}
     now = dt.datetime.now(dt.UTC)
-    return {
-        "webhook-id": event,
-        "webhook-timestamp": str(int(now.timestamp())),
-        "webhook-signature": Webhook(how.secret).sign(event, now, body.decode()),
-    }
+    at, signature = str(int(now.timestamp())), Webhook(how.secret).sign(event, now, body.decode())
+    return {"webhook-id": event, "webhook-timestamp": at, "webhook-signature": signature}

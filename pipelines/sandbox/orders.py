@@ -191,14 +191,9 @@ def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool) -> 
     for reference in product.choices:
         _choose(rng, menu, reference, created, modifiers)
     chosen = sum((modifier["price"] * modifier["quantity"] for modifier in modifiers), ZERO)
-    item = {
-        "product_id": product.product_id,
-        "quantity": quantity,
-        "name": product.name,
-        "instructions": rng.pick(WISHES) if rng.often(0.12) else "",
-        "price": shortest(unit),
-        "modifiers": modifiers,
-    }
+    wish = rng.pick(WISHES) if rng.often(0.12) else ""
+    item = {"product_id": product.product_id, "quantity": quantity, "name": product.name, "instructions": wish}
+    item |= {"price": shortest(unit), "modifiers": modifiers}
     return SandboxLine(item, (unit + chosen) * quantity)
 
 

@@ -452,18 +452,11 @@ class SandboxStore:
 
     def record(self, moment: int) -> dict[str, Any]:
         """Return the store record as it stood at the moment: its shape is not in the interface."""
-        return {
-            "id": self.store_id,
-            "name": at(self.names, moment),
-            "timezone": self.town.timezone,
-            "currency": "EUR",
-            "menu_ids": [menu.menu_id for menu in self.menus],
-            "phone": self.phone,
-            "address": {"street": self.address, "city": self.town.name},
-            "latitude": self.town.latitude,
-            "longitude": self.town.longitude,
-            "accepts_pick_up": True,
-        }
+        town, menu_ids = self.town, [menu.menu_id for menu in self.menus]
+        head = {"id": self.store_id, "name": at(self.names, moment), "timezone": town.timezone, "currency": "EUR"}
+        address = {"street": self.address, "city": town.name}
+        place = {"latitude": town.latitude, "longitude": town.longitude, "accepts_pick_up": True}
+        return {**head, "menu_ids": menu_ids, "phone": self.phone, "address": address, **place}
 
 
 def found_stores(*, seed: int, stores: int, changes: Sequence[int]) -> list[SandboxStore]:

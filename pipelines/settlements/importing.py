@@ -280,13 +280,9 @@ def _append_heads(
     if None in refs:
         raise CellRef(name, lines["source_row"][refs.index(None)].as_py(), key.removesuffix("_ref")).refused("is empty")
     body: dict[str, Any] = _origin(name, content, read, ledger) | {"key": key, "refs": sorted({*refs})}
-    same = [
-        entry.no
-        for entry in _imports(ledger.entries(), HEADS)
-        if entry.no not in body["undoes"]
-        and (entry.body["platform"], entry.body["key"]) == (body["platform"], key)
-        and {*entry.body["refs"]} & {*refs}
-    ]
+    others = (each for each in _imports(ledger.entries(), HEADS) if each.no not in body["undoes"])
+    alike = (each for each in others if (each.body["platform"], each.body["key"]) == (body["platform"], key))
+    same = [each.no for each in alike if {*each.body["refs"]} & {*refs}]
     if same and not supersede:
         raise SettlementError(f"{name}: ledger entry {same[0]} has some of its rows; --supersede replaces them")
     entry = ledger.append(HEADS, body, lines)
@@ -306,16 +302,10 @@ def _append(
 ) -> ImportedStatement:
     mapping = read.mapping
     described = [_described(lines, ref) for ref in pc.unique(lines["statement_ref"]).to_pylist()]
-    body: dict[str, Any] = {
-        **_origin(name, content, read, ledger),
-        "order_platforms": mapping.orders.platform,
-        "due_days": mapping.due_days,
-        "window_minutes": mapping.line.window_minutes,
-        "short_modulus": short_modulus(mapping),
-        "timezone": mapping.file.timezone,
-        "statements": described,
-        "payouts": paid,
-    }
+    body: dict[str, Any] = _origin(name, content, read, ledger)
+    body |= {"order_platforms": mapping.orders.platform, "due_days": mapping.due_days}
+    body |= {"window_minutes": mapping.line.window_minutes, "short_modulus": short_modulus(mapping)}
+    body |= {"timezone": mapping.file.timezone, "statements": described, "payouts": paid}
     old = effective_statements(entry for entry in ledger.entries() if entry.no not in body["undoes"])
     replaced = [each for each in old if any(each.is_replaced_by(mapping.platform, new) for new in described)]
     if replaced and not supersede:
@@ -352,15 +342,11 @@ def _described(lines: pa.Table, ref: str | None) -> dict[str, Any]:
     own = lines.filter(pc.is_null(lines["statement_ref"]) if ref is None else pc.equal(lines["statement_ref"], ref))
     sums = own.group_by("currency").aggregate([("amount", "sum")]).to_pylist()
     first = pc.min(pc.coalesce(own["period_from"], own["line_date"])).as_py()
-    return {
-        "ref": ref,
-        "rows": pc.count_distinct(own["source_row"]).as_py(),
-        "lines": own.num_rows,
-        "amounts": {each["currency"]: str(each["amount_sum"]) for each in sums},
-        "first_day": first.isoformat(),
-        "last_day": pc.max(own["line_date"]).as_py().isoformat(),
-        "stores": sorted(pc.unique(own["store_ref"]).to_pylist(), key=str),
-    }
+    counts = {"rows": pc.count_distinct(own["source_row"]).as_py(), "lines": own.num_rows}
+    amounts = {each["currency"]: str(each["amount_sum"]) for each in sums}
+    days = {"first_day": first.isoformat(), "last_day": pc.max(own["line_date"]).as_py().isoformat()}
+    stores = sorted(pc.unique(own["store_ref"]).to_pylist(), key=str)
+    return {"ref": ref, **counts, "amounts": amounts, **days, "stores": stores}
 
 
 def _origin(name: str, content: bytes, read: LoadedMapping, ledger: Ledger) -> dict[str, Any]:
@@ -373,13 +359,10 @@ def _origin(name: str, content: bytes, read: LoadedMapping, ledger: Ledger) -> d
 
 def _known(ledger: Ledger, read: LoadedMapping, *, is_corrected: bool) -> dict[str, int]:
     """Return hash → entry of each file imported for a platform, a corrected one only if by the same mapping."""
-    return {
-        entry.body["sha256"]: entry.no
-        for act in ACTS
-        for entry in _imports(ledger.entries(), act)
-        if entry.body["platform"] == read.mapping.platform
-        and (not is_corrected or entry.body["mapping_sha256"] == read.sha256)
-    }
+    found = (entry for act in ACTS for entry in _imports(ledger.entries(), act))
+    own = (each for each in found if each.body["platform"] == read.mapping.platform)
+    alike = (each for each in own if not is_corrected or each.body["mapping_sha256"] == read.sha256)
+    return {each.body["sha256"]: each.no for each in alike}
 
 
 def _known_before(file: Path, entry_no: int) -> str:
