@@ -220,11 +220,9 @@ def digest(db: sqlite3.Connection, store: str, part: str) -> tuple[int, str]:
 
 def columns_of(db: sqlite3.Connection, store: str) -> str:
     """Return the columns of the tables of a store: after an upgrade that changed them, rows are recorded again."""
-    return " ".join(
-        f"{table.name}.{column}"
-        for table in STORES[store]
-        for (column,) in db.execute("select name from pragma_table_info(?)", (table.name,))
-    )
+    query = "select name from pragma_table_info(?)"
+    columns = ((of.name, column) for of in STORES[store] for (column,) in db.execute(query, (of.name,)))
+    return " ".join(f"{table}.{column}" for table, column in columns)
 
 
 def _part_of(table: Tracked, row: str) -> str:

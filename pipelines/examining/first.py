@@ -104,13 +104,9 @@ async def examine(
     listed: list[int] | None = None,
 ) -> Examined:
     """Request a token, the whole list (unless it is given), five stores, five menus, and some orders or the newest."""
-    partner = msgspec.structs.replace(
-        settings.partner,
-        max_attempts=2,
-        timeout_seconds=min(_SECONDS, settings.partner.timeout_seconds),
-        outage_timeout_seconds=min(_SECONDS, settings.partner.outage_timeout_seconds),
-        max_retry_after_seconds=1.0,
-    )
+    names = ("timeout_seconds", "outage_timeout_seconds")
+    short = {name: min(_SECONDS, getattr(settings.partner, name)) for name in names}
+    partner = msgspec.structs.replace(settings.partner, max_attempts=2, max_retry_after_seconds=1.0, **short)
     found = Examined()
     try:
         opened = PartnerClient(partner, max_bytes=settings.landing.max_bytes, transport=network)

@@ -207,11 +207,8 @@ def _unfinished_work(path: Path, released: Released, first_day: dt.date, now: dt
         failing = work.failing("orders")
         due = work.due_counts(now).get("orders", 0)
         first = work.due("orders", now, _SHOWN)
-        given_up = [
-            order_id
-            for order_id in work.ids_in("orders", "given_up", since=_earliest(first_day))
-            if (entry := work.entry("orders", order_id)) and entry.why != {GAP_PROBE}
-        ]
+        gone = work.ids_in("orders", "given_up", since=_earliest(first_day))
+        given_up = [id_ for id_ in gone if (entry := work.entry("orders", id_)) and entry.why != {GAP_PROBE}]
     if letters:
         yield f"in the dead-letter queue: {_listed(letters)}; `ordermart retry`, then `ordermart run`"
     if failing:

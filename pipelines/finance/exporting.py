@@ -298,11 +298,8 @@ def numbers_of(release: Released, order_id: int) -> list[str]:
     """Return the numbers of the exported entries that an order is in: sales, restatements, statements."""
     tables = [release.ledger.rows(entry) for entry in release.ledger.entries(JOURNAL_ACT)]
     release.con.register("exported", pa.concat_tables(tables) if tables else EXPORTED.empty_table())
-    accepted = [
-        entry.no
-        for entry in release.ledger.entries(ACCEPTED)
-        if any(each.get("order_id") == order_id for each in entry.body["breaks"])
-    ]
+    entries = release.ledger.entries(ACCEPTED)
+    accepted = [entry.no for entry in entries if any(of.get("order_id") == order_id for of in entry.body["breaks"])]
     values = {"order_id": order_id, "accepted": accepted}
     return [number for (number,) in release.con.execute(finance_sql("exported_numbers"), values).fetchall()]
 

@@ -401,11 +401,9 @@ class _Book:
         """Return the journal."""
         unclosed = {day: self._closes.unclosed_stores(day, None) for day in self._period.days}
         open_orders = orders_to_close(self._release, self._closes, unclosed)
-        self._done.open_days = {
-            (row["business_date"], row["store_id"])
-            for row in open_orders.select(["business_date", "store_id", "sale_class"]).to_pylist()
-            if row["sale_class"] == COUNTED
-        }
+        rows = open_orders.select(["business_date", "store_id", "sale_class"]).to_pylist()
+        counted = (row for row in rows if row["sale_class"] == COUNTED)
+        self._done.open_days = {(row["business_date"], row["store_id"]) for row in counted}
         self._con.register("drafted", open_orders if draft else CLOSED_ORDERS.empty_table())
         self._sales()
         self._restatements()

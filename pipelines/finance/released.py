@@ -108,11 +108,8 @@ def earliest_open(settings: Settings, closes: Closes, day: dt.date, stores: Stor
 def gaps(settings: Settings) -> list[tuple[BookPeriod, BookPeriod]]:
     """Return the pairs of consecutive periods of periods_file with days between them."""
     listed = sorted(fiscal_periods(settings).values(), key=lambda period: period.first_day)
-    return [
-        (before, after)
-        for before, after in itertools.pairwise(listed)
-        if after.first_day > before.last_day + dt.timedelta(days=1)
-    ]
+    pairs, day = itertools.pairwise(listed), dt.timedelta(days=1)
+    return [(before, after) for before, after in pairs if after.first_day > before.last_day + day]
 
 
 def _months_from(day: dt.date) -> Iterator[BookPeriod]:

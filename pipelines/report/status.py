@@ -55,28 +55,19 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
     holder = lock_holder(data_dir)
     last = last_runs(data_dir, is_any_alive=holder is not None, now=now)
     work_list, backup = _work_list(data_dir), last_backup(data_dir)
+    run, last_run, state = last.run, None, last.run_state
+    if run is not None:
+        how = {"is_good": state == "good", "outcome": state, "exit_code": run.exit_code(), "sentence": last.sentence}
+        last_run = {"kind": run.kind, "ended_at": _text(run.ended_at), **how}
+    tick = _text(next_tick(schedule.cron, schedule.timezone, now)) if schedule.is_on else None
     return {
         "is_stale": last.is_stale(now, hours),
         "max_age_hours": hours,
-        "last_run": None
-        if last.run is None
-        else {
-            "kind": last.run.kind,
-            "ended_at": _text(last.run.ended_at),
-            "is_good": last.run_state == "good",
-            "outcome": last.run_state,
-            "exit_code": last.run.exit_code(),
-            "sentence": last.sentence,
-        },
+        "last_run": last_run,
         "last_good_at": _text(last.good_at),
         "runs_ahead": [_text(run.started_at) for run in runs(data_dir) if is_ahead(run, now)],
         "lock_holder": holder,
-        "schedule": {
-            "cron": schedule.cron,
-            "timezone": schedule.timezone,
-            "is_on": schedule.is_on,
-            "next_tick": _text(next_tick(schedule.cron, schedule.timezone, now)) if schedule.is_on else None,
-        },
+        "schedule": {"cron": schedule.cron, "timezone": schedule.timezone, "is_on": schedule.is_on, "next_tick": tick},
         "release": _release(current_release(settings.data_dir / "published"), now),
         "publication_due": _deferred(data_dir),
         "verification": _verification(data_dir),

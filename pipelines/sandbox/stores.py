@@ -398,16 +398,12 @@ def meet(seed: int, number: int, town: Town) -> SandboxCustomer:
     email = f"{name}.{number}@{domain}"
     street = rng.pick(town.streets)
     house = rng.between(1, 180)
-    return SandboxCustomer(
-        name=f"{first} {last}",
-        phone=phone,
-        email=email,
-        address=f"{street} {house}, {town.name}",
-        apartment=rng.pick(_APARTMENTS).format(n=rng.between(1, 60), last=last),
-        latitude=town.latitude + Decimal(rng.between(-30_000, 30_000)).scaleb(-6),
-        longitude=town.longitude + Decimal(rng.between(-30_000, 30_000)).scaleb(-6),
-        notes=tuple(note.format(first=first, last=last, phone=phone) for note in NOTES[town.speech]),
-    )
+    name, address = f"{first} {last}", f"{street} {house}, {town.name}"
+    apartment = rng.pick(_APARTMENTS).format(n=rng.between(1, 60), last=last)
+    latitude = town.latitude + Decimal(rng.between(-30_000, 30_000)).scaleb(-6)
+    longitude = town.longitude + Decimal(rng.between(-30_000, 30_000)).scaleb(-6)
+    notes = tuple(note.format(first=first, last=last, phone=phone) for note in NOTES[town.speech])
+    return SandboxCustomer(name, phone, email, address, apartment, latitude, longitude, notes)
 
 
 def contact(rng: Rng, customer: SandboxCustomer) -> tuple[str, str]:
@@ -476,18 +472,9 @@ def found_stores(*, seed: int, stores: int, changes: Sequence[int]) -> list[Sand
         # A store that gets another name keeps its identity.
         if changes and (number == 0 or rng.often(0.08)):
             names = (*names, (rng.pick(changes), f"{brand} {town.name}"))
-        founded.append(
-            SandboxStore(
-                store_id=101 + 7 * number + rng.below(5),
-                names=names,
-                town=town,
-                address=f"{street} {rng.between(1, 140)}",
-                phone=f"{town.phone} 555 9{number:04d}",
-                menus=menus,
-                weight=0.4 + 1.6 * rng.random(),
-                late=rng.often(0.3),
-            )
-        )
+        store_id, address = 101 + 7 * number + rng.below(5), f"{street} {rng.between(1, 140)}"
+        phone, weight, late = f"{town.phone} 555 9{number:04d}", 0.4 + 1.6 * rng.random(), rng.often(0.3)
+        founded.append(SandboxStore(store_id, names, town, address, phone, menus, weight, late))
     return founded
 
 
@@ -526,16 +513,12 @@ class _Founder:
                 descriptions: History[str] = ((NO_CHANGE, self.rng.pick(_DESCRIPTIONS)),)
                 if self.changes and self.rng.often(0.08):
                     descriptions = (*descriptions, (self._moment(), f"{name}: new recipe, same price."))
-                product = Product(
-                    product_id=first,
-                    name=name,
-                    descriptions=descriptions,
-                    dispatch_method=self.rng.weighted([(16, "both"), (2, "pick_up"), (1, "store_delivery")]),
-                    choices=tuple(
-                        PlacedModifier(self._modifier(choice), position, ((NO_CHANGE, Decimal(0)),))
-                        for position, choice in enumerate(choices, 1)
-                    ),
+                method = self.rng.weighted([(16, "both"), (2, "pick_up"), (1, "store_delivery")])
+                offered = tuple(
+                    PlacedModifier(self._modifier(choice), position, ((NO_CHANGE, Decimal(0)),))
+                    for position, choice in enumerate(choices, 1)
                 )
+                product = Product(first, name, descriptions, method, offered)
                 sections.setdefault(title, []).append((product, Decimal(price)))
                 first += 1 + self.rng.below(2)
         return sections

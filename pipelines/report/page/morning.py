@@ -224,17 +224,12 @@ def _coverage(db: duckdb.DuckDBPyConnection, window: list[dt.date]) -> dict[str,
     cells = {(row["store_id"], row["business_date"]): row for row in counted}
     nothing = {"id_count": 0, "open_count": 0}
     rows = [[cells.get((store, day), nothing) for day in window] for store in shown]
-    return {
-        "stores": stores,
-        "listed": len(listed),
-        "loaded": sum(row["has_orders"] for row in listed),
-        "unlisted": sum(not row["is_listed"] for row in stores),
-        "cells": rows,
-        "most": max((cell["id_count"] for row in rows for cell in row), default=0),
-        "gaps": sum(not cell["id_count"] for row in rows for cell in row),
-        "unresolved": sum(row["open_count"] for row in stores),
-        "nowhere": (db.execute(_NOWHERE).fetchone() or (0,))[0],
-    }
+    loaded, unlisted = sum(row["has_orders"] for row in listed), sum(not row["is_listed"] for row in stores)
+    ids = [cell["id_count"] for row in rows for cell in row]
+    heat = {"cells": rows, "most": max(ids, default=0), "gaps": sum(not number for number in ids)}
+    nowhere = (db.execute(_NOWHERE).fetchone() or (0,))[0]
+    still = {"unresolved": sum(row["open_count"] for row in stores), "nowhere": nowhere}
+    return {"stores": stores, "listed": len(listed), "loaded": loaded, "unlisted": unlisted, **heat, **still}
 
 
 def _checks(db: duckdb.DuckDBPyConnection, violations: Mapping[str, int]) -> dict[str, Any]:
@@ -392,14 +387,10 @@ def nights_facts(runs: Sequence[Run]) -> dict[str, Any]:
 
 def _night(run: Run) -> dict[str, Any]:
     accepted = {kind: verdicts.get("accepted", 0) for kind, verdicts in run.landed.items()}
-    return {
-        "ended_at": run.ended_at or run.started_at,
-        "outcome": run.run_state,
-        "value": run.seconds,
-        "before": None,
-        "took": f"{run.seconds:.1f} s" if run.seconds < 60 else f"{run.seconds // 60:.0f} min {run.seconds % 60:.0f} s",
-        "is_new": run.is_new,
-        "accepted": ", ".join(f"{number:,} {kind}" for kind, number in accepted.items() if number) or "nothing new",
-        "colour": _COLOURS[run.run_state],
-        "mark": "×" if _COLOURS[run.run_state] == "red" else "",  # so that colour is not needed
-    }
+    took = f"{run.seconds:.1f} s" if run.seconds < 60 else f"{run.seconds // 60:.0f} min {run.seconds % 60:.0f} s"
+    came = ", ".join(f"{number:,} {kind}" for kind, number in accepted.items() if number) or "nothing new"
+    colour = _COLOURS[run.run_state]
+    mark = "×" if colour == "red" else ""  # so that colour is not needed
+    bar = {"value": run.seconds, "before": None, "colour": colour, "mark": mark}
+    said = {"outcome": run.run_state, "took": took, "is_new": run.is_new, "accepted": came}
+    return {"ended_at": run.ended_at or run.started_at, **bar, **said}
