@@ -1,7 +1,12 @@
 """Share what several commands need: options, settings, the run lock, output without control characters, and errors.
 
-Imports nothing but typer until a command runs, so that `--help` answers at once. Text of the partner's may hold escape
-sequences, which would colour, hide or retype what a person reads: whatever a command writes is text, line by line.
+A command names what it needs as parameters, and `Commands` gives it: typer is shown the options instead.
+
+    def close(day: str, settings: Settings, user: User) -> None: …
+    is to typer  close(day: str, config: Path | None, name: str)  with the options --config and --as
+
+Nothing but typer is imported until a command runs, so that `--help` answers at once. Text of the partner's may hold
+escape sequences, which would colour, hide or retype what a person reads: output is plain text, line by line.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ store and currency; of statements or a bank's files that of a platform, day, sto
 entry has it: of a file that grows only its new days are new. Sales and restatements change in their own period.
 Statements that have since been superseded, or are matched differently, change on the first day from their own on that
 is open now. The files of earlier exports are made again from the ledger, byte for byte.
+
+    Export 1 has 100.00 of sales of 1 October. A restatement of 5.00 is posted to November: export 2, of November, has
+    an entry of 5.00, and nothing of the first one. A statement that is imported again with a day more adds that day.
 """
 
 import datetime as dt

@@ -1,6 +1,13 @@
-"""The client of the partner service: its operations and their results, many fetches at once, and how each is repeated.
+"""The client of the partner service: it fetches a document or the list of stores, and returns it or a reason.
 
-A request is repeated until it has a result: token, concurrency limit, circuit breaker, retries and their budget.
+A request waits for a place among those in flight and for the circuit breaker, and is sent with a token. A fault that
+may pass is repeated after a random, growing pause, as long as the retry budget of the run lasts. While the breaker is
+open, one request at a time probes the service, by the address that was answered last: so a failing id is told from a
+failing service. A 401, or an error that may mean an expired token, renews the token once for all requests.
+
+    Order 7 is answered 503 twice, order 8 in between with its document: the service is well, so after [partner]
+    max_attempts the result is `server_error` for order 7 alone. Had order 8 failed too, both would wait for a probe
+    that is answered, for at most [partner] outage_timeout_seconds; then the run ends with ServiceDown.
 """
 
 import asyncio
