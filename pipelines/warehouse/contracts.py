@@ -27,8 +27,6 @@ the one before.
 The glossary has such lines for names that several tables have.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -14,11 +14,11 @@ ones; to compare the first of them with the one before, that one is rebuilt from
 earlier load is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
 
 from pipelines.landing.raw_folder import RawFiles
 from pipelines.settings.kinds import WHOLE_KINDS
@@ -26,10 +26,6 @@ from pipelines.warehouse.catalogue.selects import HELD, filled
 from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import add_documents, by_loads, columns_of, create_earlier_documents
 from pipelines.warehouse.storage import count_of, spelled
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 STATE = columns_of(
     "kind VARCHAR, id BIGINT, "

@@ -24,10 +24,10 @@ A change concerns readers if a row of core or mart differs, or an open decision 
 control total and the like). Another observation of the same document does not, nor do logs of runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import duckdb
 
 from pipelines.landing.raw_folder import RawFiles
 from pipelines.settings.kinds import ENTITIES
@@ -59,10 +59,6 @@ from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, CheckResult, Making, differ, require_increment_ties
 from pipelines.warehouse.rows.session import ENTITIES_WITH_TABLES, Memory, Staged, between, note_loads, remember, within
 from pipelines.warehouse.storage import count_of
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 _LONE = "stands on one side alone"
 _FEW = 50_000  # rows of a whole table that are laid over each other; of more, only whether any differs is known

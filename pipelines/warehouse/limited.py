@@ -5,8 +5,6 @@ without its environment: it imports DuckDB and the standard library alone, and k
 line of its standard input is a request, of its standard output an answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import json

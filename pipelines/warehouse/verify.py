@@ -9,8 +9,6 @@ Rows are compared by count and hash, and where these differ, by key and column: 
 column, never a value.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import duckdb
 
@@ -199,7 +197,7 @@ class Verification:
     left_out: set[str] = field(default_factory=set)
     has_release: bool = True
 
-    def add(self, part: Verification) -> None:
+    def add(self, part: Self) -> None:
         """Add the verification of a part."""
         self.parts += part.parts
         self.orders += part.orders

@@ -10,8 +10,6 @@ draft: nodes read in it what earlier stages made. Then each bucket is counted, a
 their ids.
 """
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import socket
@@ -19,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import duckdb
 
 from pipelines.engines import EngineError, RayCluster
 from pipelines.literals import literal, literals
@@ -28,9 +27,6 @@ from pipelines.warehouse.history import RUNS, STATES, create_all_versions
 from pipelines.warehouse.inputs.relations import create_documents
 from pipelines.warehouse.rows import session
 from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckResult, Making
-
-if TYPE_CHECKING:
-    import duckdb
 
 # DuckDB takes a fifth of each table for the bucket, and a fifth of that for every join: it holds lines for fewer than
 # their orders, and builds its hash tables of the longer side. So a select names the longer side first.

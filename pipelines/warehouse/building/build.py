@@ -17,8 +17,6 @@ A damaged warehouse file is set aside and rebuilt from raw. A build begins only 
 release.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import functools

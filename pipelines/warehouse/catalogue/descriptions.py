@@ -10,8 +10,6 @@ Describe the tables of a release by the Open Data Contract Standard v3, out of t
 A release holds the text as contract.odcs.yaml, and docs/ the same.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

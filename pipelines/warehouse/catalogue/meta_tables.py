@@ -12,15 +12,15 @@ The example queries are `sql/examples/<number>_<name>.sql`: the question that it
 select. They are the rows of `meta.examples` and the text of docs/QUESTIONS.md, and a test runs each of them.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import duckdb
 
 from pipelines.landing.shape import read_sql
 from pipelines.literals import literal
@@ -28,9 +28,6 @@ from pipelines.resources import resource
 from pipelines.warehouse.catalogue.selects import keep_reads, reads
 from pipelines.warehouse.catalogue.tables import SQL, Table, listed, partition_of, release_tables
 from pipelines.warehouse.contracts import CatalogueError, Column
-
-if TYPE_CHECKING:
-    import duckdb
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ are added up by the keys, the other side with the opposite sign, and keys whose 
 read no select of a table, so that a fault in one is not repeated here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

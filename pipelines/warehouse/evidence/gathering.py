@@ -6,16 +6,15 @@ many share a difference, the settings that would settle it are written out. A pe
 force here.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import numpy as np
 
 from pipelines.warehouse.catalogue.selects import filled
@@ -31,10 +30,6 @@ from pipelines.warehouse.evidence.populations import (
 )
 from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns, PopulationRounding
 from pipelines.warehouse.inputs.relations import fill
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 _LISTED = 4  # values that are listed before the rest is counted
 _COMPARED = {"subtotal": "with lines and a subtotal", "total": "that state all amounts"}
@@ -416,10 +411,7 @@ def find_roundings(
 
 
 def gather_target(
-    con: duckdb.DuckDBPyConnection,
-    target: str,
-    thresholds: verdicts.EvidenceThresholds,
-    values: dict[str, list[Any]],
+    con: duckdb.DuckDBPyConnection, target: str, thresholds: verdicts.EvidenceThresholds, values: dict[str, list[Any]]
 ) -> Gathered:
     """Judge one rule target; leave the temporary table facts with the node of each order.
 

@@ -9,15 +9,14 @@ does not costs -log(1 - share) and its amount; the cheapest division is taken, i
     700; those by phone are a population that is off by a constant, its trait (a share, a step and zero are others).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
+import duckdb
 import numpy as np
 
 from pipelines.warehouse.catalogue.selects import filled
@@ -34,10 +33,6 @@ from pipelines.warehouse.evidence.verdicts import (
     decide,
     judge,
 )
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 AMOUNT = 3.0  # nats: an amount that no form gives is one of at least twenty
 ENOUGH = 12.0  # nats: chance saves so much once in 160,000 divisions that are looked at
@@ -192,7 +187,7 @@ class Population:
     """A node of the tree; a leaf is a population. `values` are places of the parent's dimension; () for a root."""
 
     no: int
-    parent: Population | None
+    parent: Self | None
     values: tuple[int, ...] = ()
     is_rest: bool = False
     setting_form: int | None = None
@@ -201,7 +196,7 @@ class Population:
     judgement: Judgement | None = None
     weights: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """[pattern]: how many of its orders follow it."""
-    children: list[Population] = field(default_factory=list)
+    children: list[Self] = field(default_factory=list)
 
     @property
     def depth(self) -> int:

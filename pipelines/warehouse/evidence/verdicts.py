@@ -12,8 +12,6 @@ order.
 `unknown_rules` finds those that settings name and that are none of them, before a build does.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from bisect import bisect_left
@@ -21,8 +19,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
 
@@ -32,10 +31,6 @@ from pipelines.settings import Settings
 from pipelines.settings.contradictions import read_conditions
 from pipelines.settings.setting_tables import Formula, OrderScope
 from pipelines.warehouse.inputs.relations import fill
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 # name, description, what a line adds
 _PRICES = (

@@ -42,15 +42,14 @@ Read landed files into schema `raw` of a build: observations of given loads, and
 Knows where columns come from and how documents are typed, not which loads or ids are wanted.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from pipelines.landing.raw_folder import RawFile
@@ -62,10 +61,6 @@ from pipelines.settlements.importing import CREDITS
 from pipelines.settlements.lines import LINES
 from pipelines.warehouse.catalogue.selects import HELD, filled, held_fields
 from pipelines.warehouse.storage import count_of
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 ARROW_TYPES: dict[str, pa.DataType] = {
     "BIGINT": pa.int64(),

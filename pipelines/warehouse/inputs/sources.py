@@ -12,8 +12,6 @@ Entries of the ledger as relations of schema raw: closes, restatements, and what
 Closed days, their orders at close, and restatements since; row files are read in place, after their hash was verified.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import datetime as dt
@@ -24,8 +22,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import msgspec
 import pyarrow as pa
 
@@ -69,10 +68,6 @@ from pipelines.settlements.lines import BALANCES, LINES
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.catalogue.meta_tables import FILES
 from pipelines.warehouse.inputs.relations import ARROW_TYPES, RAW, create, fill
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 # Of raw.closed_components, as settings call them.
 _COMPONENT = (

@@ -5,8 +5,6 @@ Not the machine's zone files: they differ from one machine to the next. The pack
 dependencies; a new version of it is a new fingerprint of the warehouse.
 """
 
-from __future__ import annotations
-
 import bisect
 import datetime as dt
 import functools

@@ -7,8 +7,6 @@ They are tried without a night on the current release, or on the rows that `<nam
 model: blocks `given mart.orders` and `expected`, each of rows in columns set apart by bars, `null` for null.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import re

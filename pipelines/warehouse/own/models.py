@@ -5,8 +5,6 @@ core, mart, meta, ref and own. What it says of a column is checked; what it leav
 which models had once, says nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import graphlib
 import hashlib

@@ -3,8 +3,6 @@
 `copies.json` remembers them, so that the receipt of an erasure names every copy that is older than it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 Here is also noted when changes are due for publication.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import hashlib

@@ -8,8 +8,6 @@ last release is that release's file, by a hard link. A run that changed nothing 
     changed, links to the files of all other months and tables, and a copy of the warehouse as its DuckDB file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import secrets

@@ -3,13 +3,13 @@
 Only files that differ are read: a month that no commit touched is the same file in both, and its hash says so.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import duckdb
 
 from pipelines.literals import literals
 from pipelines.settings import Settings
@@ -20,9 +20,6 @@ from pipelines.warehouse.increment import OBSERVED
 from pipelines.warehouse.own.making import OwnTable
 from pipelines.warehouse.release.manifest import ReleaseFile, read_manifest
 from pipelines.warehouse.rows.session import plain_session
-
-if TYPE_CHECKING:
-    import duckdb
 
 READERS = ("core.", "mart.", "own.")  # schema audit also logs runs: it differs every night
 _ORDERS = "core.orders"

@@ -6,14 +6,13 @@ reader that lists at the wrong moment may miss a file and never mixes two releas
 touched since the last release is that release's file, by a hard link.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import duckdb
 import msgspec
 import pyarrow as pa
 
@@ -44,18 +43,13 @@ from pipelines.warehouse.catalogue.tables import (
     partition_of,
 )
 from pipelines.warehouse.inputs.relations import ARROW_TYPES
+from pipelines.warehouse.inputs.sources import ReferenceRows
 from pipelines.warehouse.own.making import OwnTables, state_file
 from pipelines.warehouse.own.models import Models
 from pipelines.warehouse.release.manifest import ReleaseFile, described
 from pipelines.warehouse.release.release_diff import Side
 from pipelines.warehouse.rows.session import between
 from pipelines.warehouse.storage import comment
-
-if TYPE_CHECKING:
-    import duckdb
-
-    from pipelines.warehouse.inputs.sources import ReferenceRows
-
 
 _MONTHS = "touched.months_of_orders"
 _MONTH = "touched.orders_of_month"

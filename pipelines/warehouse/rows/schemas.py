@@ -11,8 +11,6 @@ Rows come as frames backed by Arrow, so that amounts stay exact. The environment
 like) decides nothing here.
 """
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Callable, Iterable
@@ -99,12 +97,7 @@ def schema_of(table: Table, context: ValidationContext, checks: Iterable[pandera
     if checks is None:
         checks = [*key_checks(table, context), *(claim_check(each, context) for each in claims(table.name))]
     schema = TableSchema(
-        columns,
-        checks=list(checks),
-        strict=True,
-        ordered=True,
-        name=table.name,
-        description=table.description,
+        columns, checks=list(checks), strict=True, ordered=True, name=table.name, description=table.description
     )
     schema.context = context
     return schema

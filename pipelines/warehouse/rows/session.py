@@ -14,8 +14,6 @@ The build's memory is in schema `build`, which no release holds: the loads that 
 refused verdicts, and a fingerprint of all that shapes the tables.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json
@@ -29,7 +27,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import duckdb
 
@@ -432,7 +430,7 @@ class Memory:
     fingerprint: dict[str, str]
     sources: dict[str, str]
 
-    def changed_sources(self, now: Memory) -> set[str]:
+    def changed_sources(self, now: Self) -> set[str]:
         """Return the sources that have another state now."""
         return {name for name in now.sources if self.sources.get(name) != now.sources[name]}
 
