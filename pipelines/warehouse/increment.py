@@ -31,28 +31,10 @@ import duckdb
 
 from pipelines.landing.raw_folder import RawFiles
 from pipelines.settings.kinds import ENTITIES
-from pipelines.warehouse import catalogue
+from pipelines.warehouse import catalogue, history
 from pipelines.warehouse.catalogue.selects import filled
-from pipelines.warehouse.catalogue.tables import (
-    BUSINESS,
-    CREATED,
-    WHOLE,
-    Check,
-    Table,
-    month_of,
-    months_of_days,
-    partition_of,
-)
+from pipelines.warehouse.catalogue.tables import BUSINESS, CREATED, WHOLE, Check, Table, month_of, months_of_days
 from pipelines.warehouse.contracts import SCOPE_KEYS
-from pipelines.warehouse.history import (
-    STATE,
-    STATES,
-    create_late,
-    create_new_versions,
-    create_states,
-    find_new_runs,
-    fold,
-)
 from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import by_loads, create_documents, create_notes, create_observations
 from pipelines.warehouse.rows import session
@@ -199,7 +181,7 @@ def _held(staged: Staged, item: Table | Check, entity: str) -> str:
     """Return a select of all that a table holds; a check holds nothing, and is about all of its kind."""
     if item.name in staged.catalogue:
         return f"select {entity} from warehouse.{item.name}"
-    return f"select id as {entity} from {STATES} where kind = '{KINDS[item.scope]}' and sha256 is not null"
+    return f"select id as {entity} from {history.STATES} where kind = '{KINDS[item.scope]}' and sha256 is not null"
 
 
 def _raw_bases(item: Table | Check, kind: str) -> set[str]:
@@ -239,7 +221,7 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
     if selects:
         return selects
     kind = KINDS[item.scope]
-    return [f"select id as {entity} from {STATES} where kind = '{kind}' and sha256 is not null"]
+    return [f"select id as {entity} from {history.STATES} where kind = '{kind}' and sha256 is not null"]
 
 
 def _days(staged: Staged, item: Table | Check) -> str:
@@ -405,7 +387,7 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
         for kind in relations.ENTITY
     ]
     con.execute(f"create or replace table {_KNOWN} as {' union all '.join(selects)}")
-    create_late(con, "raw.observations", _KNOWN, "touched.late")
+    history.create_late(con, "raw.observations", _KNOWN, "touched.late")
     _fold_new(con, raw, loads)
     counts = con.execute("""
         select
@@ -421,14 +403,14 @@ def _fold_new(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], loads
     not_late = (
         "not exists (select 1 from touched.late as late where late.kind = t.kind and late.id is not distinct from t.id)"
     )
-    create_states(con, "raw.fresh_states")
-    create_states(con, "touched.nothing")
+    history.create_states(con, "raw.fresh_states")
+    history.create_states(con, "touched.nothing")
     later = f"(select * from raw.observations as t where {not_late})"
-    fold(con, later, _KNOWN, "raw.fresh_states")
+    history.fold(con, later, _KNOWN, "raw.fresh_states")
     late = count_of(con.execute("select count(*) from touched.late"))
     if late:
         _fold_anew(con, raw)
-    find_new_runs(con, later, _KNOWN, "touched.late_observations" if late else None)
+    history.find_new_runs(con, later, _KNOWN, "touched.late_observations" if late else None)
     _note_touched(con, loads)
 
 
@@ -451,7 +433,7 @@ def apply_changes(
         if kind == "orders" and _find_replaced(con):
             _fold_new(con, raw, [load_id for each in new.values() for load_id in each])
             create_documents(con, kind, fresh, "raw.changed_states", older)
-    create_new_versions(con, raw, new)
+    history.create_new_versions(con, raw, new)
     making = Making(con, full=False)
     making.staged.sources = set(sources)
     _make_touched(making, progress)
@@ -521,8 +503,8 @@ def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> N
     paths = [f.path for files in raw.values() for f in files.observations]
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
     create_observations(con, "touched.late_observations", paths, loads, only="touched.late")
-    create_states(con, "touched.late_states")
-    fold(con, "touched.late_observations", "touched.nothing", "touched.late_states")
+    history.create_states(con, "touched.late_states")
+    history.fold(con, "touched.late_observations", "touched.nothing", "touched.late_states")
     con.execute("insert into raw.fresh_states from touched.late_states")
 
 
@@ -563,9 +545,9 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
             """)
         con.execute(f"create or replace table touched.no_{kind} ({entity} bigint)")
     con.execute("create or replace table touched.loads as select unnest(?::varchar[]) as load_id", [loads])
-    columns = ", ".join(f"t.{column}" for column in STATE)
+    columns = ", ".join(f"t.{column}" for column in history.STATE)
     con.execute(f"""
-        create or replace view {STATES} as
+        create or replace view {history.STATES} as
         select {columns} from raw.fresh_states as t
         union all
         select {columns} from warehouse.build.states as t
@@ -597,7 +579,7 @@ def _months(making: Making, name: str) -> str:
     """Return a select of the months of a table that its fresh rows change."""
     staged = making.staged
     table, keys = staged.catalogue[name], staged.sets[name]
-    partition = partition_of(table)
+    partition = catalogue.partition_of(table)
     if partition == BUSINESS and table.scope == "day" and keys is not None:
         return months_of_days(keys)
     of_keys = "true"
@@ -631,7 +613,7 @@ def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]
         delete from warehouse.build.states as t
         where exists (select 1 from raw.fresh_states as fresh where fresh.kind = t.kind and fresh.id = t.id)
     """)
-    con.execute(f"insert into warehouse.build.states select {', '.join(STATE)} from raw.fresh_states")
+    con.execute(f"insert into warehouse.build.states select {', '.join(history.STATE)} from raw.fresh_states")
     note_loads(con, new)
 
 

@@ -31,7 +31,7 @@ from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildBlocked, CheckRes
 # DuckDB takes a fifth of each table for the bucket, and a fifth of that for every join: it holds lines for fewer than
 # their orders, and builds its hash tables of the longer side. So a select names the longer side first.
 _AS_WRITTEN = "join_order,build_side_probe_side"
-LANDED_ORDERS = "kind = 'orders' and sha256 is not null"
+LANDED = "kind = 'orders' and sha256 is not null"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def buckets_of(con: duckdb.DuckDBPyConnection, size: int) -> list[Bucket]:
         row[0]
         for row in con.execute(f"""
             select id from (
-                select id, row_number() over (order by id) as n from warehouse.build.states where {LANDED_ORDERS}
+                select id, row_number() over (order by id) as n from warehouse.build.states where {LANDED}
             ) as numbered
             where (n - 1) % {size} = 0
             order by id
@@ -106,7 +106,7 @@ def make_bucket(making: Making, stage: Stage, bucket: Bucket, paths: Sequence[Pa
 
 def take_orders(con: duckdb.DuckDBPyConnection, condition: str, paths: Sequence[Path] | None) -> None:
     """Make touched.bucket of the landed orders under a condition; type their documents, if files of such are given."""
-    mine = f"from warehouse.build.states where {LANDED_ORDERS} and {condition}"
+    mine = f"from warehouse.build.states where {LANDED} and {condition}"
     con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
     if paths is not None:
         con.execute(f"create or replace view touched.bucket_states as {mine}")

@@ -41,31 +41,15 @@ from pipelines.resources import fingerprint, keep, read_kept
 from pipelines.settings import Settings
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue, storage
-from pipelines.warehouse.building.buckets import (
-    LANDED_ORDERS,
-    Spread,
-    buckets_of,
-    make_bucket,
-    spread,
-    stages,
-    take_orders,
-)
+from pipelines.warehouse.building.buckets import LANDED, Spread, buckets_of, make_bucket, spread, stages, take_orders
 from pipelines.warehouse.catalogue.tables import CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
 from pipelines.warehouse.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import ENTITY
 from pipelines.warehouse.inputs.sources import HINTS, all_sources, create_sources, states
-from pipelines.warehouse.rows import session
-from pipelines.warehouse.rows.fresh_rows import (
-    FINDINGS,
-    BuildResult,
-    CheckResult,
-    Making,
-    TiesBroken,
-    results_as_stored,
-    tie_out,
-)
+from pipelines.warehouse.rows import fresh_rows, session
+from pipelines.warehouse.rows.fresh_rows import FINDINGS, BuildResult, CheckResult, Making
 from pipelines.warehouse.rows.session import OBSERVATIONS, READ_ONLY, measure_cost
 from pipelines.warehouse.storage import memory_limit, short, why_not_opened
 
@@ -262,7 +246,7 @@ def stored_results(settings: Settings) -> list[CheckResult]:
         return []
     with duckdb.connect(":memory:") as con:
         con.execute(f"attach {literal(file)} as warehouse (read_only)")
-        return results_as_stored(con)
+        return fresh_rows.results_as_stored(con)
 
 
 _FINER = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
@@ -295,7 +279,7 @@ def build(
             if not full and (broken := unreadable(file)):
                 raise duckdb.IOException(broken)
             return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
-        except TiesBroken as error:
+        except fresh_rows.TiesBroken as error:
             why = f"an incremental build did not tie out ({error.named()}), so it was not committed"
             advice = "The tables are right, the incremental build is not: report it"
         except relations.MissingDocumentError:
@@ -362,7 +346,7 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                         full=False,
                         why="nothing was landed since the last build",
                         rows=_rows(con),
-                        checks=results_as_stored(con),
+                        checks=fresh_rows.results_as_stored(con),
                     )
                 if not why:
                     areas = [(kind, file) for kind, files in raw.items() for area in files for file in area]
@@ -458,7 +442,7 @@ def rebuild(
                 _fold(con, raw)
             orders = orders_per_bucket(con, raw, buckets, engine) // finer
             _make_all(making, draft, raw, max(1, orders), progress, elsewhere)
-            for tie in tie_out(con):
+            for tie in fresh_rows.tie_out(con):
                 making.tally.add(tie)
             making.tally.raise_if_blocked()
             session.remember(con, memory, _parts(con), is_shown=True)
@@ -563,7 +547,7 @@ def orders_per_bucket(
 
 def _orders(con: duckdb.DuckDBPyConnection) -> int:
     """Return how many orders have a document."""
-    return storage.count_of(con.execute(f"select count(*) from warehouse.build.states where {LANDED_ORDERS}"))
+    return storage.count_of(con.execute(f"select count(*) from warehouse.build.states where {LANDED}"))
 
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:

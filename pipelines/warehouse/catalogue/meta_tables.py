@@ -119,114 +119,93 @@ def not_available() -> tuple[NotAvailable, ...]:
     return tuple(NotAvailable(**row) for row in csv.DictReader(lines))
 
 
-def _meta(name: str, description: str, key: str, *columns: tuple[str, str, str]) -> Table:
-    keys = tuple(key.split(", "))
-    return listed(name, description, keys, [Column(each, kind, each not in keys, said) for each, kind, said in columns])
+def _declared(text: str) -> Iterator[Table]:
+    """Yield the table of each paragraph: its name, key and grain, then a line for each column; an indented one goes on.
+
+    A column says name, type and meaning. Those of the key are not null.
+    """
+    for paragraph in text.replace("\n    ", " ").strip().split("\n\n"):
+        head, *lines = paragraph.splitlines()
+        named, _, grain = head.partition("): ")
+        name, _, key = named.partition(" (")
+        columns = []
+        for of, _, meaning in (line.partition(": ") for line in lines):
+            column, kind = of.split(" ", 1)
+            columns.append(Column(column, kind, column not in key.split(", "), meaning))
+        yield listed(name, grain, tuple(key.split(", ")), columns)
 
 
-_TABLE = ("table_name", "VARCHAR", "The table, such as mart.orders.")
-TABLES = _meta(
-    "meta.tables",
-    "One row per table of this release.",
-    "table_name",
-    _TABLE,
-    ("grain", "VARCHAR", "What a row is, in one sentence."),
-    ("description", "VARCHAR", "Grain, source and caveats."),
-    ("key_columns", "VARCHAR[]", "The columns of its key; empty if it is a list without a key."),
-    ("partitioned_by", "VARCHAR", "The month by which its Parquet files are partitioned; null if it is one file."),
-    ("row_count", "BIGINT", "Number of rows in this release."),
-)
-COLUMNS = _meta(
-    "meta.columns",
-    "One row per column of a table of this release.",
-    "table_name, column_no",
-    _TABLE,
-    ("column_no", "BIGINT", "The column's position, from 1."),
-    ("column_name", "VARCHAR", "The column's name; it has one meaning in all tables."),
-    ("data_type", "VARCHAR", "The type in the DuckDB file; an ENUM is a text in Parquet."),
-    ("is_nullable", "BOOLEAN", "Whether it may be null: not stated, never zero."),
-    ("is_key", "BOOLEAN", "Whether it is part of the table's key."),
-    ("description", "VARCHAR", "What it means."),
-)
-EXAMPLES = _meta(
-    "meta.examples",
-    "One row per question with a query that answers it; tests run each of them.",
-    "example_no",
-    ("example_no", "BIGINT", "The example's position, from 1."),
-    ("example_name", "VARCHAR", "A short name."),
-    ("question", "VARCHAR", "The question."),
-    ("query", "VARCHAR", "A select, to be run in this file."),
-    ("table_names", "VARCHAR[]", "The tables that it reads."),
-)
-MACROS = _meta(
-    "meta.macros",
-    "One row per macro: a select with parameters, used as a table.",
-    "macro_call",
-    ("macro_call", "VARCHAR", "How it is called: `from` and this, with values for the parameters."),
-    ("description", "VARCHAR", "What it gives."),
-)
-MISSING = _meta(
-    "meta.not_available",
-    "One row per subject that people ask for and neither documents nor statements of this release state.",
-    "subject",
-    ("subject", "VARCHAR", "What is asked for."),
-    ("reason", "VARCHAR", "Why no table has it."),
-    ("closest_answer", "VARCHAR", "What a release has instead."),
-    ("join_from", "VARCHAR", "Which other system usually has it, and by what it joins."),
-)
-_STORE = ("store_id", "BIGINT", "The store of the rows; null if they have none.")
-_MONTH = ("month", "VARCHAR", "The partition of the rows, see meta.tables; null if the table is one file.")
-RELEASE = _meta(
-    "meta.release",
-    "One row: this release, and the one that meta.changes compares it with.",
-    "release_id",
-    ("release_id", "VARCHAR", "The name of the release's folder."),
-    ("as_of", "TIMESTAMP WITH TIME ZONE", "When it was made; no load that began later is in it."),
-    (
-        "previous_release_id",
-        "VARCHAR",
-        "The one current before; null if there was none, or too much differs for a run: see `ordermart diff`.",
-    ),
-    ("code_version", "VARCHAR", "The version of ordermart that made it."),
-)
-CHANGES = _meta(
-    "meta.changes",
-    "One row per table, store and month with rows of core, mart or own that differ from the previous release.",
-    "table_name, store_id, month",
-    _TABLE,
-    _STORE,
-    _MONTH,
-    ("added_row_count", "BIGINT", "Rows with a key that the previous release lacks."),
-    ("removed_row_count", "BIGINT", "Rows with a key that this release lacks."),
-    ("changed_row_count", "BIGINT", "Rows with another value; lineage and times of observation do not count."),
-)
-CHANGED_AMOUNTS = _meta(
-    "meta.changed_amounts",
-    "One row per table, store, month and column of amounts whose sum differs from the previous release.",
-    "table_name, store_id, month, column_name",
-    _TABLE,
-    _STORE,
-    _MONTH,
-    ("column_name", "VARCHAR", "The column that was added up."),
-    ("previous_amount", "DECIMAL(38,4)", "Its sum over all rows of the store and month in the previous release."),
-    ("current_amount", "DECIMAL(38,4)", "The same in this release."),
-)
-MODELS = _meta(
-    "meta.models",
-    "One row per table of schema own, and per model, check or example that is wrong.",
-    "model_name",
-    ("model_name", "VARCHAR", "The table, such as own.weekly, or the file, such as checks/weekly__adds_up."),
-    ("made_at", "TIMESTAMP WITH TIME ZONE", "When its rows were made; null if there are none."),
-    ("problem", "VARCHAR", "Why it could not be made for this release, which has its last rows; else null."),
-    ("warnings", "VARCHAR[]", "Its checks that warn, or a doubt, with how many rows."),
-)
-SCHEMAS = _meta(
-    "meta.schemas",
-    "One row per schema, in the order to look at them: start with mart.",
-    "schema_name",
-    ("schema_name", "VARCHAR", "The schema."),
-    ("description", "VARCHAR", "What its tables are for, and which to open first."),
-)
+_STORE_AND_MONTH = """store_id BIGINT: The store of the rows; null if they have none.
+month VARCHAR: The partition of the rows, see meta.tables; null if the table is one file."""
+TABLES, COLUMNS, EXAMPLES, MACROS, MISSING, RELEASE, CHANGES, CHANGED_AMOUNTS, MODELS, SCHEMAS = _declared(f"""
+meta.tables (table_name): One row per table of this release.
+table_name VARCHAR: The table, such as mart.orders.
+grain VARCHAR: What a row is, in one sentence.
+description VARCHAR: Grain, source and caveats.
+key_columns VARCHAR[]: The columns of its key; empty if it is a list without a key.
+partitioned_by VARCHAR: The month by which its Parquet files are partitioned; null if it is one file.
+row_count BIGINT: Number of rows in this release.
+
+meta.columns (table_name, column_no): One row per column of a table of this release.
+table_name VARCHAR: The table, such as mart.orders.
+column_no BIGINT: The column's position, from 1.
+column_name VARCHAR: The column's name; it has one meaning in all tables.
+data_type VARCHAR: The type in the DuckDB file; an ENUM is a text in Parquet.
+is_nullable BOOLEAN: Whether it may be null: not stated, never zero.
+is_key BOOLEAN: Whether it is part of the table's key.
+description VARCHAR: What it means.
+
+meta.examples (example_no): One row per question with a query that answers it; tests run each of them.
+example_no BIGINT: The example's position, from 1.
+example_name VARCHAR: A short name.
+question VARCHAR: The question.
+query VARCHAR: A select, to be run in this file.
+table_names VARCHAR[]: The tables that it reads.
+
+meta.macros (macro_call): One row per macro: a select with parameters, used as a table.
+macro_call VARCHAR: How it is called: `from` and this, with values for the parameters.
+description VARCHAR: What it gives.
+
+meta.not_available (subject): One row per subject that people ask for and neither documents nor statements of this
+    release state.
+subject VARCHAR: What is asked for.
+reason VARCHAR: Why no table has it.
+closest_answer VARCHAR: What a release has instead.
+join_from VARCHAR: Which other system usually has it, and by what it joins.
+
+meta.release (release_id): One row: this release, and the one that meta.changes compares it with.
+release_id VARCHAR: The name of the release's folder.
+as_of TIMESTAMP WITH TIME ZONE: When it was made; no load that began later is in it.
+previous_release_id VARCHAR: The one current before; null if there was none, or too much differs for a run: see
+    `ordermart diff`.
+code_version VARCHAR: The version of ordermart that made it.
+
+meta.changes (table_name, store_id, month): One row per table, store and month with rows of core, mart or own that
+    differ from the previous release.
+table_name VARCHAR: The table, such as mart.orders.
+{_STORE_AND_MONTH}
+added_row_count BIGINT: Rows with a key that the previous release lacks.
+removed_row_count BIGINT: Rows with a key that this release lacks.
+changed_row_count BIGINT: Rows with another value; lineage and times of observation do not count.
+
+meta.changed_amounts (table_name, store_id, month, column_name): One row per table, store, month and column of amounts
+    whose sum differs from the previous release.
+table_name VARCHAR: The table, such as mart.orders.
+{_STORE_AND_MONTH}
+column_name VARCHAR: The column that was added up.
+previous_amount DECIMAL(38,4): Its sum over all rows of the store and month in the previous release.
+current_amount DECIMAL(38,4): The same in this release.
+
+meta.models (model_name): One row per table of schema own, and per model, check or example that is wrong.
+model_name VARCHAR: The table, such as own.weekly, or the file, such as checks/weekly__adds_up.
+made_at TIMESTAMP WITH TIME ZONE: When its rows were made; null if there are none.
+problem VARCHAR: Why it could not be made for this release, which has its last rows; else null.
+warnings VARCHAR[]: Its checks that warn, or a doubt, with how many rows.
+
+meta.schemas (schema_name): One row per schema, in the order to look at them: start with mart.
+schema_name VARCHAR: The schema.
+description VARCHAR: What its tables are for, and which to open first.
+""")
 ABOUT = {
     "mart": "Answers: start here. mart.orders has a row per order, mart.daily_store_sales one per store and day.",
     "core": "What the service sent, flat and typed, nothing interpreted.",
@@ -279,43 +258,32 @@ def meta_rows(meta: Table, row_counts: Mapping[str, int]) -> list[dict[str, Any]
     return list(given[meta.name]()) if meta.name in given else []
 
 
-STORES = _meta(
-    "ref.stores",
-    "One row per store in the file of [reference] stores; empty without one.",
-    "store_id",
-    ("store_id", "BIGINT", "The store's id."),
-    ("own_code", "VARCHAR", "Your own code of the store."),
-    ("legal_entity", "VARCHAR", "The company that runs it."),
-    ("region", "VARCHAR", "Its region."),
-    ("timezone", "VARCHAR", "Its time zone by your records; business days follow the store record and settings."),
-    ("currency", "VARCHAR", "Its currency by your records; amounts follow the store record and settings."),
-    ("opened_on", "DATE", "When it opened."),
-    ("closed_on", "DATE", "When it closed for good."),
-)
-PRODUCTS = _meta(
-    "ref.products",
-    "One row per product in the file of [reference] products; empty without one.",
-    "product_id",
-    ("product_id", "BIGINT", "The product's id."),
-    ("plu", "VARCHAR", "Your own number of the product."),
-    ("category", "VARCHAR", "Its category."),
-    ("is_combo", "BOOLEAN", "Whether it combines other products."),
-)
-PLATFORMS = _meta(
-    "ref.platforms",
-    "One row per platform in the file of [reference] platforms; empty without one.",
-    "platform",
-    ("platform", "VARCHAR", "The platform, as orders state it."),
-    ("platform_name", "VARCHAR", "Your own name of it."),
-    ("platform_group", "VARCHAR", "The group that it belongs to, such as own or marketplace."),
-)
-UNMATCHED = _meta(
-    "ref.unmatched",
-    "One row per id that a file of [reference] and the data do not both have.",
-    "reference_table, id, problem",
-    ("reference_table", "VARCHAR", "The table of schema ref."),
-    ("id", "VARCHAR", "The store, product or platform, as a text."),
-    ("problem", "VARCHAR", "not_in_data: only the file has it. not_in_file: only the data have it."),
-)
+STORES, PRODUCTS, PLATFORMS, UNMATCHED = _declared("""
+ref.stores (store_id): One row per store in the file of [reference] stores; empty without one.
+store_id BIGINT: The store's id.
+own_code VARCHAR: Your own code of the store.
+legal_entity VARCHAR: The company that runs it.
+region VARCHAR: Its region.
+timezone VARCHAR: Its time zone by your records; business days follow the store record and settings.
+currency VARCHAR: Its currency by your records; amounts follow the store record and settings.
+opened_on DATE: When it opened.
+closed_on DATE: When it closed for good.
+
+ref.products (product_id): One row per product in the file of [reference] products; empty without one.
+product_id BIGINT: The product's id.
+plu VARCHAR: Your own number of the product.
+category VARCHAR: Its category.
+is_combo BOOLEAN: Whether it combines other products.
+
+ref.platforms (platform): One row per platform in the file of [reference] platforms; empty without one.
+platform VARCHAR: The platform, as orders state it.
+platform_name VARCHAR: Your own name of it.
+platform_group VARCHAR: The group that it belongs to, such as own or marketplace.
+
+ref.unmatched (reference_table, id, problem): One row per id that a file of [reference] and the data do not both have.
+reference_table VARCHAR: The table of schema ref.
+id VARCHAR: The store, product or platform, as a text.
+problem VARCHAR: not_in_data: only the file has it. not_in_file: only the data have it.
+""")
 FILES = {"stores": STORES, "products": PRODUCTS, "platforms": PLATFORMS}
 REFERENCE = (*FILES.values(), UNMATCHED)

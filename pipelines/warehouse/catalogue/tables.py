@@ -36,30 +36,10 @@ from typing import Literal
 from pipelines.landing.shape import SHAPES, read_sql
 from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES, KINDS
-from pipelines.warehouse.catalogue.selects import (
-    Reads,
-    claims_of,
-    comparisons,
-    completed,
-    daily_field_values,
-    field_values,
-    filled,
-    keep_reads,
-    match_validation,
-    reads,
-    references_a_menu,
-)
-from pipelines.warehouse.contracts import (
-    SCOPES,
-    CatalogueError,
-    Column,
-    Contract,
-    Join,
-    TableHead,
-    contract_of,
-    head_of,
-    joins_of,
-)
+from pipelines.warehouse import contracts
+from pipelines.warehouse.catalogue import selects
+from pipelines.warehouse.catalogue.selects import Reads, keep_reads, reads
+from pipelines.warehouse.contracts import CatalogueError, Column, Contract, Join, TableHead
 
 CREATED, BUSINESS = "created_month", "business_month"
 NO_MONTH = "unknown"
@@ -97,17 +77,17 @@ SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit", "workings")
 # By the template that the head names.
 GENERATED: dict[str, Callable[[], str]] = {
-    "daily_field_values": daily_field_values,
-    "field_values": field_values,
+    "daily_field_values": selects.daily_field_values,
+    "field_values": selects.field_values,
     **{
-        f"field_issues of {kind}": functools.partial(filled, "field_issues", kind=kind, entity=ENTITIES[kind])
+        f"field_issues of {kind}": functools.partial(selects.filled, "field_issues", kind=kind, entity=ENTITIES[kind])
         for kind in KINDS
     },
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
-    **{f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES},
-    "core.order_lines__reference_a_known_product": functools.partial(references_a_menu, "product"),
-    "core.order_line_modifiers__reference_a_known_modifier": functools.partial(references_a_menu, "modifier"),
+    **{f"core.{kind}__match_validation": functools.partial(selects.match_validation, kind) for kind in SHAPES},
+    "core.order_lines__reference_a_known_product": functools.partial(selects.references_a_menu, "product"),
+    "core.order_line_modifiers__reference_a_known_modifier": functools.partial(selects.references_a_menu, "modifier"),
 }
 Severity = Literal["blocking", "warning"]
 
@@ -231,7 +211,8 @@ def downstream_of_orders() -> frozenset[str]:
 def joins() -> tuple[Join, ...]:
     """Return the joins that the heads of tables name, by table: the dictionary lists them, and tests prove each."""
     heads = ((each.name, _head(each.name)) for each in tables())
-    return tuple(join for name, head in sorted(heads, key=lambda each: each[0]) for join in joins_of(name, head))
+    ordered = sorted(heads, key=lambda each: each[0])
+    return tuple(join for name, head in ordered for join in contracts.joins_of(name, head))
 
 
 @functools.cache
@@ -252,7 +233,8 @@ def stages() -> dict[str, int]:
 def checks() -> tuple[Check, ...]:
     """Return every check of `sql/checks/`, and every declared or generated one, by name."""
     names = {path.stem for path in (SQL / "checks").glob("*.sql")}
-    names |= {*GENERATED_CHECKS, *comparisons("checks"), *(name for each in tables() for name in _claims(each.name))}
+    claimed = (name for each in tables() for name in _claims(each.name))
+    names |= {*GENERATED_CHECKS, *selects.comparisons("checks"), *claimed}
     found = tuple(check(name) for name in sorted(names))
     keep_reads()
     return found
@@ -289,7 +271,7 @@ def looks() -> tuple[Check, ...]:
 def ties() -> tuple[Check, ...]:
     """Return every tie of `sql/ties/` and every declared one, by name: checks of totals over all rows."""
     written = {path.stem: read_sql(path) for path in (SQL / "ties").glob("*.sql")}
-    found = tuple(check_of(name, sql) for name, sql in sorted((written | comparisons("ties")).items()))
+    found = tuple(check_of(name, sql) for name, sql in sorted((written | selects.comparisons("ties")).items()))
     keep_reads()
     return found
 
@@ -301,11 +283,11 @@ def table(name: str) -> Table:
     path = SQL / schema / f"{stem}.sql"
     try:
         text = read_sql(path)
-        head = head_of(text)
+        head = contracts.head_of(text)
         made = GENERATED.get(head.facts.get("template", ""))
-        sql = made() if made else completed(name, text, head)
+        sql = made() if made else selects.completed(name, text, head)
         found = _reads(sql)
-        return Table(**vars(contract_of(head, found.columns)), name=name, sql=sql, reads=found)
+        return Table(**vars(contracts.contract_of(head, found.columns)), name=name, sql=sql, reads=found)
     except (CatalogueError, FileNotFoundError) as error:
         raise CatalogueError(f"sql/{schema}/{stem}.sql: {error}") from None
 
@@ -314,19 +296,19 @@ def check(name: str) -> Check:
     """Return the check of that name (`core.orders__match_validation`), whatever the state of the others."""
     if name in GENERATED_CHECKS:
         return check_of(name, GENERATED_CHECKS[name]())
-    declared = comparisons("checks").get(name) or _claims(name.partition("__")[0]).get(name)
+    declared = selects.comparisons("checks").get(name) or _claims(name.partition("__")[0]).get(name)
     return check_of(name, declared or read_sql(SQL / "checks" / f"{name}.sql"))
 
 
 @functools.cache
 def _claims(table: str) -> dict[str, str]:
     """Return the checks that a table's head declares."""
-    return claims_of(table, _head(table))
+    return selects.claims_of(table, _head(table))
 
 
 @functools.cache
 def _head(table: str) -> TableHead:
-    return head_of(read_sql(SQL / f"{table.replace('.', '/')}.sql"))
+    return contracts.head_of(read_sql(SQL / f"{table.replace('.', '/')}.sql"))
 
 
 def contract_check(table: Table) -> Check:
@@ -361,7 +343,7 @@ def check_of(name: str, sql: str, scope: str = "") -> Check:
     """Return the check that a file states; its scope is its table's unless the file, or `scope`, is of another."""
     claim = re.match(r"-- (.+)", sql)
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
-    own_scope = re.search(rf"^-- scope: ({'|'.join(SCOPES)})$", sql, re.MULTILINE)
+    own_scope = re.search(rf"^-- scope: ({'|'.join(contracts.SCOPES)})$", sql, re.MULTILINE)
     if not claim or not severity:
         raise CatalogueError(f"{name} must start with its claim, then `-- severity: blocking` or `warning`")
     try:

@@ -19,15 +19,7 @@ import numpy as np
 
 from pipelines.warehouse.catalogue.selects import filled
 from pipelines.warehouse.evidence import populations, verdicts
-from pipelines.warehouse.evidence.populations import (
-    COMMON,
-    DAYS,
-    DIMENSIONS,
-    Population,
-    Residual,
-    Tree,
-    find_populations,
-)
+from pipelines.warehouse.evidence.populations import DAYS, DIMENSIONS, Population, Residual, Tree
 from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns, PopulationRounding
 from pipelines.warehouse.inputs.relations import fill
 
@@ -233,7 +225,7 @@ def word_settlement(
     rule = _rule(f"{forms.names[judged.leader]}/unrounded")
     if found is None:
         is_clear = forms.target == "total" and judged.verdict == verdicts.NONE
-        made, right = [rule] if is_clear and judged.fits >= COMMON * judged.orders else [], judged.fits
+        made, right = [rule] if is_clear and judged.fits >= populations.COMMON * judged.orders else [], judged.fits
     elif forms.target == "subtotal":
         made, right = _factors(judged, found), found.fits
     else:
@@ -260,7 +252,7 @@ def _of_total(
         return [_rule(_STATED[found.kind])] if _is_of_all(judged, found) else [], found.fits
     if found.kind != "unit" and (_is_of_all(judged, found) or found.condition is not None):
         right, near = judged.fits + found.exact, judged.fits + found.fits
-        if right < _CLEAR * judged.orders or near < COMMON * judged.orders:
+        if right < _CLEAR * judged.orders or near < populations.COMMON * judged.orders:
             return [], right  # right orders would be breaks by it
         # orders that are off by a unit refute the rule, which a person may know all the same
         is_clear = right >= verdicts.fewest_fits(judged.orders, thresholds.noise) or not _is_rounded(found)
@@ -270,7 +262,7 @@ def _of_total(
 
 
 def _is_of_all(judged: Judgement, found: Residual) -> bool:
-    return found.orders >= _ALL * judged.orders and found.fits >= COMMON * found.orders
+    return found.orders >= _ALL * judged.orders and found.fits >= populations.COMMON * found.orders
 
 
 def _is_rounded(found: Residual) -> bool:
@@ -443,7 +435,7 @@ def gather_target(
     """)
     settings = _settings(con, target)
     tree = Tree(con, forms, patterns, thresholds)
-    find_populations(tree, {setting_no: form for setting_no, (form, _) in settings.items()})
+    populations.find_populations(tree, {setting_no: form for setting_no, (form, _) in settings.items()})
     nodes = tree.nodes
     if target == "total":
         populations.divide_by_residuals(tree)

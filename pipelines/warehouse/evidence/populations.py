@@ -20,19 +20,8 @@ import duckdb
 import numpy as np
 
 from pipelines.warehouse.catalogue.selects import filled
-from pipelines.warehouse.evidence.verdicts import (
-    AGREED,
-    NONE,
-    SUPPORTED,
-    EvidenceThresholds,
-    Floats,
-    Forms,
-    Ints,
-    Judgement,
-    Patterns,
-    decide,
-    judge,
-)
+from pipelines.warehouse.evidence import verdicts
+from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Floats, Forms, Ints, Judgement, Patterns
 
 AMOUNT = 3.0  # nats: an amount that no form gives is one of at least twenty
 ENOUGH = 12.0  # nats: chance saves so much once in 160,000 divisions that are looked at
@@ -229,7 +218,7 @@ class Tree:
         ).fetchall():
             by_no[no].weights[pattern] = number
         for node in nodes:
-            node.judgement = judge(self.forms, self.patterns, node.weights, self.thresholds, node.setting_form)
+            node.judgement = verdicts.judge(self.forms, self.patterns, node.weights, self.thresholds, node.setting_form)
 
     def divide(self, node: Population, division: Division) -> list[Population]:
         """Add the children of a node, move its orders to them, and return them."""
@@ -263,7 +252,7 @@ class Tree:
         for found in judged:
             decided = forms.is_tested & (found.held >= least)
             decided[found.open_parts] = False
-            if found.verdict in (SUPPORTED, AGREED):
+            if found.verdict in (verdicts.SUPPORTED, verdicts.AGREED):
                 for part in map(int, np.flatnonzero(decided)):
                     answers.setdefault(part, set()).add(int(forms.answers[found.leader, part]))
         for found in judged:
@@ -277,7 +266,7 @@ class Tree:
                     found.borrowed.append(part)
                     found.leader = min(alike, key=lambda form: (-found.all_fits[form], forms.complexity[form], form))
                     found.fits = round(float(found.all_fits[found.leader]))
-                    decide(forms, found, self.thresholds)
+                    verdicts.decide(forms, found, self.thresholds)
 
 
 def find_populations(tree: Tree, settings: dict[int, int]) -> None:
@@ -299,7 +288,7 @@ def _divisions(tree: Tree, nodes: list[Population]) -> Iterator[tuple[Population
     found: dict[int, list[tuple[float, int, Division]]] = {node.no: [] for node in nodes}
     shares = {}
     for node in nodes:
-        is_closed = node.judgement is not None and node.judgement.verdict in (SUPPORTED, AGREED)
+        is_closed = node.judgement is not None and node.judgement.verdict in (verdicts.SUPPORTED, verdicts.AGREED)
         shares[node.no] = shares_of(tree.thresholds.noise, is_closed=is_closed)
     for place, dimension in enumerate(DIMENSIONS):
         for no, values, fits, orders in _cells(tree.con, dimension, list(found), tree.patterns):
@@ -631,7 +620,7 @@ def divide_by_residuals(tree: Tree) -> None:
         children: list[Population] = []
         for node in active:
             judged = node.judgement
-            if judged is None or judged.verdict != NONE or node.setting_no is not None or node.depth >= DEPTH:
+            if judged is None or judged.verdict != verdicts.NONE or node.setting_no is not None or node.depth >= DEPTH:
                 continue
             columns = ", ".join(f"facts.{dimension} as at_{dimension}" for dimension in DIMENSIONS) + ","
             orders = stated_totals(tree.con, node.no, columns)

@@ -31,39 +31,15 @@ import pyarrow as pa
 from pipelines.inbox.store import naming_deliveries, span
 from pipelines.inventory import write_noted
 from pipelines.landing.data_folder import service_log, service_log_state
-from pipelines.ledger import Closes, effective_totals, ledger_of
+from pipelines.ledger import Closes, effective_totals, entries, ledger_of
 from pipelines.ledger.chain import select_rows
-from pipelines.ledger.entries import (
-    ACCEPTED,
-    ASSIGNED,
-    CLOSED,
-    CLOSED_ORDERS,
-    COMMENTED,
-    POSTED,
-    REOPENED,
-    RESTATED,
-    RESTATEMENTS,
-    REVERSALS,
-    TOTALS_ACT,
-    decisions,
-)
 from pipelines.literals import unmarked
 from pipelines.partner.behaviour import with_shown_keys
 from pipelines.settings import Settings, SettingsError
 from pipelines.settings.assumptions import assumptions
 from pipelines.settings.contradictions import read_conditions
-from pipelines.settlements.importing import (
-    BANK,
-    CREDITS,
-    HEADS,
-    STATED,
-    STATEMENT,
-    UNDONE,
-    effective_banks,
-    effective_statements,
-    stated_of_statements,
-    stated_payouts,
-)
+from pipelines.settlements import importing
+from pipelines.settlements.importing import BANK, CREDITS, HEADS, STATED, STATEMENT, UNDONE
 from pipelines.settlements.lines import BALANCES, LINES
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.catalogue.meta_tables import FILES
@@ -81,18 +57,15 @@ def state_of(*acts: str) -> Callable[[Path], str]:
     """Return a function that returns the hash of the last entry of these acts."""
 
     def state(data_dir: Path) -> str:
-        last = ""
-        for entry in ledger_of(data_dir).entries():
-            if entry.act in acts:
-                last = entry.sha256
-        return last
+        of_acts = [entry.sha256 for entry in ledger_of(data_dir).entries() if entry.act in acts]
+        return of_acts[-1] if of_acts else ""
 
     return state
 
 
-DAY_CLOSES_STATE = state_of(CLOSED, REOPENED)
-CLOSED_ORDERS_STATE = state_of(CLOSED)
-RESTATED_STATE = state_of(RESTATED, POSTED, REOPENED)
+DAY_CLOSES_STATE = state_of(entries.CLOSED, entries.REOPENED)
+CLOSED_ORDERS_STATE = state_of(entries.CLOSED)
+RESTATED_STATE = state_of(entries.RESTATED, entries.POSTED, entries.REOPENED)
 
 
 def day_closes(closes: Closes) -> list[tuple[Any, ...]]:
@@ -106,14 +79,12 @@ def day_closes(closes: Closes) -> list[tuple[Any, ...]]:
 
 def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Make raw.closed_orders a view of the row files: millions of rows are not copied for every build."""
-    if files := _files(data_dir, CLOSED):
+    if files := _files(data_dir, entries.CLOSED):
         con.execute(f"drop table {name}")
-        types = RAW[name]
-        columns = ", ".join(f"cast({each} as {types[each]}) as {each}" for each in CLOSED_ORDERS.names)
-        con.execute(
-            f"create or replace view {name} as select entry_no as close_entry_no, {columns} "
-            f"from ({select_rows(files, CLOSED_ORDERS.names)})"
-        )
+        names, types = entries.CLOSED_ORDERS.names, RAW[name]
+        columns = ", ".join(f"cast({each} as {types[each]}) as {each}" for each in names)
+        select = f"select entry_no as close_entry_no, {columns} from ({select_rows(files, names)})"
+        con.execute(f"create or replace view {name} as {select}")
 
 
 def closed_rules(data_dir: Path) -> list[tuple[Any, ...]]:
@@ -135,7 +106,7 @@ def create_closed_components(con: duckdb.DuckDBPyConnection, name: str, data_dir
     """Fill raw.closed_components: the components of the settings that each close was made with."""
     rows = [
         (entry.no, no, *(said.get(key) or None for key in _COMPONENT), read_conditions(said.get("when", "")))
-        for entry in ledger_of(data_dir).entries(CLOSED)
+        for entry in ledger_of(data_dir).entries(entries.CLOSED)
         for no, said in enumerate(entry.body["settings"]["formula"].get("component", ()), 1)
     ]
     if rows:
@@ -147,7 +118,7 @@ def _closed_rules(data_dir: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
 
     An order that settings named a rule for belonged to no other population.
     """
-    for entry in ledger_of(data_dir).entries(CLOSED):
+    for entry in ledger_of(data_dir).entries(entries.CLOSED):
         named: dict[str, list[str]] = {}
         for rule in entry.body["rules"]:
             if rule.get("is_configured") and rule["conditions"]:
@@ -185,22 +156,20 @@ def _rule_of_population(rule: dict[str, Any]) -> tuple[Any, ...]:
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.restated, each row with the periods that it was posted to and reversed in."""
-    if not (files := _files(data_dir, RESTATED)):
+    if not (files := _files(data_dir, entries.RESTATED)):
         return
-    con.execute(
-        f"insert into {name} by name select entry_no, {', '.join(RESTATEMENTS.names)} "
-        f"from ({select_rows(files, RESTATEMENTS.names)})"
-    )
-    for act, column in ((POSTED, "posted_period"), (REOPENED, "reversed_period")):
+    names = entries.RESTATEMENTS.names
+    con.execute(f"insert into {name} by name select entry_no, {', '.join(names)} from ({select_rows(files, names)})")
+    for act, column in ((entries.POSTED, "posted_period"), (entries.REOPENED, "reversed_period")):
         if numbers := _files(data_dir, act):
-            entries = ledger_of(data_dir).entries(act)
-            periods = [(entry.no, entry.body.get("period")) for entry in entries if entry.file]  # of all rows
+            posted = [entry for entry in ledger_of(data_dir).entries(act) if entry.file]
+            periods = [[entry.no for entry in posted], [entry.body.get("period") for entry in posted]]  # of all rows
             con.execute(
                 f"update {name} as restated set {column} = coalesce(cast(numbers.period as varchar), periods.period) "
-                f"from ({select_rows(numbers, REVERSALS.names)}) as numbers "
+                f"from ({select_rows(numbers, entries.REVERSALS.names)}) as numbers "
                 "inner join (select unnest(?::bigint[]) as entry_no, unnest(?::varchar[]) as period) as periods "
                 "on numbers.entry_no = periods.entry_no where restated.restatement_no = numbers.restatement_no",
-                [[no for no, _ in periods], [period for _, period in periods]],
+                periods,
             )
 
 
@@ -212,7 +181,7 @@ def settlement_statements(data_dir: Path) -> list[tuple[Any, ...]]:
             *(each.entry.no, each.entry.moment, each.platform, body["order_platforms"], body["file"], body["sha256"]),
             *(*(body[name] for name in names), each.ref, each.rows, currency, Decimal(amount)),
         )
-        for each in effective_statements(ledger_of(data_dir).entries())
+        for each in importing.effective_statements(ledger_of(data_dir).entries())
         for body in (each.entry.body,)
         for currency, amount in each.amounts.items()
     ]
@@ -223,7 +192,7 @@ def create_settlement_lines(con: duckdb.DuckDBPyConnection, name: str, data_dir:
     ledger = ledger_of(data_dir)
     refs: dict[int, list[str]] = {}
     files = {}
-    for each in effective_statements(ledger.entries()):
+    for each in importing.effective_statements(ledger.entries()):
         files[each.entry.no] = ledger.file(each.entry)
         refs.setdefault(each.entry.no, []).append(each.ref or "")
     if files:
@@ -234,15 +203,12 @@ def create_settlement_lines(con: duckdb.DuckDBPyConnection, name: str, data_dir:
             "on lines.entry_no = effective.entry_no and coalesce(lines.statement_ref, '') = effective.ref",
             [[no for no, of in refs.items() for _ in of], [ref for of in refs.values() for ref in of]],
         )
-    if heads := stated_of_statements(ledger):
+    if heads := importing.stated_of_statements(ledger):
         con.register("heads", pa.Table.from_pylist(heads, schema=STATED))
-        balances = ", ".join(  # in the currency of the lines
-            f"{each} = coalesce(lines.{each}, if(lines.currency = heads.currency, heads.{each}, null))"
-            for each in BALANCES
-        )
+        balance = "{0} = coalesce(lines.{0}, if(lines.currency = heads.currency, heads.{0}, null))"  # of the lines'
         con.execute(
             f"update {name} as lines set payout_ref = coalesce(lines.payout_ref, heads.payout_ref), "
-            f"{balances} from heads "
+            f"{', '.join(map(balance.format, BALANCES))} from heads "
             "where (lines.statement_ref, lines.settled_currency) = (heads.statement_ref, heads.currency) "
             "and list_contains(heads.entries, lines.entry_no)"
         )
@@ -254,19 +220,17 @@ def bank_files(data_dir: Path) -> list[tuple[Any, ...]]:
     days = "first_day", "last_day"
     return [
         (entry.no, entry.body["platform"], *(dt.date.fromisoformat(entry.body[day]) for day in days))
-        for entry in effective_banks(ledger_of(data_dir).entries())
+        for entry in importing.effective_banks(ledger_of(data_dir).entries())
     ]
 
 
 def create_bank_payouts(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.bank_payouts from the effective files of banks."""
     ledger = ledger_of(data_dir)
-    for entry in effective_banks(ledger.entries()):
-        con.execute(
-            f"insert into {name} select entry_no, ?, ?, {', '.join(CREDITS.names)} "
-            f"from ({select_rows([ledger.file(entry)], CREDITS.names)})",
-            [entry.body["platform"], entry.body["file"]],
-        )
+    for entry in importing.effective_banks(ledger.entries()):
+        select = f"{', '.join(CREDITS.names)} from ({select_rows([ledger.file(entry)], CREDITS.names)})"
+        values = [entry.body["platform"], entry.body["file"]]
+        con.execute(f"insert into {name} select entry_no, ?, ?, {select}", values)
 
 
 def _files(data_dir: Path, act: str) -> list[Path]:
@@ -274,7 +238,7 @@ def _files(data_dir: Path, act: str) -> list[Path]:
     return [ledger.file(entry) for entry in ledger.entries(act) if entry.file]
 
 
-ACTS = (ACCEPTED, ASSIGNED, COMMENTED)
+ACTS = (entries.ACCEPTED, entries.ASSIGNED, entries.COMMENTED)
 
 
 def break_decisions(data_dir: Path) -> list[tuple[Any, ...]]:
@@ -285,7 +249,7 @@ def break_decisions(data_dir: Path) -> list[tuple[Any, ...]]:
             *((by.body["reason"], by.who, by.body["as"], by.moment) if (by := of.accepted) else (None,) * 4),
             *(of.account_class, of.assignee, len(of.comments), by and by.no),
         )
-        for key, of in decisions(ledger_of(data_dir).entries()).items()
+        for key, of in entries.decisions(ledger_of(data_dir).entries()).items()
     ]
 
 
@@ -327,8 +291,7 @@ def verifications(data_dir: Path) -> list[ComparedPart]:
 def append_verification(data_dir: Path, verified: ComparedPart) -> None:
     """Add an entry, durably; the oldest beyond so many go."""
     kept = [*verifications(data_dir), verified][-KEPT:]
-    file = _file(data_dir)
-    write_noted(data_dir, file, b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
+    write_noted(data_dir, _file(data_dir), b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
 
 
 def verifications_state(data_dir: Path) -> str:
@@ -360,8 +323,7 @@ def read_reference(settings: Settings, *only: str) -> ReferenceRows:
 
     Raise SettingsError, with line and column, for a value to correct.
     """
-    digest = hashlib.sha256()
-    rows = {}
+    digest, rows = hashlib.sha256(), {}
     for name in only or FILES:
         table = FILES[name]
         if file := str(getattr(settings.reference, name)):
@@ -395,21 +357,17 @@ def _rows(content: bytes, table: Table, where: str) -> list[dict[str, Any]]:
         lines = csv.reader(io.StringIO(unmarked(content).decode(), newline=""), strict=True)
         head = next(lines, [])
         if key not in head or len(set(head)) < len(head) or set(head) - columns.keys():
-            raise SettingsError(
-                f"{where}: the first line must name {key}, and of {', '.join(columns)} each at most once"
-            )
+            names = ", ".join(columns)
+            raise SettingsError(f"{where}: the first line must name {key}, and of {names} each at most once")
         rows: dict[Any, dict[str, Any]] = {}
         for line in filter(None, lines):
-            number = lines.line_num
+            at = f"{where}, line {lines.line_num}"
             if len(line) != len(head):
-                raise SettingsError(f"{where}, line {number}: has {len(line)} values, the first line has {len(head)}")
+                raise SettingsError(f"{at}: has {len(line)} values, the first line has {len(head)}")
             texts = dict(zip(head, line, strict=True))
-            row = {
-                name: _value(texts.get(name, ""), of, f"{where}, line {number}, {name}") for name, of in columns.items()
-            }
+            row = {name: _value(texts.get(name, ""), of, f"{at}, {name}") for name, of in columns.items()}
             if row[key] is None or row[key] in rows:
-                problem = "is empty" if row[key] is None else "is listed twice"
-                raise SettingsError(f"{where}, line {number}: {key} {problem}")
+                raise SettingsError(f"{at}: {key} {'is empty' if row[key] is None else 'is listed twice'}")
             rows[row[key]] = row
     except (UnicodeDecodeError, csv.Error) as error:
         raise SettingsError(f"{where} is not a CSV file in UTF-8: {type(error).__name__}") from None
@@ -455,10 +413,9 @@ class Source:
 
 def states(settings: Settings) -> dict[str, str]:
     """Return source → state, to be read before the rows: what comes in between is seen by the next build."""
-    return {
-        **{name: source.state(settings.data_dir) for name, source in SOURCES.items()},
-        **{name: hashlib.sha256(json.dumps(of(settings)).encode()).hexdigest() for name, of in _OF_SETTINGS.items()},
-    }
+    said = {name: json.dumps(of(settings)).encode() for name, of in _OF_SETTINGS.items()}
+    found = {name: source.state(settings.data_dir) for name, source in SOURCES.items()}
+    return found | {name: hashlib.sha256(each).hexdigest() for name, each in said.items()}
 
 
 def create_sources(con: duckdb.DuckDBPyConnection, settings: Settings, *only: str) -> None:
@@ -480,10 +437,8 @@ def all_sources() -> tuple[str, ...]:
 
 def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]]:
     """Return the rows of raw.assumptions: what settings answer, and no secret, as each is shown to readers."""
-    return [
-        (number, each.question, each.section, each.undocumented, assumed, each.ask)
-        for number, each, assumed in assumptions(settings)
-    ]
+    all_of_them = assumptions(settings)
+    return [(no, each.question, each.section, each.undocumented, said, each.ask) for no, each, said in all_of_them]
 
 
 # What settings, the files that they name, and this package say: the rows of a source, which are its state, too.
@@ -508,8 +463,12 @@ def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> 
 
 
 def _verifications(data_dir: Path) -> list[dict[str, Any]]:
-    entries = map(msgspec.structs.asdict, verifications(data_dir))
-    return [{"verification_no": entry.pop("no"), **entry} for entry in entries]
+    compared = map(msgspec.structs.asdict, verifications(data_dir))
+    return [{"verification_no": each.pop("no"), **each} for each in compared]
+
+
+def _payouts(data_dir: Path) -> list[Any]:
+    return importing.stated_payouts(ledger_of(data_dir))
 
 
 def _control_totals(data_dir: Path) -> list[tuple[Any, ...]]:
@@ -533,10 +492,8 @@ SOURCES: dict[str, Source] = {
     "raw.service_log": Source(service_log_state, _create_service_log),
     HINTS: Source(_hints_state, _create_hints),
     "raw.verifications": Source(verifications_state, _filled(_verifications)),
-    "raw.control_totals": Source(state_of(TOTALS_ACT), _filled(_control_totals)),
-    "raw.day_closes": Source(
-        DAY_CLOSES_STATE, _filled(lambda data_dir: day_closes(Closes(ledger_of(data_dir).entries())))
-    ),
+    "raw.control_totals": Source(state_of(entries.TOTALS_ACT), _filled(_control_totals)),
+    "raw.day_closes": Source(DAY_CLOSES_STATE, _filled(lambda of: day_closes(Closes(ledger_of(of).entries())))),
     "raw.closed_orders": Source(CLOSED_ORDERS_STATE, create_closed_orders),
     "raw.closed_rules": Source(CLOSED_ORDERS_STATE, _filled(closed_rules)),
     "raw.closed_scopes": Source(CLOSED_ORDERS_STATE, _filled(closed_scopes)),
@@ -544,9 +501,7 @@ SOURCES: dict[str, Source] = {
     "raw.restated": Source(RESTATED_STATE, create_restated),
     "raw.settlement_statements": Source(state_of(STATEMENT, UNDONE), _filled(settlement_statements)),
     "raw.settlement_lines": Source(state_of(STATEMENT, HEADS, UNDONE), create_settlement_lines),
-    "raw.settlement_payouts": Source(
-        state_of(STATEMENT, HEADS, UNDONE), _filled(lambda data_dir: stated_payouts(ledger_of(data_dir)))
-    ),
+    "raw.settlement_payouts": Source(state_of(STATEMENT, HEADS, UNDONE), _filled(_payouts)),
     "raw.bank_files": Source(state_of(BANK, UNDONE), _filled(bank_files)),
     "raw.bank_payouts": Source(state_of(BANK, UNDONE), create_bank_payouts),
     "raw.break_decisions": Source(state_of(*ACTS), _filled(break_decisions)),

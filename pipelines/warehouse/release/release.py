@@ -32,33 +32,10 @@ from pipelines.warehouse.catalogue.descriptions import CONTRACT, odcs
 from pipelines.warehouse.inputs.sources import ReferenceRows, read_reference
 from pipelines.warehouse.own.making import ROWS_GONE, OwnTables, Parts, make_own
 from pipelines.warehouse.own.models import Models, read_models
-from pipelines.warehouse.release.manifest import (
-    DATABASE,
-    UNFINISHED,
-    ReleaseFile,
-    ReleaseManifest,
-    clear_publication_due,
-    code_version,
-    damaged_files,
-    defer,
-    described,
-    prune,
-    read_manifest,
-    remove_release,
-    sweep,
-    write_manifest,
-)
+from pipelines.warehouse.release import manifest as manifests
+from pipelines.warehouse.release import released_tables
+from pipelines.warehouse.release.manifest import DATABASE, UNFINISHED, ReleaseFile, ReleaseManifest
 from pipelines.warehouse.release.release_diff import Side, are_comparable, compare, differing_bytes
-from pipelines.warehouse.release.released_tables import (
-    add_rows,
-    create_table,
-    linked,
-    of_own,
-    write_file,
-    write_own,
-    write_parquet,
-    write_reference,
-)
 from pipelines.warehouse.rows.fresh_rows import BuildResult, results_as_stored
 from pipelines.warehouse.rows.session import READ_ONLY, Memory, attached, plain_session, remembered, use_few_threads
 from pipelines.warehouse.storage import comment, count_of
@@ -95,28 +72,27 @@ def publish(settings: Settings, result: BuildResult | None = None, *, run: str =
         try:
             return _publish(settings, result, run)
         except Exception:
-            sweep(settings.data_dir / "published")  # a draft would keep a full disk full
+            manifests.sweep(settings.data_dir / "published")  # a draft would keep a full disk full
             raise
 
 
 def _publish(settings: Settings, result: BuildResult | None, run: str) -> Release:
-    published = settings.data_dir / "published"
-    releases = published / "releases"
+    releases = settings.data_dir / "published" / "releases"
+    published = releases.parent
     make_folder(releases)
     for folder in (published, releases):
         folder.chmod(0o755)
-    sweep(published)
+    manifests.sweep(published)
     last = current_release(published)
-    known = read_manifest(last) if last else None
-    damaged = damaged_files(last, by_times=run == WEBHOOKS) if last else []
+    known = manifests.read_manifest(last) if last else None
+    damaged = manifests.damaged_files(last, by_times=run == WEBHOOKS) if last else []
     reference, models = read_reference(settings), read_models(settings)
     with plain_session(settings) as con:
         commit, shown_in, memory = _settle(con, settings)
-        fingerprint = memory.fingerprint if memory else {}
         started = _now_after(releases)
         if last and known and not damaged and (known.reference, known.models) == (reference.digest, models.digest):
             why = "nothing changed" if known.commit == commit else ""
-            if run and not why and known.fingerprint == fingerprint:
+            if run and not why and known.fingerprint == memory.fingerprint:
                 why = _why_wait(settings, known, shown_in, run)
             if why:
                 return Release(known.id, last, known.rows, why)
@@ -125,10 +101,11 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         draft.mkdir()
         file = warehouse_file(settings.data_dir)
         with _beside(lambda: copy_file(file, draft / DATABASE)), attached(con, file, READ_ONLY):
-            files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
+            whole = [each for each in known.files if each.path not in damaged] if known else []
+            files = released_tables.write_parquet(con, draft, last, whole)
             rows = _rows(con, result)
             previous = Side(last, known.files, known.fingerprint, known.own) if last and known and not damaged else None
-            about = _compared(con, release_id, started, previous, Side(draft, files, fingerprint), run)
+            about = _compared(con, release_id, started, previous, Side(draft, files, memory.fingerprint), run)
             parts = _parts(con, reference, release_id)
             checks = result.checks if result else results_as_stored(con)
         with attached(con, draft / DATABASE):
@@ -138,41 +115,41 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     notes += [f"{name} is not made: {why}." for name, why in sorted(made.wrong.items()) if why.endswith(ROWS_GONE)]
     rows |= {table.name: table.rows for table in made.tables.values()}
     (draft / DATABASE).chmod(0o444)
-    is_same = known is not None and known.code == code_version() and CONTRACT not in damaged
+    is_same = known is not None and known.code == manifests.code_version() and CONTRACT not in damaged
     _write_odcs(draft, last if is_same and known and known.own == list(made.tables.values()) else None, made)
     with _beside(lambda: sync(draft / DATABASE)):
-        own = [described(draft, draft / DATABASE), described(draft, draft / CONTRACT)]
+        own = [manifests.described(draft, draft / DATABASE), manifests.described(draft, draft / CONTRACT)]
     manifest = ReleaseManifest(
         id=release_id,
         published_at=started.isoformat(timespec="seconds"),
         commit=commit,
-        code=code_version(),
+        code=manifests.code_version(),
         settings=settings_hash(settings),
         rows=rows,
         checks={check.name: check.violations for check in checks},
         files=[*own, *files],
-        fingerprint=fingerprint,
         as_of=started.isoformat(),
         shown_in=shown_in,
         run=run or (known.run if known and damaged else ""),
-        sources=memory.sources if memory else {},
         reference=reference.digest,
         models=models.digest,
         own=list(made.tables.values()),
+        fingerprint=memory.fingerprint,
+        sources=memory.sources,
     )
-    write_manifest(draft, manifest)
+    manifests.write_manifest(draft, manifest)
     _switch(published, draft, release_id)
     if last and damaged:
-        remove_release(last)
+        manifests.remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
-    clear_publication_due(published)
-    prune(published, settings)
+    manifests.clear_publication_due(published)
+    manifests.prune(published, settings)
     before = {(each.name, each.version) for each in known.own} if known else set()
     own_rows = {each.name: each.rows for each in made.tables.values() if (each.name, each.version) not in before}
     return Release(release_id, releases / release_id, rows, own=own_rows, notes=tuple(notes))
 
 
-def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, str, Memory | None]:
+def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, str, Memory]:
     """Write what a killed build left in the log into the file.
 
     Return its last commit's id, that of the last one that concerns readers, and what it was made by.
@@ -181,9 +158,8 @@ def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, st
     use_few_threads(con, settings, file)
     with attached(con, file):
         row = con.execute("select commit_id, shown_in from warehouse.build.memory").fetchone()
-        memory = remembered(con)
-    commit, shown_in = row or ("", "")
-    return str(commit), str(shown_in), memory
+        commit, shown_in = row or ("", "")
+        return str(commit), str(shown_in), remembered(con) or Memory({}, {})
 
 
 def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: str) -> str:
@@ -193,13 +169,13 @@ def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: st
     """
     published = settings.data_dir / "published"
     if known.shown_in == shown_in:
-        clear_publication_due(published)
+        manifests.clear_publication_due(published)
         return "no row of core or mart and no open decision changed"
     made, now = dt.datetime.fromisoformat(known.as_of or known.published_at), utc_now()
     until = made + dt.timedelta(minutes=settings.release.publish_every_minutes)
     if run != WEBHOOKS or until <= now or made > now:
         return ""
-    defer(published, until)
+    manifests.defer(published, until)
     return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ} ([release] publish_every_minutes)"
 
 
@@ -211,12 +187,8 @@ def _compared(
     limit = _COMPARED_BYTES_OF_WEBHOOKS if run == WEBHOOKS else _COMPARED_BYTES
     if before and are_comparable(before, after) and differing_bytes(before, after) <= limit:
         changes = compare(con, before._replace(own=()), after)
-    release = {
-        "release_id": release_id,
-        "as_of": as_of,
-        "previous_release_id": before.folder.name if before and changes else None,
-        "code_version": code_version()["version"],
-    }
+    previous, version = before.folder.name if before and changes else None, manifests.code_version()["version"]
+    release = meta_tables.row_of(meta_tables.RELEASE, release_id, as_of, previous, version)
     rows, amounts = (changes.rows, changes.amounts) if changes else ([], [])
     return list(zip(meta_tables.COMPARED, ([release], rows, amounts), strict=True))
 
@@ -244,7 +216,7 @@ def _describe(
         meta_tables.create_macros(released)
         released.execute("create schema meta")
         for meta in meta_tables.META:
-            create_table(released, meta, meta_tables.meta_rows(meta, rows))
+            released_tables.create_table(released, meta, meta_tables.meta_rows(meta, rows))
         for each in filter(lambda each: each.unless, meta_tables.not_available()):
             known = f"where subject = {literal(each.subject)} and exists ({each.unless})"
             released.execute(f"delete from {meta_tables.MISSING.name} {known}")
@@ -252,8 +224,8 @@ def _describe(
         meanings = ((column.name, column.description) for column in meta_tables.SCHEMAS.columns)
         comment(released, "view main.start_here", meta_tables.SCHEMAS.description, meanings)
         for meta, facts in about:
-            add_rows(released, meta, facts)
-        of_reference, notes = write_reference(released, draft, reference)
+            released_tables.add_rows(released, meta, facts)
+        of_reference, notes = released_tables.write_reference(released, draft, reference)
         released.execute("commit")
     files += of_reference
     return notes
@@ -271,8 +243,8 @@ def _add_own(
     """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""
     made = make_own(settings, models, draft / DATABASE, parts, erasures_state(settings.data_dir))
     with duckdb.connect(str(draft / DATABASE)) as released:
-        files += write_own(released, settings, made, draft, previous)
-        facts = of_own(made, models)
+        files += released_tables.write_own(released, settings, made, draft, previous)
+        facts = released_tables.of_own(made, models)
         if previous and about[0][1][0]["previous_release_id"]:
             after = previous._replace(folder=draft, files=files, own=[*made.tables.values()])
             own = {each.name: each.table() for each in (*previous.own, *made.tables.values())}
@@ -280,26 +252,26 @@ def _add_own(
             facts |= {meta_tables.CHANGES.name: changes.rows, meta_tables.CHANGED_AMOUNTS.name: changes.amounts}
         released.execute("begin")
         for meta in meta_tables.META:
-            add_rows(released, meta, facts.get(meta.name, []))
+            released_tables.add_rows(released, meta, facts.get(meta.name, []))
         for (name,) in released.execute("select table_name from meta.tables where row_count is null").fetchall():
             count = f"select count(*) from {name}"
             released.execute(f"update meta.tables set row_count = ({count}) where table_name = '{name}'")
-        files += [write_file(released, draft, meta.name) for meta in meta_tables.META]
+        files += [released_tables.write_file(released, draft, meta.name) for meta in meta_tables.META]
         released.execute("commit")
     return made
 
 
 def _write_odcs(draft: Path, same: Path | None, made: OwnTables) -> None:
     """Write the data contract into a release, or link that of a release of the same code and own tables."""
-    if not (same and linked(same / CONTRACT, draft / CONTRACT)):
+    if not (same and released_tables.linked(same / CONTRACT, draft / CONTRACT)):
         (draft / CONTRACT).write_text(odcs([each.table() for each in made.tables.values()]), encoding="utf-8")
 
 
 def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:
     """Return how many rows each table of a release has, as the build counted them, if there was one."""
-    if result:
-        return {table.name: result.rows[table.name] for table in catalogue.release_tables()}
     names = [table.name for table in catalogue.release_tables()]
+    if result:
+        return {name: result.rows[name] for name in names}
     return {name: count_of(con.execute(f"select count(*) from warehouse.{name}")) for name in names}
 
 
@@ -337,17 +309,11 @@ def _now_after(releases: Path) -> dt.datetime:
 
 
 _HIDDEN = r"""
-select 1
-from warehouse.workings.load_notes
-where note[1] = '/'
-    and (kind, regexp_replace(note, ':[a-z|]+$', '')) not in (
-        select (kind, path) from warehouse.audit.field_profile
-    )
+select 1 from warehouse.workings.load_notes where note[1] = '/'
+    and (kind, regexp_replace(note, ':[a-z|]+$', '')) not in (select (kind, path) from warehouse.audit.field_profile)
 limit 1
 """
-_FREE = """
-select (free_blocks + 2) * block_size // 8 from pragma_database_size() where database_name = 'warehouse'
-"""
+_FREE = "select (free_blocks + 2) * block_size // 8 from pragma_database_size() where database_name = 'warehouse'"
 
 
 def drop_internal_tables(con: duckdb.DuckDBPyConnection) -> None:
@@ -362,11 +328,7 @@ def drop_internal_tables(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("commit")
     if not has_names:
         return
-    con.execute(
-        "checkpoint warehouse"
-    )  # then free blocks are filled with numbers that do not compress, and freed again
+    con.execute("checkpoint warehouse")  # then free blocks get numbers that do not compress, and are freed again
     (count,) = con.execute(_FREE).fetchone() or (0,)
     con.execute(f"create table warehouse.main.filler as select hash(range) as n from range({count})")
-    con.execute("checkpoint warehouse")
-    con.execute("drop table warehouse.main.filler")
-    con.execute("checkpoint warehouse")
+    con.execute("checkpoint warehouse; drop table warehouse.main.filler; checkpoint warehouse")

@@ -20,28 +20,9 @@ from pipelines.durable import copy_file
 from pipelines.literals import literal
 from pipelines.settings import Settings
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.meta_tables import (
-    COLUMNS,
-    EXAMPLES,
-    FILES,
-    MODELS,
-    TABLES,
-    UNMATCHED,
-    examples,
-    in_columns,
-    in_examples,
-    in_tables,
-    row_of,
-)
-from pipelines.warehouse.catalogue.tables import (
-    CREATED,
-    NO_MONTH,
-    WHOLE,
-    Table,
-    is_in_business_month,
-    month_of,
-    partition_of,
-)
+from pipelines.warehouse.catalogue import meta_tables
+from pipelines.warehouse.catalogue.meta_tables import COLUMNS, EXAMPLES, FILES, MODELS, TABLES, UNMATCHED
+from pipelines.warehouse.catalogue.tables import CREATED, NO_MONTH, WHOLE, Table, is_in_business_month, month_of
 from pipelines.warehouse.inputs.relations import ARROW_TYPES
 from pipelines.warehouse.inputs.sources import ReferenceRows
 from pipelines.warehouse.own.making import OwnTables, state_file
@@ -67,16 +48,14 @@ class _TablePart(NamedTuple):
 def write_parquet(
     con: duckdb.DuckDBPyConnection, release: Path, last: Path | None, known: Sequence[ReleaseFile]
 ) -> list[ReleaseFile]:
-    """Write `parquet/<schema>/<table>/` below `release` from the attached database, and return its files.
-
-    `last` is the folder of the release before, `known` its files.
-    """
+    """Write `parquet/<schema>/<table>/` from the attached database; `last` is the release before, `known` its files."""
     before = {(file.table, file.month, file.changed_in): file for file in known if file.table}
-    files = []
     wanted: dict[tuple[str, str], list[_TablePart]] = {}
     months: dict[str, list[tuple[str, str]]] = {}
-    for name, *part in con.execute("select table_name, month, changed_in from warehouse.build.months").fetchall():
-        months.setdefault(name, []).append((part[0], part[1]))
+    files = []
+    query = "select table_name, month, changed_in from warehouse.build.months"
+    for name, month, changed_in in con.execute(query).fetchall():
+        months.setdefault(name, []).append((month, changed_in))
     for table in catalogue.release_tables():
         _folder(release, table.name).mkdir(parents=True)
         for month, changed_in in months.get(table.name, ()):
@@ -84,10 +63,10 @@ def write_parquet(
             if same and last and linked(last / same.path, release / same.path):
                 files.append(same)
             else:
-                wanted.setdefault((partition_of(table), month), []).append(_TablePart(table, month, changed_in))
-    con.execute(
-        f"create table {_MONTHS} as select order_id, {month_of('created_at')} as month from warehouse.core.orders"
-    )
+                parts = wanted.setdefault((catalogue.partition_of(table), month), [])
+                parts.append(_TablePart(table, month, changed_in))
+    months_of_orders = f"select order_id, {month_of('created_at')} as month from warehouse.core.orders"
+    con.execute(f"create table {_MONTHS} as {months_of_orders}")
     # A file at a time: DuckDB's own partitioning sorts all rows into parts first, which takes half as long again. Two
     # at once: a month is but a row group or two, which is all that DuckDB shares out.
     with ThreadPoolExecutor(2) as pool:
@@ -98,7 +77,7 @@ def write_parquet(
     filled = {file.table for file in files}
     for table in catalogue.release_tables():
         if table.name not in filled:
-            month = NO_MONTH if partition_of(table) else WHOLE
+            month = NO_MONTH if catalogue.partition_of(table) else WHOLE
             empty = _write(con, release, _TablePart(table, month, ""), "false", is_needed=True)
             files += [empty] if empty else []
     return sorted(files, key=lambda file: file.path)
@@ -106,10 +85,8 @@ def write_parquet(
 
 def _condition(con: duckdb.DuckDBPyConnection, partition: str, month: str) -> str:
     """Return the condition that a row `t` is in a part of a table."""
-    if not partition:
-        return "true"
     if partition != CREATED:
-        return is_in_business_month(month)
+        return is_in_business_month(month) if partition else "true"
     con.execute(f"create or replace table {_MONTH} as select order_id from {_MONTHS} where month = '{month}'")
     return f"{between(con, _MONTH, 't.order_id', 'order_id')} and t.order_id in (select order_id from {_MONTH})"
 
@@ -143,7 +120,7 @@ def _write(
         draft.unlink()
         return None
     file = described(release, draft, table=part.table.name, month=part.month, changed_in=part.changed_in)
-    partition = partition_of(part.table)
+    partition = catalogue.partition_of(part.table)
     return _named(release, file, folder / f"{partition}={part.month}" if partition else folder)
 
 
@@ -154,12 +131,6 @@ def _named(release: Path, file: ReleaseFile, folder: Path) -> ReleaseFile:
     (release / file.path).rename(target)
     target.chmod(0o444)
     return msgspec.structs.replace(file, path=str(target.relative_to(release)))
-
-
-def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: Table, rows: list[dict[str, Any]]) -> ReleaseFile:
-    """Create one table of schema meta or ref with these rows, and its Parquet; return the file."""
-    create_table(con, meta, rows)
-    return write_file(con, release, meta.name)
 
 
 def create_table(con: duckdb.DuckDBPyConnection, meta: Table, rows: list[dict[str, Any]]) -> None:
@@ -199,19 +170,18 @@ def write_reference(
     A sentence says how many ids do not match; ref.unmatched lists them. No row of another table depends on it.
     """
     con.execute("create schema ref")
-    files = [write_table(con, release, table, reference.rows.get(table.name, [])) for table in FILES.values()]
     unmatched, notes = [], []
     for name, table in FILES.items():
+        create_table(con, table, reference.rows.get(table.name, []))
         if table.name in reference.rows:
             found = _unmatched(con, table)
             unmatched += found
             counts = [sum(row["problem"] == problem for row in found) for problem in ("not_in_data", "not_in_file")]
             if any(counts):
-                notes.append(
-                    f"[reference] {name}: {counts[0]:,} ids are not in the data, {counts[1]:,} of the data are not in "
-                    "the file; see ref.unmatched."
-                )
-    return [*files, write_table(con, release, UNMATCHED, unmatched)], notes
+                apart = f"{counts[0]:,} ids are not in the data, {counts[1]:,} of the data are not in the file"
+                notes.append(f"[reference] {name}: {apart}; see ref.unmatched.")
+    create_table(con, UNMATCHED, unmatched)
+    return [write_file(con, release, table.name) for table in (*FILES.values(), UNMATCHED)], notes
 
 
 def _unmatched(con: duckdb.DuckDBPyConnection, table: Table) -> list[dict[str, Any]]:
@@ -220,8 +190,7 @@ def _unmatched(con: duckdb.DuckDBPyConnection, table: Table) -> list[dict[str, A
     found = con.execute(f"""
         select f.{key} is null as is_missing, coalesce(f.{key}, d.{key})::varchar as id
         from {table.name} as f full join ({ids}) as d on f.{key} = d.{key}
-        where f.{key} is null or d.{key} is null
-        order by all
+        where f.{key} is null or d.{key} is null order by all
     """).fetchall()
     problems = {True: "not_in_file", False: "not_in_data"}
     return [{"reference_table": table.name, "id": text, "problem": problems[missing]} for missing, text in found]
@@ -233,10 +202,7 @@ Facts = dict[str, list[dict[str, Any]]]
 def write_own(
     con: duckdb.DuckDBPyConnection, settings: Settings, made: OwnTables, release: Path, previous: Side | None
 ) -> list[ReleaseFile]:
-    """Create schema own in the release's own file, opened itself, and its Parquet; return the files.
-
-    Rows that are those of the last release are its file.
-    """
+    """Create schema own in the release's file, opened itself; return its Parquet, unchanged rows in the last one's."""
     if not made.tables:
         return []
     before = {(file.table, file.changed_in): file for file in previous.files} if previous else {}
@@ -258,14 +224,16 @@ def write_own(
 
 def of_own(made: OwnTables, models: Models) -> Facts:
     """Return the rows of tables of meta that are about own tables."""
+    first = len(meta_tables.examples()) + 1
     facts: Facts = {
-        TABLES.name: [in_tables(own.table(), own.rows, own.about) for own in made.tables.values()],
-        COLUMNS.name: [row for own in made.tables.values() for row in in_columns(own.table())],
-        EXAMPLES.name: [in_examples(number, each) for number, each in enumerate(models.examples, len(examples()) + 1)],
+        TABLES.name: [meta_tables.in_tables(own.table(), own.rows, own.about) for own in made.tables.values()],
+        COLUMNS.name: [row for own in made.tables.values() for row in meta_tables.in_columns(own.table())],
+        EXAMPLES.name: [meta_tables.in_examples(first + number, each) for number, each in enumerate(models.examples)],
         MODELS.name: [],
     }
     for name in sorted(made.tables.keys() | made.wrong.keys()):
         own = made.tables.get(name)
         warnings = [f"{check}: {count}" for check, count in sorted(own.warnings.items())] if own else []
-        facts[MODELS.name].append(row_of(MODELS, name, own and own.made_at, made.wrong.get(name), warnings))
+        row = meta_tables.row_of(MODELS, name, own and own.made_at, made.wrong.get(name), warnings)
+        facts[MODELS.name].append(row)
     return facts

@@ -11,6 +11,8 @@ Rows come as frames backed by Arrow, so that amounts stay exact. The environment
 like) decides nothing here.
 """
 
+from __future__ import annotations
+
 import functools
 import warnings
 from collections.abc import Callable, Iterable
