@@ -58,12 +58,7 @@ class Difference:
 
 
 def first_difference(
-    con: duckdb.DuckDBPyConnection,
-    table: Table,
-    place: str,
-    relation: str,
-    condition: str,
-    leaving: AbstractSet[str] = frozenset(),
+    con: duckdb.DuckDBPyConnection, table: Table, place: str, relation: str, condition: str, leaving: AbstractSet[str]
 ) -> Difference | None:
     """Return the first difference between `warehouse`, the reference, and a relation, among rows that meet a condition.
 
@@ -100,9 +95,8 @@ def _located(
     con.execute(f"create or replace temp table only_ours as (from {ours} except all from {theirs})")
     con.execute(f"create or replace temp table only_theirs as (from {theirs} except all from {ours})")
     key = ", ".join(f'"{name}"' for name in table.key or names)
-    first = con.execute(
-        f"select {key} from (select {key} from only_ours union all select {key} from only_theirs) order by all limit 1"
-    ).fetchone()
+    both = f"select {key} from only_ours union all select {key} from only_theirs"
+    first = con.execute(f"select {key} from ({both}) order by all limit 1").fetchone()
     if first is None:
         return "some row", "the order of its values"
     if not table.key:
@@ -114,9 +108,8 @@ def _located(
         return spoken, "the row, which is missing,"
     if not rows[0]:
         return spoken, "the row, which raw does not have,"
-    return spoken, next(
-        (name for name, one, other in zip(names, rows[0][0], rows[1][0], strict=True) if one != other), "a column"
-    )
+    pairs = zip(names, rows[0][0], rows[1][0], strict=True)
+    return spoken, next((name for name, one, other in pairs if one != other), "a column")
 
 
 PIECE = 20_000  # orders that are verified at once: finished pieces stay done
@@ -155,17 +148,13 @@ def _ranges(data_dir: Path, fraction: Fraction, after: int) -> Iterator[tuple[in
     """Yield ranges of order ids that hold, together, the next fraction of the orders; the last one has no end."""
     ((count, greatest),) = build.stored_rows(data_dir, "select count(*), max(order_id) from core.orders")
     wanted = max(1, -(-count * fraction.numerator // fraction.denominator))
-    ends = build.stored_rows(
-        data_dir,
-        f"""
+    query = f"""
         select max(order_id) from (
             select order_id, (row_number() over (order by order_id) - 1) // {PIECE} as piece
             from (from core.orders where order_id >= {after} order by order_id limit {wanted})
-        )
-        group by piece order by piece
-        """,
-    )
-    for (end,) in list(ends) or [(greatest,)]:
+        ) group by piece order by piece
+    """
+    for (end,) in list(build.stored_rows(data_dir, query)) or [(greatest,)]:
         if end == greatest:
             yield after, _MOST
             return
@@ -228,12 +217,9 @@ class _Live:
 
 def verify_next(settings: Settings, fraction: Fraction, budget: dt.timedelta | None = None) -> Verification:
     """Verify the next `fraction` of the orders and days, within a time budget, and at least one part."""
-    live = _live(settings)
-    done = Verification()
-    started = time.monotonic()
-    longest = time.monotonic() - started
-    log = verifications(settings.data_dir)
-    for part in next_parts(settings.data_dir, log, fraction):
+    live, done = _live(settings), Verification()
+    started, longest = time.monotonic(), 0.0
+    for part in next_parts(settings.data_dir, verifications(settings.data_dir), fraction):
         before = time.monotonic()
         if budget is not None and done.parts and before - started + longest > budget.total_seconds():
             break
@@ -244,8 +230,7 @@ def verify_next(settings: Settings, fraction: Fraction, budget: dt.timedelta | N
 
 def verify_days(settings: Settings, days: int) -> Verification:
     """Verify the last so many business days that have orders."""
-    live = _live(settings)
-    done = Verification()
+    live, done = _live(settings), Verification()
     for day in reversed(business_days(settings.data_dir)[-days:]):
         done.add(_verify_part(live, VerifiedPart("day", day=day)))
     return done
@@ -335,10 +320,8 @@ def _conditions(con: duckdb.DuckDBPyConnection, part: VerifiedPart) -> dict[str,
         return dict.fromkeys(WHOLE_KINDS, "true")
     if part.part == "orders":
         return {"orders": f"id between {part.first} and {part.last}"}
-    con.execute(
-        f"create table touched.of_day as select order_id as id from {build.LIVE}.mart.orders where business_date = ?",
-        [part.day],
-    )
+    of_day = f"select order_id as id from {build.LIVE}.mart.orders where business_date = ?"
+    con.execute(f"create table touched.of_day as {of_day}", [part.day])
     return {"orders": "id in (from touched.of_day)"}
 
 
@@ -398,21 +381,9 @@ def _looking(live: _Live, part: VerifiedPart, started: int) -> Iterator[None]:
 
 
 def _log(live: _Live, part: VerifiedPart, found: Verification, differences: list[str], started: int) -> None:
-    log = verifications(live.settings.data_dir)
-    append_verification(
-        live.settings.data_dir,
-        ComparedPart(
-            no=log[-1].no + 1 if log else 1,
-            verified_at=utc_now(),
-            part=part.part,
-            order_count=found.orders,
-            table_count=len(found.tables),
-            difference_count=len(differences),
-            duration_ms=(time.monotonic_ns() - started) // 1_000_000,
-            first_order_id=part.first,
-            last_order_id=part.last,
-            business_date=part.day,
-            first_difference=differences[0] if differences else None,
-            release_id=live.manifest.id if live.manifest else None,
-        ),
-    )
+    log, took = verifications(live.settings.data_dir), (time.monotonic_ns() - started) // 1_000_000
+    counts = found.orders, len(found.tables), len(differences), took
+    first, release_id = differences[0] if differences else None, live.manifest.id if live.manifest else None
+    number = log[-1].no + 1 if log else 1
+    compared = ComparedPart(number, utc_now(), part.part, *counts, part.first, part.last, part.day, first, release_id)
+    append_verification(live.settings.data_dir, compared)

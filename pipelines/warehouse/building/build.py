@@ -61,12 +61,9 @@ def warehouse_file(data_dir: Path) -> Path:
 
 # What DuckDB raises on files that are cut, overwritten, or beside the log of another file.
 DAMAGE = (
-    duckdb.IOException,
-    duckdb.CatalogException,
-    duckdb.InternalException,
-    duckdb.FatalException,
+    duckdb.IOException, duckdb.CatalogException, duckdb.InternalException, duckdb.FatalException,
     duckdb.SerializationException,
-)
+)  # fmt: skip
 _DISK_FULL = ("no space left", "disk full", "failed to offload", "file too large")
 
 
@@ -151,29 +148,22 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 def known_orders(data_dir: Path) -> Iterator[KnownOrder]:
     """Yield every known order, batch by batch; none before the first build."""
-    for order_id, created, checked, status, presence, archive_only in stored_rows(
-        data_dir,
-        """
-            select
-                orders.order_id, epoch_us(orders.created_at), epoch_us(states.last_checked_at), orders.status,
-                case
-                    when orders.is_deleted then 'deleted'
-                    when states.last_verdict = 'missing' then 'not_found'
-                    else 'present'
-                end,
-                states.last_source = 'archive',
-            from core.orders as orders
-            join build.states as states on states.kind = 'orders' and states.id = orders.order_id
-        """,
-    ):
+    query = """
+        select orders.order_id, epoch_us(orders.created_at), epoch_us(states.last_checked_at), orders.status,
+            case when orders.is_deleted then 'deleted' when states.last_verdict = 'missing' then 'not_found'
+                else 'present' end,
+            states.last_source = 'archive',
+        from core.orders as orders
+        join build.states as states on states.kind = 'orders' and states.id = orders.order_id
+    """
+    for order_id, created, checked, status, presence, archive_only in stored_rows(data_dir, query):
         yield KnownOrder(order_id, _moment(created), _moment(checked), status, presence, archive_only)
 
 
 def created_before(data_dir: Path, limit: dt.datetime) -> Iterator[int]:
     """Yield the orders that were created before a time; those without created_at are left out."""
     query = "select order_id from core.orders where created_at < make_timestamptz(?)"
-    for (order_id,) in stored_rows(data_dir, query, [(limit - _EPOCH) // dt.timedelta(microseconds=1)]):
-        yield order_id
+    yield from (row[0] for row in stored_rows(data_dir, query, [(limit - _EPOCH) // dt.timedelta(microseconds=1)]))
 
 
 def known_among(data_dir: Path, kind: str, ids: Iterable[int]) -> set[int]:
@@ -191,10 +181,8 @@ def known_ids(data_dir: Path, kind: str) -> list[int]:
 
 def stores_of_orders(data_dir: Path, since: dt.datetime) -> dict[int, int]:
     """Return how many orders created since then each store has."""
-    query = """
-        select store_id, count(*) from core.orders
-        where created_at >= make_timestamptz(?) and store_id is not null group by store_id
-    """
+    where = "where created_at >= make_timestamptz(?) and store_id is not null"
+    query = f"select store_id, count(*) from core.orders {where} group by store_id"
     return dict(stored_rows(data_dir, query, [(since - _EPOCH) // dt.timedelta(microseconds=1)]))
 
 
@@ -202,10 +190,8 @@ def newest_documents(data_dir: Path, kind: str, count: int) -> dict[int, tuple[i
     """Return the documents of a kind with the highest ids; of orders with store and creation."""
     if kind != "orders":
         return dict.fromkeys(known_ids(data_dir, kind)[-count:])
-    query = """
-        select order_id, store_id, epoch_us(created_at) from core.orders
-        where not is_deleted order by order_id desc limit ?
-    """
+    query = "select order_id, store_id, epoch_us(created_at) from core.orders where not is_deleted"
+    query += " order by order_id desc limit ?"
     return {id_: (store, _moment(created)) for id_, store, created in stored_rows(data_dir, query, [count])}
 
 
@@ -341,13 +327,8 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
                 new = {kind: [each for each in files.load_ids if each not in known] for kind, files in raw.items()}
                 sources = before.changed_sources(now) if before else set()
                 if not why and not any(new.values()) and not sources:
-                    return BuildResult(
-                        changed=False,
-                        full=False,
-                        why="nothing was landed since the last build",
-                        rows=_rows(con),
-                        checks=fresh_rows.results_as_stored(con),
-                    )
+                    checks, why = fresh_rows.results_as_stored(con), "nothing was landed since the last build"
+                    return BuildResult(changed=False, full=False, why=why, rows=_rows(con), checks=checks)
                 if not why:
                     areas = [(kind, file) for kind, files in raw.items() for area in files for file in area]
                     check_files(settings.data_dir, [f.path for kind, f in areas if set(f.load_ids) & set(new[kind])])
@@ -475,9 +456,8 @@ def _laid_out(tables: tuple[catalogue.Table, ...]) -> bytes:
 
 
 def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
-    relations.create_observations_view(
-        con, "raw.observations", [f.path for files in raw.values() for f in files.observations]
-    )
+    paths = [file.path for files in raw.values() for file in files.observations]
+    relations.create_observations_view(con, "raw.observations", paths)
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
     relations.create_notes(con, {kind: relations.present(files.documents) for kind, files in raw.items()}, loads)
     fold_all(con)
@@ -495,8 +475,9 @@ def _make_all(
 ) -> None:
     con = making.con
     for kind in WHOLE_KINDS:
-        relations.create_documents(con, kind, relations.present(raw[kind].documents), "warehouse.build.states")
-        create_versions(con, kind, relations.present(raw[kind].documents))
+        documents = relations.present(raw[kind].documents)
+        relations.create_documents(con, kind, documents, "warehouse.build.states")
+        create_versions(con, kind, documents)
     below = catalogue.downstream_of_orders()
     later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
     tables = [table for table in catalogue.tables() if table.name != FINDINGS and table not in later]
@@ -546,16 +527,13 @@ def orders_per_bucket(
 
 
 def _orders(con: duckdb.DuckDBPyConnection) -> int:
-    """Return how many orders have a document."""
     return storage.count_of(con.execute(f"select count(*) from warehouse.build.states where {LANDED}"))
 
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:
     """Return a relation of every part of every table."""
-    con.execute(
-        f"create or replace table touched.created as select distinct {month_of('created_at')} as month "
-        "from warehouse.core.orders"
-    )
+    created = f"select distinct {month_of('created_at')} as month from warehouse.core.orders"
+    con.execute(f"create or replace table touched.created as {created}")
     months = {CREATED: "from touched.created", WHOLE: f"select '{WHOLE}' as month"}
     selects = [
         f"select '{table.name}' as table_name, month from ({parts})"
@@ -575,9 +553,8 @@ def create_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], c
     con.execute(f"create or replace table {SAMPLE} (kind varchar, id bigint)")
     for kind, condition in conditions.items():
         relations.create_observations_view(con, "touched.observed", [file.path for file in raw[kind].observations])
-        con.execute(
-            f"insert into {SAMPLE} select distinct kind, id from touched.observed where id is not null and {condition}"
-        )
+        observed = f"from touched.observed where id is not null and {condition}"
+        con.execute(f"insert into {SAMPLE} select distinct kind, id {observed}")
     return storage.count_of(con.execute(f"select count(*) from {SAMPLE}"))
 
 

@@ -81,12 +81,8 @@ def _days(places: tuple[int, ...], days: list[Any]) -> str:
     last = len(days) - 1 - (days[-1] is None)
     texts = []
     for first, end in runs_of_days(places, days):
-        if first == 0:
-            texts.append(f"until {days[end]}")
-        elif end == last:
-            texts.append(f"from {days[first]}")
-        else:
-            texts.append(f"{days[first]} to {days[end]}")
+        later = f"from {days[first]}" if end == last else f"{days[first]} to {days[end]}"
+        texts.append(later if first else f"until {days[end]}")
     return " and ".join(texts) or "without a date"
 
 
@@ -169,10 +165,8 @@ def _refutation(forms: Forms, found: Judgement, thresholds: EvidenceThresholds) 
     """Say on which orders the leader fails most clearly."""
     if found.fits < verdicts.fewest_fits(found.orders, thresholds.noise):
         return f"{found.fits:,} of {found.orders:,} fit"
-    worst = min(
-        (part for part in np.flatnonzero(forms.is_tested & (found.held >= thresholds.orders))),
-        key=lambda part: found.held_fits[part, found.leader] / found.held[part],
-    )
+    tested = np.flatnonzero(forms.is_tested & (found.held >= thresholds.orders))
+    worst = min(tested, key=lambda part: found.held_fits[part, found.leader] / found.held[part])
     fits, held = round(float(found.held_fits[worst, found.leader])), int(found.held[worst])
     return f"{fits:,} of {held:,} orders with {forms.parts[worst]} fit"
 
@@ -238,8 +232,9 @@ def word_settlement(
 def _factors(judged: Judgement, found: Residual) -> list[dict[str, Any]]:
     factor = Decimal(-1) if found.kind == "negated" else 1 - found.amount
     is_factor = found.kind == "negated" or (found.kind == "share" and found.base == "subtotal")
-    is_exact = factor == round(factor, 4)
-    return [_factor(factor)] if is_factor and is_exact and _is_of_all(judged, found) else []
+    written = f"{factor.normalize():f}"
+    component = {"": "component", "name": f"prices by {written}", "price_factor": written}
+    return [component] if is_factor and factor == round(factor, 4) and _is_of_all(judged, found) else []
 
 
 def _of_total(
@@ -273,18 +268,12 @@ def _rule(name: str) -> dict[str, Any]:
     return {"": "rule", "rule_target": "total", "rule": name}
 
 
-def _factor(factor: Decimal) -> dict[str, Any]:
-    written = f"{factor.normalize():f}"
-    return {"": "component", "name": f"prices by {written}", "price_factor": written}
-
-
 def _component(found: Residual) -> dict[str, Any]:
     amount = f"{found.amount.normalize():f}"
     of = {"share": amount, "base": found.base} if found.kind == "share" else {found.kind: amount}
     of |= {"round": found.rounding} if _is_rounded(found) else {}
-    return {"": "component", "name": f"{amount} of {found.base}" if found.base else amount, **of} | (
-        {"when": found.condition} if found.condition else {}
-    )
+    of |= {"when": found.condition} if found.condition else {}
+    return {"": "component", "name": f"{amount} of {found.base}" if found.base else amount, **of}
 
 
 def _table(made: dict[str, Any]) -> str:
@@ -335,11 +324,11 @@ def _value(value: Any) -> str:
 def _spans(places: tuple[int, ...], days: list[Any]) -> Limits | None:
     """Return the first and last day of each run of days; before and after all days there is no limit."""
     last = len(days) - 1 - (days[-1] is None)
-    first_last = [
-        ({} if first == 0 else {"from": days[first]}) | ({} if end == last else {"to": days[end]})
-        for first, end in runs_of_days(places, days)
-    ]
-    return [{"conditions": [], **limits} for limits in first_last] or None
+    limits: Limits = []
+    for first, end in runs_of_days(places, days):
+        since, until = {"from": days[first]} if first else {}, {} if end == last else {"to": days[end]}
+        limits.append({"conditions": [], **since, **until})
+    return limits or None
 
 
 TARGETS = ("subtotal", "total")
@@ -368,16 +357,7 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, thresholds)))
     fill(con, "raw.formula_divisions", (row for each in found for row in _divisions(each)))
     fill(con, "raw.formula_evidence", (row for each in found for row in _evidence(each, thresholds)))
-    made = (
-        "facts",
-        "texts",
-        "leaves",
-        "leaf_forms",
-        "wanted",
-        "off_orders",
-        "moves",
-        *(f"places_{d}" for d in DIMENSIONS),
-    )
+    made = [*"facts texts leaves leaf_forms wanted off_orders moves".split(), *(f"places_{d}" for d in DIMENSIONS)]
     con.execute("; ".join(f"drop table if exists temp.{name}" for name in made))
 
 
@@ -385,9 +365,8 @@ def find_roundings(
     con: duckdb.DuckDBPyConnection, target: str, thresholds: EvidenceThresholds
 ) -> dict[int, PopulationRounding]:
     """Return node → rounding of the leaves that have orders whose amounts are rounded; reads facts and leaves."""
-    con.execute(
-        f"create or replace temp table wanted as select order_id from workings.{target}_patterns where is_rounded"
-    )
+    rounded = f"select order_id from workings.{target}_patterns where is_rounded"
+    con.execute(f"create or replace temp table wanted as {rounded}")
     if con.execute("select 1 from wanted limit 1").fetchone() is None:
         return {}
     rows = con.execute(filled("roundings", target=target, lines=filled(f"{target}_lines"))).fetchall()
@@ -396,10 +375,8 @@ def find_roundings(
     for node, fitting, number, near_number in rows:
         found[node][tuple(fitting)] = number
         near[node] += near_number
-    return {
-        node: replace(verdicts.judge_rounding(each, thresholds), near=near[node])
-        for node, each in sorted(found.items())
-    }
+    judged = ((node, verdicts.judge_rounding(each, thresholds)) for node, each in sorted(found.items()))
+    return {node: replace(rounding, near=near[node]) for node, rounding in judged}
 
 
 def gather_target(
@@ -443,9 +420,8 @@ def gather_target(
     found = Gathered(forms, patterns, nodes, values)
     for node, judged in _leaves(nodes):
         if target == "total" and _is_unlike_all(judged) and node.setting_no is None:
-            likely = populations.simplest(
-                forms, populations.stated_totals(con, node.no, limit=f"limit {populations.SAMPLE}")
-            )
+            sample = populations.stated_totals(con, node.no, limit=f"limit {populations.SAMPLE}")
+            likely = populations.simplest(forms, sample)
             judged.leader = likely[0] if likely else judged.leader
             judged.fits = round(float(judged.all_fits[judged.leader]))
     leaves = {node.no: judged.leader for node, judged in _leaves(nodes)}
@@ -457,10 +433,9 @@ def gather_target(
         _count_as_rounded(found, thresholds)
     for node in nodes:
         if node.setting_no is not None:
-            held = found.roundings.get(node.no, verdicts.PopulationRounding(verdicts.UNROUNDED, 0, 0, 0))
-            found.roundings[node.no] = verdicts.PopulationRounding(
-                settings[node.setting_no][1], held.orders, held.fits, 0
-            )
+            held = found.roundings.get(node.no)
+            orders, fitting = (held.orders, held.fits) if held else (0, 0)
+            found.roundings[node.no] = PopulationRounding(settings[node.setting_no][1], orders, fitting, 0)
     found.residuals = populations.find_residuals(con, target, thresholds.orders)
     return found
 
@@ -535,33 +510,19 @@ def _populations(found: Gathered, thresholds: verdicts.EvidenceThresholds) -> It
     for node, judged in _leaves(found.nodes):
         rival = find_rival(forms, judged)
         told = count_distinguishing(forms, found.patterns, node.weights, judged.leader, rival)
-        rounding = found.roundings.get(node.no)
-        residual = found.residuals.get(node.no)
-        pattern = word_residual(residual) if residual else None
-        is_configured = node.setting_no is not None
-        needed = None
-        if judged.verdict == verdicts.COMPATIBLE:
-            needed = verdicts.orders_needed(judged.fits, judged.orders, 1 - thresholds.noise)
+        rounding, residual = found.roundings.get(node.no), found.residuals.get(node.no)
+        pattern, is_configured = word_residual(residual) if residual else None, node.setting_no is not None
+        orders = judged.orders
+        needed = max(thresholds.orders - orders, 0) or None
+        if needed is None and judged.verdict == verdicts.COMPATIBLE:
+            needed = verdicts.orders_needed(judged.fits, orders, 1 - thresholds.noise)
+        is_assumable = forms.target == "total" and orders < thresholds.orders and _is_likely(node, judged)
         yield (
-            forms.target,
-            node.no,
-            describe_scope(node, found.values),
-            judged.verdict,
-            judged.leader + 1,
-            rounding.rounding_no if rounding else verdicts.UNROUNDED,
-            node.setting_no,
-            forms.target == "total" and judged.orders < thresholds.orders and _is_likely(node, judged),
-            [part + 1 for part in judged.open_parts],
-            [form + 1 for form in judged.candidates],
-            judged.orders,
-            judged.fits,
-            verdicts.lower_bound(judged.fits, judged.orders),
-            len(judged.candidates),
-            max(thresholds.orders - judged.orders, 0) or needed,
-            None if rival is None else rival + 1,
-            *told,
-            list_deciding(forms, judged, thresholds),
-            pattern,
+            *(forms.target, node.no, describe_scope(node, found.values), judged.verdict, judged.leader + 1),
+            *(rounding.rounding_no if rounding else verdicts.UNROUNDED, node.setting_no, is_assumable),
+            *([part + 1 for part in judged.open_parts], [form + 1 for form in judged.candidates]),
+            *(orders, judged.fits, verdicts.lower_bound(judged.fits, orders), len(judged.candidates), needed),
+            *(None if rival is None else rival + 1, *told, list_deciding(forms, judged, thresholds), pattern),
             word_evidence(forms, judged, thresholds, told, rounding, pattern, is_configured=is_configured),
             *((residual.kind, residual.amount, residual.base or None) if residual else (None, None, None)),
             (residual and residual.condition) or None,
@@ -579,12 +540,10 @@ def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:
     for node in found.nodes:
         part = None if node.dimension in ("", *DIMENSIONS) else found.forms.parts.index(node.dimension) + 1
         for child in node.children:
-            if child.is_rest:
-                yield target, node.no, node.dimension, part, None, True, child.no
-                continue
-            for place in child.values:
-                value = place if part else found.values[node.dimension][place]
-                yield target, node.no, node.dimension, part, None if value is None else str(value), False, child.no
+            listed = child.values if part else [found.values[node.dimension][place] for place in child.values]
+            for value in [None] if child.is_rest else listed:
+                said = None if value is None else str(value)
+                yield target, node.no, node.dimension, part, said, child.is_rest, child.no
 
 
 def _evidence(found: Gathered, thresholds: verdicts.EvidenceThresholds) -> Iterator[tuple[Any, ...]]:
@@ -597,14 +556,6 @@ def _evidence(found: Gathered, thresholds: verdicts.EvidenceThresholds) -> Itera
                 orders = judged.orders if part is None else int(judged.held[part])
                 fits = round(float(judged.all_fits[form] if part is None else judged.held_fits[part, form]))
                 least = verdicts.fewest_fits(orders, thresholds.noise) if orders >= thresholds.orders else None
-                yield (
-                    forms.target,
-                    node.no,
-                    form + 1,
-                    None if part is None else part + 1,
-                    orders,
-                    fits,
-                    least,
-                    form == judged.leader and judged.verdict not in (verdicts.NONE, verdicts.NOT_TESTED),
-                    form not in judged.candidates,
-                )
+                is_leader = form == judged.leader and judged.verdict not in (verdicts.NONE, verdicts.NOT_TESTED)
+                counts = None if part is None else part + 1, orders, fits, least
+                yield forms.target, node.no, form + 1, *counts, is_leader, form not in judged.candidates

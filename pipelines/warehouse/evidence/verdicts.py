@@ -127,18 +127,12 @@ def _subtotal_forms() -> Iterator[Row]:
             parameters = [1, is_per_line, is_once, action]
             line += f" + {'' if is_per_line else 'quantity * '}{sums}"
             unit = None if unit is None or is_per_line else f"{unit} + {sums}"  # nothing is counted once a line
-        yield {
-            "rule_target": "subtotal",
-            "form_no": form_no,
-            "form": "/".join([price_name, *names, discount_name]),
-            "form_description": f"{price_description}; {description}; {discount_description}",
-            "line_expression": line,
-            "unit_expression": unit,
-            "rest_expression": rest,
-            "rule_parameters": [price, *parameters, discount],
-            "complexity": price + discount + (0 if modifier is None else 1 + modifier[0]),
-            "is_found": True,
-        }
+        said = f"{price_description}; {description}; {discount_description}"
+        form: Row = {"form": "/".join([price_name, *names, discount_name]), "form_description": said}
+        form |= {"line_expression": line, "unit_expression": unit, "rest_expression": rest}
+        complexity = price + discount + (0 if modifier is None else 1 + modifier[0])
+        facts = {"rule_parameters": [price, *parameters, discount], "complexity": complexity, "is_found": True}
+        yield {"rule_target": "subtotal", "form_no": form_no, **form, **facts}
 
 
 def _total_forms() -> Iterator[Row]:
@@ -179,15 +173,10 @@ def _rules(form: Row) -> Iterator[Row]:
     for rounding_no, ((per, base), digits, mode) in enumerate(roundings, 2):
         rounded = f"rounded({base}, '{mode}', {_UNITS[digits]})"
         made = {"order": rounded, "line": f"sum({rounded}){rest}", "unit": f"sum(quantity * {rounded}){rest}"}
-        yield of_form | {
-            "rounding_no": rounding_no,
-            "rule": f"{name}/{mode}_{digits}_per_{per}",
-            "rule_description": f"{said}; rounded {mode.replace('_', ' ')} to {digits} decimals per {per}",
-            "expression": made[per],
-            "kept_decimals": digits,
-            "rounding_mode": mode,
-            "rounded_per": per,
-        }
+        described = f"{said}; rounded {mode.replace('_', ' ')} to {digits} decimals per {per}"
+        rule = {"rounding_no": rounding_no, "rule": f"{name}/{mode}_{digits}_per_{per}", "rule_description": described}
+        rounds = {"kept_decimals": digits, "rounding_mode": mode, "rounded_per": per}
+        yield of_form | rule | {"expression": made[per]} | rounds
 
 
 def _parts() -> Iterator[tuple[Any, ...]]:
@@ -251,13 +240,8 @@ def _fewest_by_chance(orders: int, noise: float) -> int:
     below, fits = 0.0, -1
     while below < REFUTES:
         fits += 1
-        below += math.exp(
-            math.lgamma(orders + 1)
-            - math.lgamma(fits + 1)
-            - math.lgamma(orders - fits + 1)
-            + fits * math.log(1 - noise)
-            + (orders - fits) * math.log(noise)
-        )
+        ways = math.lgamma(orders + 1) - math.lgamma(fits + 1) - math.lgamma(orders - fits + 1)
+        below += math.exp(ways + fits * math.log(1 - noise) + (orders - fits) * math.log(noise))
     return fits
 
 
@@ -320,33 +304,19 @@ class Patterns:
 
 def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
     """Read the candidate forms and parts of a rule target from the catalogue tables."""
-    forms = con.execute(
-        "select form_description, rule_parameters, complexity, is_found, form from workings.formula_forms "
-        "where rule_target = ? order by form_no",
-        [target],
-    ).fetchall()
-    parts = con.execute(
-        "select part, deciding_case, is_tested, parameter_no from workings.formula_parts "
-        "where rule_target = ? order by part_no",
-        [target],
-    ).fetchall()
-    asked_of = [[None if part[3] is None else form[1][part[3] - 1] for part in parts] for form in forms]
+    query = "select form, form_description, rule_parameters, complexity, is_found from workings.formula_forms"
+    forms = con.execute(f"{query} where rule_target = ? order by form_no", [target]).fetchall()
+    query = "select part, deciding_case, is_tested, parameter_no from workings.formula_parts"
+    parts = con.execute(f"{query} where rule_target = ? order by part_no", [target]).fetchall()
+    names, said, parameters, complexity, is_found = map(list, zip(*forms, strict=True))
+    held, cases, is_tested, places = map(list, zip(*parts, strict=True))
+    asked_of = [[None if place is None else of[place - 1] for place in places] for of in parameters]
     answers = np.array([[_NOT_ASKED if each is None else each for each in row] for row in asked_of], dtype=np.int64)
     asked = answers != _NOT_ASKED
     differs = (answers[:, None] != answers[None]) & asked[:, None] & asked[None]
-    return Forms(
-        target,
-        [form[4] for form in forms],
-        [form[0] for form in forms],
-        [form[1] for form in forms],
-        np.array([form[2] for form in forms], dtype=np.int64),
-        [part[0] for part in parts],
-        [part[1] for part in parts],
-        np.array([part[2] for part in parts], dtype=np.bool_),
-        differs,
-        answers,
-        np.array([form[3] for form in forms], dtype=np.bool_),
-    )
+    of_form, tested = np.array(complexity, dtype=np.int64), np.array(is_tested, dtype=np.bool_)
+    found = np.array(is_found, dtype=np.bool_)
+    return Forms(target, names, said, parameters, of_form, held, cases, tested, differs, answers, found)
 
 
 def ones(texts: list[str], width: int) -> Any:
@@ -392,10 +362,8 @@ class Judgement:
 
     def assess(self) -> Verdict:
         """Whether the orders support the leader: "supported" is said if it is good."""
-        against = [] if self.verdict == SUPPORTED else [self.verdict]
-        is_refuted = self.verdict == NONE
-        checked = {"orders": self.orders, "fit": self.fits}
-        return Verdict(checked, against if is_refuted else [], [] if is_refuted else against)
+        against = [] if self.verdict in (SUPPORTED, NONE) else [self.verdict]
+        return Verdict({"orders": self.orders, "fit": self.fits}, [NONE] if self.verdict == NONE else [], against)
 
 
 def judge(

@@ -62,24 +62,14 @@ from pipelines.settlements.lines import LINES
 from pipelines.warehouse.catalogue.selects import HELD, filled, held_fields
 from pipelines.warehouse.storage import count_of
 
+_DECIMALS = ((18, 4), (18, 6), (38, 4), (38, 8), (38, 0))
 ARROW_TYPES: dict[str, pa.DataType] = {
-    "BIGINT": pa.int64(),
-    "VARCHAR": pa.string(),
-    "DECIMAL(18,4)": pa.decimal128(18, 4),
-    "DECIMAL(18,6)": pa.decimal128(18, 6),
-    "DECIMAL(38,4)": pa.decimal128(38, 4),
-    "DECIMAL(38,8)": pa.decimal128(38, 8),
-    "DECIMAL(38,0)": pa.decimal128(38, 0),
-    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", tz="UTC"),
-    "TIMESTAMP": pa.timestamp("us"),
-    "DATE": pa.date32(),
-    "BOOLEAN": pa.bool_(),
-    "DOUBLE": pa.float64(),
-    "BIGINT[]": pa.list_(pa.int64()),
-    "DECIMAL(38,4)[]": pa.list_(pa.decimal128(38, 4)),
-    "VARCHAR[]": pa.list_(pa.string()),
-}
+    **{f"DECIMAL({width},{scale})": pa.decimal128(width, scale) for width, scale in _DECIMALS},
+    "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_(), "VARCHAR": pa.string(), "DATE": pa.date32(),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", tz="UTC"), "TIMESTAMP": pa.timestamp("us"),
+}  # fmt: skip
 """The Arrow type of each type of DuckDB that a column may have; an ENUM is a text."""
+ARROW_TYPES |= {f"{kind}[]": pa.list_(ARROW_TYPES[kind]) for kind in ("BIGINT", "VARCHAR", "DECIMAL(38,4)")}
 # Times stay text: sql/ casts them, and a cast that fails says so, which from_json does not.
 _TYPES = {"integer": "BIGINT", "text": "VARCHAR", "time": "VARCHAR", "money": "DECIMAL(18,4)"}
 INSTANT = "TIMESTAMP WITH TIME ZONE"
@@ -92,9 +82,8 @@ def _typed(shape: Shape) -> dict[str, Any]:
     for field in shape.fields:
         if not isinstance(field, Field):
             below = _typed(field.of)
-            found[field.name] = (
-                [below] if isinstance(field, ArrayField) else {"*": below} if isinstance(field, MapField) else below
-            )
+            of_map = {"*": below} if isinstance(field, MapField) else below
+            found[field.name] = [below] if isinstance(field, ArrayField) else of_map
             continue
         if field.is_hidden:
             found[f"has_{field.name}"] = "BOOLEAN"
@@ -165,13 +154,10 @@ def changes(before: str, after: str, personal: str) -> str:
         for name in CONTENT
         if name in plain
     )
-    names = ", ".join(
-        f"if({differs[name]}, '{name.removeprefix('has_')}', null)" for name in CONTENT if name not in {*plain, "id"}
-    )
-    by_name = (
-        f"list_transform(list_distinct([{names}] || coalesce({personal}, [])), lambda name: "
-        "struct_pack(field := name, old_value := cast(null as varchar), new_value := cast(null as varchar)))"
-    )
+    others = [name for name in CONTENT if name not in {*plain, "id"}]
+    names = ", ".join(f"if({differs[name]}, '{name.removeprefix('has_')}', null)" for name in others)
+    nothing = "struct_pack(field := name, old_value := cast(null as varchar), new_value := cast(null as varchar))"
+    by_name = f"list_transform(list_distinct([{names}] || coalesce({personal}, [])), lambda name: {nothing})"
     return f"list_filter([{values}] || {by_name}, lambda change: change.field is not null)"
 
 
@@ -210,13 +196,8 @@ _CHECKS = columns_of("last_checked_at TIMESTAMPTZ, last_verdict VARCHAR, misses 
 
 
 def _versions(kind: str) -> dict[str, str]:
-    return {
-        ENTITY[kind]: "BIGINT",
-        "version_no": "BIGINT",
-        **columns_of("first_seen_at TIMESTAMPTZ, last_seen_at TIMESTAMPTZ"),
-        "document": sql_type(DOCUMENTS[kind]),
-        "_load_id": "VARCHAR",
-    }
+    first = columns_of(f"{ENTITY[kind]} BIGINT, version_no BIGINT, first_seen_at TIMESTAMPTZ, last_seen_at TIMESTAMPTZ")
+    return first | {"document": sql_type(DOCUMENTS[kind]), "_load_id": "VARCHAR"}
 
 
 # Which orders a rule or a component of the settings is about.
@@ -280,17 +261,14 @@ RAW: dict[str, dict[str, str]] = {
     **{f"raw.{ENTITIES[kind]}_versions": _versions(kind) | {"is_new": "BOOLEAN"} for kind in WHOLE_KINDS},
     "raw.order_edits": {
         **columns_of("order_id BIGINT, version_no BIGINT, lines_version_no BIGINT"),
-        "before": sql_type(CONTENT),
-        "after": sql_type(CONTENT),
+        **dict.fromkeys(("before", "after"), sql_type(CONTENT)),
         "changes": "STRUCT(field VARCHAR, old_value VARCHAR, new_value VARCHAR)[]",
     },
     "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
     **{f"raw.{ENTITIES[kind]}_checks": {ENTITY[kind]: "BIGINT", **_CHECKS} for kind in KINDS},
-    "raw.states": {
-        **columns_of("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ"),
-        **_LINEAGE,
-        **_CHECKS,
-    },
+    "raw.states": columns_of("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ")
+    | _LINEAGE
+    | _CHECKS,
     "raw.observations": OBSERVATION,
     "raw.refusals": OBSERVATION,
     "raw.settings": columns_of(
@@ -354,11 +332,8 @@ RAW: dict[str, dict[str, str]] = {
         "is_other BOOLEAN, value VARCHAR, first_day DATE, last_day DATE"
     ),
     "raw.closed_components": columns_of(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}") | _CONDITIONS,
-    "raw.restated": {
-        "entry_no": "BIGINT",
-        **_of_arrow(RESTATEMENTS),
-        **columns_of("posted_period VARCHAR, reversed_period VARCHAR"),
-    },
+    "raw.restated": {"entry_no": "BIGINT", **_of_arrow(RESTATEMENTS)}
+    | columns_of("posted_period VARCHAR, reversed_period VARCHAR"),
     "raw.break_decisions": columns_of(
         "break_key VARCHAR, content VARCHAR, reason VARCHAR, accepted_by VARCHAR, accepted_as VARCHAR, "
         "accepted_at TIMESTAMPTZ, account_class VARCHAR, assignee VARCHAR, comment_count BIGINT, "
@@ -414,9 +389,7 @@ _STORED = {
     "customer_key": "if((select privacy_customer_key from raw.settings), customer_key, null)",
     "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)",
 }
-_OBSERVED = ", ".join(
-    f"cast({_STORED.get(column, column)} as {kind}) as {column}" for column, kind in OBSERVATION.items()
-)
+_OBSERVED = ", ".join(f"cast({_STORED.get(name, name)} as {kind}) as {name}" for name, kind in OBSERVATION.items())
 
 
 class MissingDocumentError(Exception):
@@ -452,8 +425,7 @@ def create_observations(
 ) -> None:
     """Make table `name` of the observations of these loads in these files; `only` names a relation of (kind, id)."""
     ids = f"and exists (select 1 from {only} as o where o.kind = files.kind and o.id = files.id)" if only else ""
-    con.execute("create or replace temp table wanted_loads (load_id varchar)")
-    con.execute("insert into wanted_loads select unnest(?::varchar[])", [list(loads)])
+    con.execute("create or replace temp table wanted_loads as select unnest(?::varchar[]) as load_id", [list(loads)])
     con.execute(f"""
         create or replace table {name} as
         select {_OBSERVED} from {_observed(paths)} as files
@@ -467,29 +439,23 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
     An undocumented field is recorded as its path and types, `/items/*/foo:string`.
     """
     con.execute("create or replace temp table noted_loads as select unnest(?::varchar[]) as load_id", [list(loads)])
-    selects = []
+    selects, mine = [], "load_id in (select load_id from noted_loads)"
     for kind, paths in documents.items():
         if paths:
-            mine = "load_id in (select load_id from noted_loads)"
             selects += [
                 f"select '{kind}' as kind, load_id, id, unnest(absences) as note from {_files(paths)} where {mine}",
                 f"""
                 select '{kind}' as kind, load_id, id, found.key || ':' || found.value as note from (
-                    select load_id, id, unnest(map_entries(
-                        if(
-                            contains(document, '"_unknown":'), -- in the select: among filters it may come first
-                            cast(json_extract(document, '$._unknown') as map(varchar, varchar)),
-                            null
-                        )
-                    )) as found
+                    select load_id, id, unnest(map_entries(if(
+                        contains(document, '"_unknown":'), -- in the select: among filters it may come first
+                        cast(json_extract(document, '$._unknown') as map(varchar, varchar)), null
+                    ))) as found
                     from {_named(paths, _MAY_HAVE_UNKNOWN)} where {mine} and has_unknown is distinct from false
                 )
                 """,
             ]
-    con.execute(
-        "create or replace view raw.document_notes as "
-        + (" union all ".join(selects) or nothing(RAW["raw.document_notes"]))
-    )
+    notes = " union all ".join(selects) or nothing(RAW["raw.document_notes"])
+    con.execute(f"create or replace view raw.document_notes as {notes}")
 
 
 def create_documents(
@@ -533,10 +499,8 @@ def create_earlier_documents(
 
     `paths` and `older` as in create_documents. Raise MissingDocumentError when a document is in neither.
     """
-    table = f"raw.earlier_{kind}"
-    con.execute(f"""
-        create or replace table {table} (id bigint, sha256 varchar, document {sql_type(DOCUMENTS[kind])})
-    """)
+    table, columns = f"raw.earlier_{kind}", f"id bigint, sha256 varchar, document {sql_type(DOCUMENTS[kind])}"
+    con.execute(f"create or replace table {table} ({columns})")
     left = f"""(
         select distinct id, sha256 from {wanted} as w
         where not exists (select 1 from {table} as t where t.id = w.id and t.sha256 = w.sha256)
@@ -546,9 +510,7 @@ def create_earlier_documents(
         if each and row and row[0] is not None:
             con.execute(f"""
                 insert into {table}
-                select wanted.id, wanted.sha256, from_json(
-                    any_value(files.document), '{structure(DOCUMENTS[kind])}'
-                )
+                select wanted.id, wanted.sha256, from_json(any_value(files.document), '{structure(DOCUMENTS[kind])}')
                 from {_files(each)} as files
                 inner join {left} as wanted on files.id = wanted.id and files.sha256 = wanted.sha256
                 where files.id between {row[0]} and {row[1]}
@@ -564,39 +526,25 @@ def create_earlier_documents(
 
 def _type_documents(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], states: str) -> str:
     """Return the insert of the documents of `states` found in the files."""
-    row = con.execute(f"select min(id), max(id) from {states}").fetchone()
-    low, high = row or (0, 0)
-    return filled(
-        "latest_documents",
-        kind=kind,
-        structure=structure(DOCUMENTS[kind]),
-        customer="wanted.customer_key," if kind == "orders" else "",
-        is_deleted=IS_DELETED,
-        validated=" ".join(
-            f"cast(files.{column.removeprefix('validated_')} as {type_}) as {column},"
-            for column, type_ in VALIDATED[kind].items()
-        ),
-        files=_files(paths),
-        states=states,
-        low=str(low),
-        high=str(high),
-    )
+    low, high = con.execute(f"select min(id), max(id) from {states}").fetchone() or (0, 0)
+    names = ((column, column.removeprefix("validated_"), of) for column, of in VALIDATED[kind].items())
+    validated = " ".join(f"cast(files.{stored} as {of}) as {column}," for column, stored, of in names)
+    customer = "wanted.customer_key," if kind == "orders" else ""
+    of_kind = {"kind": kind, "structure": structure(DOCUMENTS[kind]), "validated": validated, "customer": customer}
+    wanted = {"files": _files(paths), "states": states, "low": str(low), "high": str(high)}
+    return filled("latest_documents", is_deleted=IS_DELETED, **of_kind, **wanted)
 
 
 def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> None:
     """Keep one of equal documents that were landed twice, as happens when the index was rebuilt in between."""
     row = con.execute(f"select count(*) <> count(distinct {entity}) from {table}").fetchone()
     if row and row[0]:
-        con.execute(f"""
-            delete from {table} where rowid not in (select min(rowid) from {table} group by {entity})
-        """)
+        con.execute(f"delete from {table} where rowid not in (select min(rowid) from {table} group by {entity})")
 
 
 def _observed(paths: Sequence[Path]) -> str:
     """Return a relation of observations; what a file from before a column was added does not have is null."""
-    if not paths:
-        return f"({nothing(OBSERVATION)})"
-    return _named(paths, OBSERVATION)
+    return _named(paths, OBSERVATION) if paths else f"({nothing(OBSERVATION)})"
 
 
 def _named(paths: Sequence[Path], columns: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -90,15 +90,9 @@ class Tally:
 
     def add(self, result: CheckResult) -> None:
         """Count the result of one part."""
-        known = self._found.get(result.name)
-        if known is not None:
-            result = CheckResult(
-                result.name,
-                result.table,
-                result.severity,
-                known.violations + result.violations,
-                (known.sample + result.sample)[:SAMPLE],
-            )
+        if known := self._found.get(result.name):
+            violations, sample = known.violations + result.violations, (known.sample + result.sample)[:SAMPLE]
+            result = replace(result, violations=violations, sample=sample)
         self._found[result.name] = result
 
     def results(self) -> list[CheckResult]:
@@ -127,12 +121,10 @@ def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckRe
     that was found right is not bound again.
     """
     select = (table.name, table.sql, table.columns)
-    if select in FOUND_RIGHT:
-        return _result(contract_check(table))
-    result = has_declared_columns(con, table, table.sql)
-    if not result.violations:
+    found = _result(contract_check(table)) if select in FOUND_RIGHT else has_declared_columns(con, table, table.sql)
+    if not found.violations:
         FOUND_RIGHT.add(select)
-    return result
+    return found
 
 
 def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: str) -> CheckResult:
@@ -145,11 +137,8 @@ def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: s
         (name, types[name] if kind == "VARCHAR" and types.get(name, "").startswith("ENUM(") else kind)
         for name, kind in zip(made.columns, map(str, made.types), strict=True)
     ]
-    wrong = [
-        {"column": name, "declared": dict(declared).get(name), "found": dict(found).get(name)}
-        for name in dict(declared + found)
-        if dict(declared).get(name) != dict(found).get(name)
-    ]
+    pairs = {name: (types.get(name), dict(found).get(name)) for name in dict(declared + found)}
+    wrong = [{"column": name, "declared": one, "found": other} for name, (one, other) in pairs.items() if one != other]
     if not wrong and found != declared:
         wrong = [{"columns": "in another order than declared"}]
     return _result(contract_check(table), len(wrong), wrong[:SAMPLE])
@@ -363,18 +352,16 @@ def differ(con: duckdb.DuckDBPyConnection, left: str, right: str) -> bool:
     Counts and a sum of hashes show most differences in one pass; only where both are equal are rows compared.
     """
     # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
-    ((left_rows, left_sum), (right_rows, right_sum)) = con.execute(
-        f"select count(*), sum(hash(t)) from {left} as t union all select count(*), sum(hash(t)) from {right} as t"
-    ).fetchall()
-    if (left_rows, left_sum) != (right_rows, right_sum):
+    totals = (f"select count(*), sum(hash(t)) from {side} as t" for side in (left, right))
+    one, other = con.execute(" union all ".join(totals)).fetchall()
+    if one != other:
         return True
     return bool(con.execute(f"select 1 from (from {left} except all from {right}) limit 1").fetchall())
 
 
 def results_as_stored(con: duckdb.DuckDBPyConnection, found: Iterable[CheckResult] = ()) -> list[CheckResult]:
     """Return the known state of every check, of blocking ones as they were `found`, where anything was made."""
-    by_name = {each.name: each for each in found}
-    results = []
+    by_name, results = {each.name: each for each in found}, []
     counts = con.execute(f"select check_name, count(*) from warehouse.{FINDINGS} group by check_name").fetchall()
     standing = {str(name): int(count) for name, count in counts}
     for table in catalogue.tables():
@@ -399,16 +386,14 @@ class TiesBroken(BuildBlocked):
 
 def tie_out(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
     """Return what each tie finds in the attached `warehouse`, as the current transaction sees it."""
-    results = []
     con.execute("use warehouse")  # a select's tables are those of the attached file, not the views of the build
     try:
-        for tie in catalogue.ties():
-            found = violations(tie)
-            results.append(found_in(con, tie, found, count_of(con.execute(f"select count(*) from {found}"))))
+        selects = [(tie, violations(tie)) for tie in catalogue.ties()]
+        counts = [count_of(con.execute(f"select count(*) from {found}")) for _, found in selects]
+        return [found_in(con, *select, count) for select, count in zip(selects, counts, strict=True)]
     finally:
         with suppress(duckdb.Error):  # a transaction that an error ended: session.attached() does it after the rollback
             con.execute("use memory")
-    return results
 
 
 def require_increment_ties(con: duckdb.DuckDBPyConnection, tally: Tally) -> None:

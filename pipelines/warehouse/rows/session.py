@@ -110,10 +110,8 @@ def within(staged: Staged, keys: str, column: str, key: str) -> str:
 
 def days_between(con: duckdb.DuckDBPyConnection, keys: str) -> str:
     """Return the condition that a business day lies between the first and the last of `keys`, or has no date."""
-    row = con.execute(
-        f"select min(business_date), max(business_date), bool_or(business_date is null) from {keys}"
-    ).fetchone()
-    first, last, has_null = row or (None, None, True)
+    ends = "min(business_date), max(business_date), bool_or(business_date is null)"
+    first, last, has_null = con.execute(f"select {ends} from {keys}").fetchone() or (None, None, True)
     dated = "false" if first is None else f"t.business_date between date '{first}' and date '{last}'"
     return f"({dated} or t.business_date is null)" if has_null or has_null is None else dated
 
@@ -123,12 +121,11 @@ def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> s
     table = staged.catalogue[name]
     key = str(key_of(table))
     where = _restriction(staged, item, name, keys)
-    if keys is None or staged.full or table.scope not in ENTITIES_WITH_TABLES:
-        return projected_rows_sql(staged, name, where, item)
-    if table.scope == item.scope:
-        return _of_keys(staged, item, name, keys, key)
-    if item.scope == "day" and "business_date" not in where:
-        return _of_keys(staged, item, name, f'{ORDERS_OF}{item.name}"', key)
+    if keys is not None and not staged.full and table.scope in ENTITIES_WITH_TABLES:
+        if table.scope == item.scope:
+            return _of_keys(staged, item, name, keys, key)
+        if item.scope == "day" and "business_date" not in where:
+            return _of_keys(staged, item, name, f'{ORDERS_OF}{item.name}"', key)
     return projected_rows_sql(staged, name, where, item)
 
 
@@ -175,12 +172,9 @@ def _as_it_was(staged: Staged, name: str, keys: str | None) -> str:
     table = staged.catalogue[name]
     key = str(key_of(table))
     kind = next(kind for kind, entity in relations.ENTITY.items() if entity == key)
-    of_keys = "true"
-    if keys is not None:
-        of_keys = f"{within(staged, keys, f't.{key}', key)} and {_in(staged, name, keys)}"
+    of_keys = "true" if keys is None else f"{within(staged, keys, f't.{key}', key)} and {_in(staged, name, keys)}"
     return f"""
-        select {_columns(staged, name)} from warehouse.{name} as t
-        where {of_keys}
+        select {_columns(staged, name)} from warehouse.{name} as t where {of_keys}
             and not exists (select 1 from touched.late as l where l.kind = '{kind}' and l.id = t.{key})
     """
 
@@ -273,27 +267,22 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
 def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
     entities = {f"raw.{entity.removesuffix('_id')}_checks": kind for kind, entity in relations.ENTITY.items()}
     if name in entities:
-        kind = entities[name]
+        kind, only = entities[name], "true"
         entity = relations.ENTITY[kind]
-        only = "true"
         if keys is not None:
             bounds = "true" if staged.full else within(staged, keys, "t.id", entity)
             only = f"{bounds} and exists (select 1 from {keys} as k where k.{entity} = t.id)"
         staged.con.execute(f"""
             create or replace view {name} as
             select t.id as {entity}, t.last_checked_at, t.last_verdict, t.misses, t.last_source
-            from {STATES} as t
-            where t.kind = '{kind}' and t.sha256 is not null and {only}
+            from {STATES} as t where t.kind = '{kind}' and t.sha256 is not null and {only}
         """)
     elif name == "raw.states":
         staged.con.execute(f"""
             create or replace view raw.states as
-            select
-                kind, id, customer_key, last_good_at,
-                {relations.IS_DELETED} as is_deleted, fetched_at as _fetched_at, fetch_load_id as _load_id,
-                sha256 as _payload_sha256,
-                last_checked_at, last_verdict, misses, last_source
-            from {STATES}
+            select kind, id, customer_key, last_good_at, {relations.IS_DELETED} as is_deleted,
+                fetched_at as _fetched_at, fetch_load_id as _load_id, sha256 as _payload_sha256,
+                last_checked_at, last_verdict, misses, last_source from {STATES}
         """)
 
 
@@ -317,23 +306,20 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 @contextmanager
 def plain_session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give the database of a session for work that makes no rows: without settings, candidates and time zones."""
-    with (
-        spill_folder(settings.data_dir) as spill,
-        in_memory(spill, memory_limit(settings), settings.warehouse.threads) as con,
-    ):
+    limit, threads = memory_limit(settings), settings.warehouse.threads
+    with spill_folder(settings.data_dir) as spill, in_memory(spill, limit, threads) as con:
         yield con
 
 
 @contextmanager
 def in_memory(spill: Path, memory: str, threads: int) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give an in-memory database with the empty schemas and the functions of a build; 0 threads are all cores."""
-    config: dict[str, Any] = storage.SESSION | {
+    config: dict[str, Any] = {
         "memory_limit": memory,
         "temp_directory": str(spill),
         "autoinstall_known_extensions": False,
     }
-    if threads:
-        config["threads"] = threads
+    config |= storage.SESSION | ({"threads": threads} if threads else {})
     with duckdb.connect(":memory:", config=config) as con:
         schemas = [f"create schema {schema}" for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS)]
         con.execute("; ".join(["set timezone = 'UTC'", *schemas]))
@@ -416,10 +402,8 @@ def lay_out(con: duckdb.DuckDBPyConnection, tables: Iterable[Table], *, comments
     con.execute(f"create table warehouse.build.refusals ({refusals})")
     con.execute("create table warehouse.build.loads (load_id varchar, kind varchar)")
     con.execute("create table warehouse.build.months (table_name varchar, month varchar, changed_in varchar)")
-    con.execute(
-        "create table warehouse.build.memory "
-        "(layout integer, fingerprint varchar, sources varchar, commit_id varchar, shown_in varchar)"
-    )
+    memory = "layout integer, fingerprint varchar, sources varchar, commit_id varchar, shown_in varchar"
+    con.execute(f"create table warehouse.build.memory ({memory})")
     con.execute("commit")
 
 
@@ -445,9 +429,8 @@ def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str, *, is_s
     shown_in = commit if is_shown or before is None else before[0]
     fingerprint, sources = (json.dumps(each, sort_keys=True) for each in (memory.fingerprint, memory.sources))
     con.execute("delete from warehouse.build.memory")
-    con.execute(
-        "insert into warehouse.build.memory values (?, ?, ?, ?, ?)", [LAYOUT, fingerprint, sources, commit, shown_in]
-    )
+    values = [LAYOUT, fingerprint, sources, commit, shown_in]
+    con.execute("insert into warehouse.build.memory values (?, ?, ?, ?, ?)", values)
     con.execute(f"""
         delete from warehouse.build.months as t
         where exists (select 1 from {parts} as p where p.table_name = t.table_name and p.month = t.month)
@@ -506,12 +489,10 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
     day, sales, privacy, formula = settings.business_day, settings.sales, settings.privacy, settings.formula
     codes = {name.strip().upper(): code for name, code in settings.finance.currency_codes.items()}
     row = (
-        *(day.time_field, day.timezone, day.day_start, *day.possible_times),
-        *(day.zone_changes, day.daypart_of_hour),
+        *(day.time_field, day.timezone, day.day_start, *day.possible_times, day.zone_changes, day.daypart_of_hour),
         *(list(sales.counted_statuses), list(sales.excluded_statuses), settings.menus.product_id_scope),
         *(list(privacy.plaintext_fields), list(privacy.known_fields), privacy.customer_key),
-        *(formula.total_rule, formula.subtotal_rule),
-        *(formula.min_distinguishing_orders, formula.max_violation_rate),
+        *(formula.total_rule, formula.subtotal_rule, formula.min_distinguishing_orders, formula.max_violation_rate),
         *(settings.finance.currency, {"key": [*codes], "value": [*codes.values()]}, settings.finance.duplicate_minutes),
         list(settings.closing.replaced_orders),
     )
@@ -532,23 +513,17 @@ def _create_formula_settings(con: duckdb.DuckDBPyConnection, settings: Settings)
     for name in ("raw.formula_settings", "raw.formula_components"):
         create(con, name)
     for number, row in enumerate(rules_of_settings(settings), 1):
-        con.execute("insert into raw.formula_settings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [number, *row])
-    for number, each in enumerate(settings.formula.component, 1):
-        con.execute(
-            f"insert into raw.formula_components values ({', '.join('?' * 15)})",
-            [
-                *(number, each.name),
-                *(value or None for value in (each.constant, each.share, each.base, each.price_factor, each.step)),
-                *(each.round or None, *each.scope),
-            ],
-        )
+        con.execute(f"insert into raw.formula_settings values ({', '.join('?' * 10)})", [number, *row])
+    for number, of in enumerate(settings.formula.component, 1):
+        said = (value or None for value in (of.constant, of.share, of.base, of.price_factor, of.step, of.round))
+        values = [number, of.name, *said, *of.scope]
+        con.execute(f"insert into raw.formula_components values ({', '.join('?' * 15)})", values)
 
 
 def _hash_files(paths: list[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
-        digest.update(f"{path.parent.name}/{path.name}\n".encode())
-        digest.update(path.read_bytes())
+        digest.update(f"{path.parent.name}/{path.name}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 
 
