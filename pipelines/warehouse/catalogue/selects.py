@@ -91,9 +91,8 @@ def _parsed(sql: str) -> Reads:
     # DuckDB 2 names arguments otherwise, and wraps each
     wrapped = [each["expression"] for call in called for each in call.get("arguments", ())]
     given = {id(each) for each in (*wrapped, *(each for call in called for each in call.get("children", ())))}
-    whole = {
-        id(each) for select in nodes if select.get("type") == "SELECT_NODE" for each in _whole(select, base, given)
-    }
+    selects = [n for n in nodes if n.get("type") == "SELECT_NODE"]
+    whole = {id(each) for select in selects for each in _whole(select, base, given)}
     has_pivot = any(n.get("type") == "PIVOT" for n in nodes)  # groups by whatever columns there are
     return Reads(
         tables=tuple(sorted({_name(n) for n in base})),
@@ -242,15 +241,9 @@ def completed(name: str, text: str, head: TableHead) -> str:
     each = last.replace("raw.latest_menus", "raw.menu_versions").replace("_load_id", "version_no")
     keys = [key for key in head.names("key") if key not in ("menu_id", "version_no")]
     contents = [said.name for said in head.said if said.name not in (*keys, "_load_id")]
-    return filled(
-        template,
-        table=name,
-        of=each,
-        place=_struct(keys),
-        content=_struct(contents),
-        places=_fields("place", keys),
-        contents=_fields("content", contents),
-    )
+    structs = {"place": _struct(keys), "content": _struct(contents)}
+    fields = {"places": _fields("place", keys), "contents": _fields("content", contents)}
+    return filled(template, table=name, of=each, **structs, **fields)
 
 
 def filled(template: str, **values: str) -> str:
@@ -306,24 +299,19 @@ HELD: dict[str, dict[str, Held]] = {
 def held_fields(kind: str) -> dict[str, dict[Field, str]]:
     """Return path → field → column, of the fields that core tables have; of a hidden one the column of has_<name>."""
     objects = FIELDS[kind].objects()
-    return {
-        path: {
-            field: column
-            for field in objects[path].leaves
-            if (column := held.column(f"has_{field.name}" if field.is_hidden else field.name))
-        }
-        for path, held in HELD[kind].items()
-    }
+    found: dict[str, dict[Field, str]] = {}
+    for path, held in HELD[kind].items():
+        names = ((field, f"has_{field.name}" if field.is_hidden else field.name) for field in objects[path].leaves)
+        found[path] = {field: column for field, name in names if (column := held.column(name))}
+    return found
 
 
 # The letter names the measure: i integer, m money, t length of a text, d microseconds of a time; of values in the vault
 # whether it is there and not empty: h a text, g a number.
 _MEASURES = {
-    "integer": ("i", "facts.{}"),
-    "money": ("m", "facts.{}"),
-    "text": ("t", "length(facts.{})"),
+    "integer": ("i", "facts.{}"), "money": ("m", "facts.{}"), "text": ("t", "length(facts.{})"),
     "time": ("d", "epoch_us(facts.{})"),
-}
+}  # fmt: skip
 _HIDDEN = {"text": "h", "number": "g"}
 
 
@@ -334,10 +322,8 @@ def daily_field_values() -> str:
 
 def field_values() -> str:
     """Return the select of workings.field_values: of the kinds that are not kept by day."""
-    selects = (
-        _field_values(kind, f"{ENTITIES[kind]}_id", f"'{kind}' as kind,", f"core.{kind}") for kind in WHOLE_KINDS
-    )
-    return "\nunion all\n".join(f"({select})" for select in selects)
+    names = ((kind, f"{ENTITIES[kind]}_id", f"'{kind}' as kind,", f"core.{kind}") for kind in WHOLE_KINDS)
+    return "\nunion all\n".join(f"({_field_values(*each)})" for each in names)
 
 
 def _field_values(kind: str, entity: str, first: str, documents: str, day: str = "") -> str:
@@ -346,29 +332,14 @@ def _field_values(kind: str, entity: str, first: str, documents: str, day: str =
     levels, measures = [], []
     for number, (path, columns) in enumerate(held_fields(kind).items()):
         held = HELD[kind][path]
-        levels.append(
-            filled(
-                "field_values_of_level",
-                number=str(number),
-                by=by,
-                documents_by=f"documents.{by}" if day else "",
-                entity=entity,
-                values=",\n        ".join(_value(path, field, column) for field, column in columns.items()),
-                table=held.table,
-                where=held.where,
-                group=f"group by {day}" if day else "having count(*) > 0",
-            )
-        )
+        values = ",\n        ".join(_value(path, field, column) for field, column in columns.items())
+        level = {"number": str(number), "values": values, "table": held.table, "where": held.where}
+        level |= {"documents_by": f"documents.{by}" if day else "", "by": by, "entity": entity}
+        group = f"group by {day}" if day else "having count(*) > 0"
+        levels.append(filled("field_values_of_level", group=group, **level))
         measures.append(f"select {by} field, m, from measured_{number} unpivot include nulls (m for field in {but})")
-    return filled(
-        "field_values",
-        first=first,
-        by=by,
-        entity=entity,
-        documents=documents,
-        levels="".join(levels),
-        measures="\n    union all\n    ".join(measures),
-    )
+    parts = {"levels": "".join(levels), "measures": "\n    union all\n    ".join(measures)}
+    return filled("field_values", first=first, by=by, entity=entity, documents=documents, **parts)
 
 
 def _value(path: str, field: Field, column: str) -> str:
@@ -378,14 +349,10 @@ def _value(path: str, field: Field, column: str) -> str:
 
 def match_validation(kind: str) -> str:
     """Return the check of one kind; of each document it reports the first difference."""
-    entity = ENTITIES[kind]
-    key = f"{entity}_id"
+    entity, key = ENTITIES[kind], f"{ENTITIES[kind]}_id"
     own = next(iter(HELD[kind]))  # the path of the document's own row
-    counted = {
-        f"{path}/{field.name}/*": field.counted_as
-        for path, field in SHAPES[kind].walk()
-        if isinstance(field, ArrayField | MapField)
-    }
+    arrays = ((path, each) for path, each in SHAPES[kind].walk() if isinstance(each, ArrayField | MapField))
+    counted = {f"{path}/{each.name}/*": each.counted_as for path, each in arrays}
     amounts: dict[str, list[str]] = {}
     parts, joins, counts = [], [], {}
     for number, (path, columns) in enumerate(held_fields(kind).items()):
@@ -406,16 +373,8 @@ def match_validation(kind: str) -> str:
         *(_difference(name, counts[name], is_count=True) for name in COUNTS[kind]),
         *(_difference(name, " + ".join(amounts.get(name, ["0"])), is_count=False) for name in SUMS[kind]),
     ]
-    return filled(
-        "match_validation",
-        entity=entity,
-        key=key,
-        kind=kind,
-        own=HELD[kind][own].table,
-        lines="\n".join(parts),
-        joins="\n".join(joins),
-        differences=", ".join(differences),
-    )
+    texts = {"lines": "\n".join(parts), "joins": "\n".join(joins), "differences": ", ".join(differences)}
+    return filled("match_validation", entity=entity, key=key, kind=kind, own=HELD[kind][own].table, **texts)
 
 
 def _difference(name: str, held: str, *, is_count: bool) -> str:
@@ -438,18 +397,12 @@ def claims_of(table: str, head: TableHead) -> dict[str, str]:
                 words = {each: word.removesuffix(" id") for each, word in words.items()}
             details = [f"'{words[each]} ' || t.{each} as detail," for each in stated]
             places = [f"'{re.sub(' (id|no)$', '', words[each])} ' || t.{each}" for each in key[1:]]
-            found[f"{table}__{said['name']}"] = filled(
-                "claim",
-                claim=claim,
-                severity=said["severity"],
-                entity=key[0],
-                location=" || ', ' || ".join(places) or f"'{stated[0]}'",
-                detail="".join(details),
-                table=table,
-                join=f"anti join {said['other']} as other" if said["other"] else f"semi join ({others}) as repeated",
-                columns=columns,
-                stated=" and ".join(f"t.{each} is not null" for each in stated) or "true",
-            )
+            join = f"anti join {said['other']} as other" if said["other"] else f"semi join ({others}) as repeated"
+            location = " || ', ' || ".join(places) or f"'{stated[0]}'"
+            about = {"claim": claim, "severity": said["severity"], "entity": key[0], "location": location}
+            about |= {"detail": "".join(details), "table": table, "join": join, "columns": columns}
+            is_stated = " and ".join(f"t.{each} is not null" for each in stated) or "true"
+            found[f"{table}__{said['name']}"] = filled("claim", stated=is_stated, **about)
     return found
 
 
@@ -466,8 +419,8 @@ def comparisons(kind: Literal["checks", "ties"]) -> dict[str, str]:
 
 
 def _select(head: str, name: str, what: dict[str, Any]) -> str:
-    keys, same = _columns(what["keys"]), _columns(what.get("same", []))
-    sums = _columns(what.get("sums", ["rows"]))
+    listed = what["keys"], what.get("same", []), what.get("sums", ["rows"])
+    keys, same, sums = map(_columns, listed)
     if keys.keys() & same.keys() or (keys | same).keys() & sums.keys():
         raise CatalogueError(f"comparisons.toml: {name} has two columns of the same name")
     sides = []
@@ -481,15 +434,12 @@ def _select(head: str, name: str, what: dict[str, Any]) -> str:
             columns += [f"{sign}1 as rows"]
         grouping = " group by all" if "sums" in what else ""  # of one row each, grouping once is enough
         sides.append(f"select {', '.join(columns)} from {relation}{grouping}")
-    return head + filled(
-        "comparison",
-        sides=" union all ".join(sides),
-        entity=next((key for key in keys if key in _ENTITIES), "cast(null as bigint)"),
-        places=", ".join(f"coalesce('{key} ' || {key}, 'no {key}')" for key in keys if key not in _ENTITIES) or "'all'",
-        details=", ".join(f"if(sum({each}) <> 0, '{each} off by ' || sum({each}), null)" for each in sums),
-        grouped=", ".join(keys | same) or "all",
-        differs=" or ".join(f"sum({each}) <> 0" for each in sums),
-    )
+    entity = next((key for key in keys if key in _ENTITIES), "cast(null as bigint)")
+    places = ", ".join(f"coalesce('{key} ' || {key}, 'no {key}')" for key in keys if key not in _ENTITIES) or "'all'"
+    details = ", ".join(f"if(sum({each}) <> 0, '{each} off by ' || sum({each}), null)" for each in sums)
+    grouped, differs = ", ".join(keys | same) or "all", " or ".join(f"sum({each}) <> 0" for each in sums)
+    said = {"places": places, "details": details, "grouped": grouped, "differs": differs}
+    return head + filled("comparison", sides=" union all ".join(sides), entity=entity, **said)
 
 
 def _columns(declared: list[str]) -> dict[str, tuple[str, str]]:

@@ -213,9 +213,8 @@ class Tree:
         by_no = {node.no: node for node in nodes}
         for node in nodes:
             node.weights = np.zeros(len(self.patterns.fits), dtype=np.int64)
-        for no, pattern, number in self.con.execute(
-            f"select node, pattern_no, count(*) from facts where node in ({_listed(by_no)}) group by all"
-        ).fetchall():
+        query = f"select node, pattern_no, count(*) from facts where node in ({_listed(by_no)}) group by all"
+        for no, pattern, number in self.con.execute(query).fetchall():
             by_no[no].weights[pattern] = number
         for node in nodes:
             node.judgement = verdicts.judge(self.forms, self.patterns, node.weights, self.thresholds, node.setting_form)
@@ -236,10 +235,8 @@ class Tree:
         for start in range(0, len(moved), 1000):
             listed = ", ".join(f"({value}, {child})" for value, child in moved[start : start + 1000])
             self.con.execute(f"insert into moves values {listed}")
-        self.con.execute(
-            "update facts set node = moves.child from moves "
-            f"where facts.node = {node.no} and facts.{column} = moves.value"
-        )
+        moved_to = f"where facts.node = {node.no} and facts.{column} = moves.value"
+        self.con.execute(f"update facts set node = moves.child from moves {moved_to}")
         self.nodes += node.children
         return list(node.children)
 
@@ -319,10 +316,8 @@ def _cells(
     """Yield for each node the values of a dimension, [value, form] how many orders fit, [value] how many there are."""
     if not nodes:
         return
-    rows = con.execute(
-        f"select node, {dimension} as value, pattern_no, count(*) as orders from facts "
-        f"where node in ({_listed(nodes)}) group by all order by all"
-    ).fetchnumpy()
+    counts = f"select node, {dimension} as value, pattern_no, count(*) as orders from facts"
+    rows = con.execute(f"{counts} where node in ({_listed(nodes)}) group by all order by all").fetchnumpy()
     for no in nodes:
         mine = rows["node"] == no
         values, cell = np.unique(rows["value"][mine], return_inverse=True)
@@ -400,8 +395,7 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
     """Return node → pattern of the leaves that have at least so many orders which their form does not fit."""
     con.execute("""
         create or replace temp table wanted as
-        select facts.order_id, facts.node
-        from facts
+        select facts.order_id, facts.node from facts
         inner join leaves on facts.node = leaves.node
         inner join texts on facts.pattern_no = texts.pattern_no
         where texts.fits[leaves.form_no] = '0'
@@ -416,13 +410,11 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
     con.execute(f"create or replace temp table off_orders as {select}")
     found = {}
     for (node,) in nodes:
-        sample = con.execute(
-            f"from off_orders where node = {node} order by hash(order_id), order_id limit {SAMPLE}"
-        ).fetchnumpy()
+        mine = f"from off_orders where node = {node}"
+        sample = con.execute(f"{mine} order by hash(order_id), order_id limit {SAMPLE}").fetchnumpy()
         if pattern := _pattern(sample, MOST):
-            ((fits, orders),) = con.execute(
-                f"select count(*) filter (where {_condition(*pattern)}), count(*) from off_orders where node = {node}"
-            ).fetchall()
+            counts = f"select count(*) filter (where {_condition(*pattern)}), count(*)"
+            ((fits, orders),) = con.execute(f"{counts} {mine}").fetchall()
             if fits >= max(MOST * orders, least):
                 is_of_all = pattern[0] != "step"
                 if pattern[0] == "step" and target == "total":
@@ -442,14 +434,9 @@ def _rounding(
     found: dict[str, int] = {}
     for rounding in _ROUNDINGS:
         if rounding != "line" or (base == "subtotal" and found["order"] < fits):
-            select = filled(
-                "share_by_line" if rounding == "line" else "share_by_order",
-                node=str(node),
-                share=f"{Decimal(value) / _SHARE:f}",
-                base=base,
-                mode="half_up" if rounding == "order" else rounding,
-                unit=str(_UNIT),
-            )
+            template, share = f"share_by_{'line' if rounding == 'line' else 'order'}", f"{Decimal(value) / _SHARE:f}"
+            mode = "half_up" if rounding == "order" else rounding
+            select = filled(template, node=str(node), share=share, base=base, mode=mode, unit=str(_UNIT))
             found[rounding] = (con.execute(select).fetchone() or (0,))[0]
     return max(found.items(), key=lambda each: each[1])
 
@@ -462,20 +449,15 @@ def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, bas
     if kind not in ("constant", "share"):
         return None
     bounds = ", ".join(f"min(orders.{name}), max(orders.{name})" for name in _LIMITS)
-    sides = {
-        row[0]: row[1:]
-        for row in con.execute(f"""
-            select off_orders.order_id is not null as is_following, {bounds}
-            from facts
-            inner join mart.orders as orders on facts.order_id = orders.order_id
-            left join off_orders on facts.order_id = off_orders.order_id
-            where
-                facts.node = {node}
-                and {f"base_of(orders, '{base}') <> 0" if base else "true"}
-                and (off_orders.order_id is null or {_condition(kind, value, base, "off_orders.")})
-            group by is_following
-        """).fetchall()
-    }
+    rows = con.execute(f"""
+        select off_orders.order_id is not null as is_following, {bounds} from facts
+        inner join mart.orders as orders on facts.order_id = orders.order_id
+        left join off_orders on facts.order_id = off_orders.order_id
+        where facts.node = {node} and {f"base_of(orders, '{base}') <> 0" if base else "true"}
+            and (off_orders.order_id is null or {_condition(kind, value, base, "off_orders.")})
+        group by is_following
+    """).fetchall()
+    sides = {is_following: ends for is_following, *ends in rows}
     if len(sides) == 1:
         return ""
     for place, name in enumerate(_LIMITS):
@@ -646,17 +628,16 @@ def _divide_by_pattern(forms: Forms, orders: dict[str, Any], thresholds: Evidenc
         places = range(len(values))
         division = divide_by(dimension, places, sums, counts, shares_of(thresholds.noise, is_closed=False))
         if division and _is_exact(division, sums, counts, thresholds) and (best is None or division.saved > best.saved):
-            groups = [[int(values[place]) for place in group] for group in division.groups]
-            best = replace(division, groups=groups)
+            best = replace(division, groups=[[int(values[place]) for place in group] for group in division.groups])
     return best
 
 
 def _is_exact(division: Division, sums: Floats, counts: Any, thresholds: EvidenceThresholds) -> bool:
     """Tell whether each part has enough orders, and any is explained by one pattern."""
     shares = [(counts[group].sum(), sums[group].sum(axis=0).max()) for group in division.groups]
-    return all(orders >= thresholds.orders for orders, _ in shares) and any(
-        fits >= max(COMMON, 1 - thresholds.noise) * orders for orders, fits in shares
-    )
+    least = max(COMMON, 1 - thresholds.noise)
+    has_enough = all(orders >= thresholds.orders for orders, _ in shares)
+    return has_enough and any(fits >= least * orders for orders, fits in shares)
 
 
 def _blocks(orders: dict[str, Any], thresholds: EvidenceThresholds) -> Iterator[dict[str, Any]]:
