@@ -38,16 +38,11 @@ from pipelines.literals import literals
 from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
 
-SCOPE_KEYS: dict[str, str] = {
-    "order": "order_id",
-    "customer": "customer_key",
-    **{ENTITIES[kind]: f"{ENTITIES[kind]}_id" for kind in WHOLE_KINDS},
-    "day": "business_date",
-    "load": "load_id",
-}
+SCOPE_KEYS: dict[str, str] = {"order": "order_id", "customer": "customer_key"}
+SCOPE_KEYS |= {ENTITIES[kind]: f"{ENTITIES[kind]}_id" for kind in WHOLE_KINDS}
+SCOPE_KEYS |= {"day": "business_date", "load": "load_id"}
 SCOPES = (*SCOPE_KEYS, "check", "all")
-"""What part of a table an increment recomputes: the rows of the affected orders (customers,
-menus, stores, business days, loads, checks), or all of them."""
+"""What part of a table an increment recomputes: the rows of the affected orders (or customers and so on), or all."""
 
 
 class CatalogueError(Exception):
@@ -173,8 +168,7 @@ class TableHead:
 @functools.cache
 def glossary() -> dict[str, Said]:
     """Return what `sql/glossary.sql` says of each name."""
-    text = read_sql(resource("sql") / "glossary.sql")
-    *_, columns = _paragraphs(text)
+    *_, columns = _paragraphs(read_sql(resource("sql") / "glossary.sql"))
     return {each.name: each for each in map(_said, columns)}
 
 
@@ -225,14 +219,8 @@ def contract_of(head: TableHead, names: Sequence[str]) -> Contract:
         raise CatalogueError(f"the key or the span names {strange[0]}, which is not a column")
     if head.scope not in SCOPES:
         raise CatalogueError(f"scope {head.scope} is none of {', '.join(SCOPES)}")
-    return Contract(
-        description=head.about,
-        key=head.key,
-        scope=head.scope,
-        span=head.names("span"),
-        is_released="\nA step: read " not in head.about,
-        columns=tuple(_column(name, said.get(name)) for name in names),
-    )
+    columns, is_released = tuple(_column(name, said.get(name)) for name in names), "\nA step: read " not in head.about
+    return Contract(head.about, head.key, head.scope, head.names("span"), is_released, columns)
 
 
 def _column(name: str, own: Said | None) -> Column:
@@ -250,14 +238,10 @@ def _said(line: str) -> Said:
     part = _COLUMN.fullmatch(line)
     if not part:
         raise CatalogueError(f"no line of a column (name TYPE null >= 0: meaning): {line!r}")
-    return Said(
-        part["name"],
-        _type(part["type"]) if part["type"] else None,
-        part["null"] == "null" if part["null"] else None,
-        (_number(part["least"]), _number(part["most"])) if part["bounds"] else None,
-        False if part["not_additive"] else None,
-        part["meaning"],
-    )
+    least, most = (None if part[which] is None else int(part[which]) for which in ("least", "most"))
+    bounds = (least, most) if part["bounds"] else None
+    kind, nullable = _type(part["type"]) if part["type"] else None, part["null"] == "null" if part["null"] else None
+    return Said(part["name"], kind, nullable, bounds, False if part["not_additive"] else None, part["meaning"])
 
 
 def _type(spelled: str) -> str:
@@ -266,10 +250,6 @@ def _type(spelled: str) -> str:
         words = sorted(re.findall(r"'([^']*)'", spelled))
         return f"ENUM({literals(words)})"
     return "TIMESTAMP WITH TIME ZONE" if spelled == "TIMESTAMPTZ" else spelled
-
-
-def _number(text: str | None) -> int | None:
-    return None if text is None else int(text)
 
 
 def _paragraphs(sql: str) -> list[list[str]]:

@@ -38,8 +38,6 @@ STATE = columns_of(
     "last_checked_at TIMESTAMPTZ"
 )
 _COLUMNS = ", ".join(STATE)
-
-
 STATES = "raw.states_to_be"
 _KEY = "row(coalesce({0}observed_at, '-infinity'::timestamptz), {0}source, {0}load_id, {0}seq)"
 
@@ -79,14 +77,9 @@ def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, 
     """Make `into` the (kind, id) with an observation earlier than one already folded."""
     con.execute(f"""
         create or replace table {into} as
-        select distinct observations.kind, observations.id
-        from {observations} as observations
+        select distinct observations.kind, observations.id from {observations} as observations
         inner join {before} as before on observations.kind = before.kind and observations.id = before.id
-        where {_KEY.format("observations.")}
-            <= row(
-                coalesce(before.last_observed_at, '-infinity'::timestamptz),
-                before.last_source, before.last_load_id, before.last_seq
-            )
+        where {_KEY.format("observations.")} <= {_KEY.format("before.last_")}
     """)
 
 
@@ -131,8 +124,7 @@ def find_new_runs(con: duckdb.DuckDBPyConnection, observations: str, known: str,
         con.execute(f"""
             create or replace table touched.versioned_{kind} as
             select id as {entity} from {RUNS} where kind = '{kind}' and is_new
-            union
-            select id as {entity} from touched.late where kind = '{kind}' and id is not null
+            union select id from touched.late where kind = '{kind}' and id is not null
         """)
 
 
@@ -149,10 +141,8 @@ def create_new_versions(
         where r.kind = 'orders' and r.id = t.order_id and r.version_no = t.version_no and r.is_new
     )"""
     _show_order_versions(con, f"(from raw.latest_orders as t where {is_new})")
-    con.execute(f"""
-        create or replace view raw.order_sightings as
-        select id as order_id, version_no, last_seen_at from {RUNS} where kind = 'orders' and not is_new
-    """)
+    sightings = f"select id as order_id, version_no, last_seen_at from {RUNS} where kind = 'orders' and not is_new"
+    con.execute(f"create or replace view raw.order_sightings as {sightings}")
     _create_contents(con, "touched.versioned_orders")
     _reassemble_versions(con)
     _create_edits(con)
@@ -161,10 +151,8 @@ def create_new_versions(
 
 def create_all_versions(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> None:
     """Make the raw versions of the orders of a bucket, after raw.latest_orders, in a full build."""
-    con.execute("""
-        create or replace table touched.edited as
-        select order_id, version_no from raw.latest_orders where version_no > 1
-    """)
+    edited = "select order_id, version_no from raw.latest_orders where version_no > 1"
+    con.execute(f"create or replace table touched.edited as {edited}")
     at_hand = "exists (select 1 from touched.edited as e where e.order_id = r.id)"
     _create_earlier(con, "orders", paths, (), at_hand)
     _show_order_versions(con, "raw.latest_orders")
@@ -227,8 +215,7 @@ def _show_order_versions(con: duckdb.DuckDBPyConnection, latest: str) -> None:
         from {latest}
         union all
         select r.id, r.version_no, r.first_seen_at, r.last_seen_at, e.document, r.load_id, r.sha256
-        from touched.earlier_orders as r
-        inner join raw.earlier_orders as e on e.id = r.id and e.sha256 = r.sha256
+        from touched.earlier_orders as r inner join raw.earlier_orders as e on e.id = r.id and e.sha256 = r.sha256
     """)
 
 
@@ -237,8 +224,7 @@ def _create_contents(con: duckdb.DuckDBPyConnection, orders: str) -> None:
     con.execute(f"""
         create or replace table touched.contents as
         select order_id, version_no, cast(null as bigint) as lines_version_no, {_content("document")} as content
-        from raw.order_versions as t
-        cross join raw.settings as s
+        from raw.order_versions as t cross join raw.settings as s
         where exists (select 1 from {orders} as o where o.order_id = t.order_id)
     """)
 
@@ -255,23 +241,13 @@ def _reassemble_versions(con: duckdb.DuckDBPyConnection) -> None:
         f'"{name}" := {_list(name) if isinstance(type_, list) else f"orders.{of_orders.column(name)}"}'
         for name, type_ in relations.CONTENT.items()
     )
-    con.execute(
-        "insert into touched.contents "
-        + filled(
-            "stored_contents",
-            fields=fields,
-            items=_packed("items"),
-            modifiers=_packed("items/modifiers"),
-            deliveries=_packed("deliveries"),
-        )
-    )
+    arrays = {path.rpartition("/")[2]: _packed(path) for path in ("items", "items/modifiers", "deliveries")}
+    con.execute(f"insert into touched.contents {filled('stored_contents', fields=fields, **arrays)}")
 
 
 def _create_edits(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(
-        "create or replace table raw.order_edits as "
-        + filled("order_edits", changes=relations.changes("p.before", "p.after", "r.changed_personal"))
-    )
+    edits = filled("order_edits", changes=relations.changes("p.before", "p.after", "r.changed_personal"))
+    con.execute(f"create or replace table raw.order_edits as {edits}")
     con.execute("drop table touched.contents")  # whole documents: as large as all that follows
 
 
@@ -282,7 +258,7 @@ def _hold_replaced(
 
     The versions stay what they are: the latest one changes places with an earlier one.
     """
-    con.execute("create or replace table touched.held as " + filled("held_states", states=states))
+    con.execute(f"create or replace table touched.held as {filled('held_states', states=states)}")
     if count_of(con.execute("select count(*) from touched.held")):
         con.execute("""
             delete from touched.earlier_orders as e
@@ -290,15 +266,10 @@ def _hold_replaced(
             insert into touched.earlier_orders
             select order_id, version_no, _fetched_at, last_seen_at, _load_id, _payload_sha256
             from raw.latest_orders where order_id in (select id from touched.held);
-        """)
-        con.execute("""
             insert into raw.earlier_orders
-            select order_id, _payload_sha256, document
-            from raw.latest_orders as l
+            select order_id, _payload_sha256, document from raw.latest_orders as l
             where order_id in (select id from touched.held)
-                and not exists (
-                    select 1 from raw.earlier_orders as e where e.id = l.order_id and e.sha256 = l._payload_sha256
-                );
+                and not exists (from raw.earlier_orders as e where e.id = l.order_id and e.sha256 = l._payload_sha256);
             delete from raw.latest_orders where order_id in (select id from touched.held);
         """)
         add_documents(con, "orders", paths, "touched.held", older)

@@ -47,14 +47,8 @@ def limited(
     is gone, and what it had not committed.
     """
     # -I and an empty environment: no setting, secret or path of this process reaches the other one
-    process = subprocess.Popen(  # noqa: S603 -- this file
-        [sys.executable, "-I", __file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={},
-        encoding="utf-8",
-    )
+    this, pipe, none = [sys.executable, "-I", __file__], subprocess.PIPE, subprocess.DEVNULL
+    process = subprocess.Popen(this, stdin=pipe, stdout=pipe, stderr=none, env={}, encoding="utf-8")  # noqa: S603
     requests, answers = cast("tuple[TextIO, TextIO]", (process.stdin, process.stdout))
     is_late = threading.Event()
 
@@ -119,20 +113,14 @@ def opened(
     first: Sequence[str] = (),
 ) -> duckdb.DuckDBPyConnection:
     """Open a file to be read, in UTC; run what comes `first`; refuse other files, network and settings from then on."""
-    config: dict[str, Any] = {
-        "python_enable_replacements": False,
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "memory_limit": f"{memory_bytes}B",
-        "temp_directory": spill,
-        "threads": threads,
-    }
+    refused = ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions")
+    config: dict[str, Any] = {"memory_limit": f"{memory_bytes}B", "temp_directory": spill, "threads": threads}
+    config |= dict.fromkeys(refused, False)
     con = duckdb.connect(database or ":memory:", read_only=bool(database), config=config)
     most = f"set max_temp_directory_size = '{disk_mib}MiB'"  # DuckDB 1.5 takes no notice of it at connect
-    for statement in ("set timezone = 'UTC'", most, *first):
+    last = ("set enable_external_access = false", "set lock_configuration = true")
+    for statement in ("set timezone = 'UTC'", most, *first, *last):
         con.execute(statement)
-    con.execute("set enable_external_access = false")
-    con.execute("set lock_configuration = true")
     return con
 
 

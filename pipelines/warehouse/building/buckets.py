@@ -57,33 +57,20 @@ def stages() -> list[Stage]:
     number_of = catalogue.stages()
     later = {table.name for table in catalogue.tables() if FINDINGS in table.depends_on}
     tables = [table for table in catalogue.tables() if table.scope == "order" and table.name not in later]
-    checks = {
-        check: max((number_of[name] for name in check.depends_on if name in number_of), default=0)
-        for check in catalogue.looks()
-        if check.scope == "order"
-    }
-    return [
-        Stage(
-            number,
-            tuple(table for table in tables if number_of[table.name] == number),
-            tuple(check for check, ready in checks.items() if ready == number),
-        )
-        for number in range(max(number_of.values()) + 1)
-    ]
+    looks = [check for check in catalogue.looks() if check.scope == "order"]
+    ready = {each: max((number_of[name] for name in each.depends_on if name in number_of), default=0) for each in looks}
+    found = []
+    for number in range(max(number_of.values()) + 1):
+        made = (table for table in tables if number_of[table.name] == number)
+        found.append(Stage(number, tuple(made), tuple(check for check in looks if ready[check] == number)))
+    return found
 
 
 def buckets_of(con: duckdb.DuckDBPyConnection, size: int) -> list[Bucket]:
     """Return buckets of so many orders each, at least one."""
-    starts = [
-        row[0]
-        for row in con.execute(f"""
-            select id from (
-                select id, row_number() over (order by id) as n from warehouse.build.states where {LANDED}
-            ) as numbered
-            where (n - 1) % {size} = 0
-            order by id
-        """).fetchall()
-    ] or [0]
+    numbered = f"select id, row_number() over (order by id) as n from warehouse.build.states where {LANDED}"
+    rows = con.execute(f"select id from ({numbered}) where (n - 1) % {size} = 0 order by id").fetchall()
+    starts = [row[0] for row in rows] or [0]
     lasts = [*(start - 1 for start in starts[1:]), 2**63 - 1]
     return [Bucket(number, *ends) for number, ends in enumerate(zip(starts, lasts, strict=True), 1)]
 
@@ -164,14 +151,11 @@ def build_part(part: BucketTask) -> BucketResult:
     """Write the rows of a bucket, and its findings, as one Parquet file a table."""
     here = socket.gethostname()
     if not (part.draft.exists() and part.given.exists()):
-        raise EngineError(
-            f"node {here} does not see {part.folder}: [data] dir must be a folder that all nodes have at the same path"
-        )
+        advice = "[data] dir must be a folder that all nodes have at the same path"
+        raise EngineError(f"node {here} does not see {part.folder}: {advice}")
     if other := [name for name, value in session.code_fingerprint().items() if value != part.code[name]]:
-        raise EngineError(
-            f"node {here} runs another version (other: {' and '.join(other)}): install the same on all nodes, "
-            "and start their Ray again"
-        )
+        advice = "install the same on all nodes, and start their Ray again"
+        raise EngineError(f"node {here} runs another version (other: {' and '.join(other)}): {advice}")
     stage = stages()[part.stage]
     own = part.folder / f"unfinished-{part.stage}-{part.bucket.number}-{secrets.token_hex(4)}"
     own.mkdir()
@@ -192,8 +176,8 @@ def build_part(part: BucketTask) -> BucketResult:
 
 def _show_files(con: duckdb.DuckDBPyConnection, part: BucketTask, stage: Stage) -> None:
     """Make what a bucket reads look as it does in a build in one process; its tables are in memory, and empty."""
-    con.execute(f"attach {literal(part.draft)} as draft (read_only)")
-    con.execute(f"attach {literal(part.given)} as given (read_only)")
+    for file, name in ((part.draft, "draft"), (part.given, "given")):
+        con.execute(f"attach {literal(file)} as {name} (read_only)")
     con.execute("attach ':memory:' as warehouse")
     for schema in (*catalogue.SCHEMAS, "build"):
         con.execute(f"create schema warehouse.{schema}")
@@ -203,9 +187,8 @@ def _show_files(con: duckdb.DuckDBPyConnection, part: BucketTask, stage: Stage) 
             con.execute(f"create table warehouse.{table.name} ({columns})")
         else:
             con.execute(f"create view warehouse.{table.name} as from draft.{table.name}")
-    con.execute("create view warehouse.build.states as from draft.build.states")
-    con.execute(f"create view {STATES} as from warehouse.build.states")
-    con.execute(f"create view {RUNS} as from given.{RUNS}")
+    views = {"warehouse.build.states": "draft.build.states", STATES: "draft.build.states", RUNS: f"given.{RUNS}"}
+    con.execute("; ".join(f"create view {name} as from {relation}" for name, relation in views.items()))
     shown = "select table_name from duckdb_tables() where database_name = 'given' and schema_name = 'raw'"
     for (name,) in con.execute(shown).fetchall():
         con.execute(f"create view raw.{name} as from given.raw.{name}")
@@ -248,19 +231,11 @@ class Spread:
         if not given.exists():
             _write_given(con, given)
         spans = spans_of_files(con, paths) if stage.number == 0 else []
-        parts = [
-            BucketTask(
-                stage.number,
-                bucket,
-                self.draft,
-                given,
-                tuple(path for path, low, high in spans if low <= bucket.last and high >= bucket.first),
-                self.folder,
-                self.engine.memory_bytes,
-                code,
-            )
-            for bucket in split
-        ]
+        parts = []
+        for bucket in split:
+            files = tuple(path for path, low, high in spans if low <= bucket.last and high >= bucket.first)
+            where = bucket, self.draft, given, files, self.folder
+            parts.append(BucketTask(stage.number, *where, self.engine.memory_bytes, code))
         made: dict[int, BucketResult] = {}
         show(0, len(parts))
         with session.closed_draft(con, self.draft):
@@ -301,12 +276,10 @@ def spans_of_files(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> lis
     """Return the files of documents with the least and the greatest id in each, as its footer has them."""
     if not paths:
         return []
-    names = literals(paths)
     rows = con.execute(f"""
-        select
-            file_name, min(cast(stats_min_value as bigint)), max(cast(stats_max_value as bigint)),
+        select file_name, min(cast(stats_min_value as bigint)), max(cast(stats_max_value as bigint)),
             bool_and(stats_min_value is not null and stats_max_value is not null)
-        from parquet_metadata([{names}]) where path_in_schema = 'id' group by file_name
+        from parquet_metadata([{literals(paths)}]) where path_in_schema = 'id' group by file_name
     """).fetchall()
     spans = {name: (low, high) for name, low, high, is_known in rows if is_known}
     everything = -(2**63), 2**63 - 1  # of a file that does not say
@@ -315,23 +288,17 @@ def spans_of_files(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> lis
 
 def _write_given(con: duckdb.DuckDBPyConnection, file: Path) -> None:
     """Write what order tables read besides documents and tables, with its types: settings, ledger entries, runs."""
-    wanted = {
-        name
-        for stage in stages()
-        for reads in (*(table.depends_on for table in stage.tables), *(check.depends_on for check in stage.checks))
-        for name in reads
-        if name.startswith("raw.")
-    }
+    reads = [table.reads for stage in stages() for table in stage.tables]
+    reads += [check.reads for stage in stages() for check in stage.checks]
+    wanted = {name for each in reads for name in each.tables if name.startswith("raw.")}
     held = "select 'raw.' || {0}_name from duckdb_{0}s() where database_name = 'memory' and schema_name = 'raw'"
     there = {name for kind in ("table", "view") for (name,) in con.execute(held.format(kind)).fetchall()}
     con.execute(f"attach {literal(file)} as given {storage.DRAFT}")
-    con.execute("create schema given.raw")
-    con.execute("create schema given.touched")
+    con.execute("create schema given.raw; create schema given.touched")
     for name in sorted(wanted & there - OF_STATES):
         con.execute(f"create table given.{name} as from {name}")
     con.execute(f"create table given.{RUNS} as from {RUNS} where kind = 'orders'")
-    con.execute("checkpoint given")
-    con.execute("detach given")
+    con.execute("checkpoint given; detach given")
 
 
 def _load(making: Making, stage: Stage, part: BucketTask, made: BucketResult) -> None:

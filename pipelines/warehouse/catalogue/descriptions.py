@@ -54,12 +54,9 @@ def external_tables(
 
 
 def _athena(url: str, folder: str, table: Table, _keys: Sequence[str]) -> str:
-    columns = ",\n".join(
-        f"    `{column.name}` {_type(column.type, _ATHENA, 'string')} comment {_text(column.description)}"
-        for column in table.columns
-    )
-    partition = partition_of(table)
-    name = table.name.replace(".", "_")
+    spelled = ((each.name, _type(each.type, _ATHENA, "string"), _text(each.description)) for each in table.columns)
+    columns = ",\n".join(f"    `{name}` {kind} comment {meaning}" for name, kind, meaning in spelled)
+    partition, name = partition_of(table), table.name.replace(".", "_")
     by = f"partitioned by (`{partition}` string)\n" if partition else ""
     return (
         f"drop table if exists {name};\ncreate external table {name} (\n{columns}\n)\n"
@@ -74,18 +71,13 @@ def _athena(url: str, folder: str, table: Table, _keys: Sequence[str]) -> str:
 
 def _bigquery(url: str, _folder: str, table: Table, keys: Sequence[str]) -> str:
     uris = ", ".join(literal(f"{url}/{key}") for key in keys)
-    hive = ""
-    if partition := partition_of(table):
-        top = "/".join(keys[0].split("/")[:3])
-        hive = f", hive_partition_uri_prefix = {literal(f'{url}/{top}')}"
-    by = f"\nwith partition columns ({partition} string)" if partition_of(table) else ""
-    name = table.name.replace(".", "_")
-    said = f"description = {_text(_grain(table))}"
-    comments = "\n".join(
-        f"alter table {name} alter column {column.name} set options (description = {_text(column.description)});"
-        for column in table.columns
-    )
-    options = f"format = 'PARQUET', {said}{hive}, uris = [{uris}]"
+    partition, name = partition_of(table), table.name.replace(".", "_")
+    prefix = literal(f"{url}/{'/'.join(keys[0].split('/')[:3])}")
+    hive = f", hive_partition_uri_prefix = {prefix}" if partition else ""
+    by = f"\nwith partition columns ({partition} string)" if partition else ""
+    said = ((column.name, f"description = {_text(column.description)}") for column in table.columns)
+    comments = "\n".join(f"alter table {name} alter column {column} set options ({words});" for column, words in said)
+    options = f"format = 'PARQUET', description = {_text(_grain(table))}{hive}, uris = [{uris}]"
     return f"create or replace external table {name}{by}\noptions ({options});\n{comments}\n"
 
 
@@ -104,11 +96,8 @@ def _snowflake(_url: str, _folder: str, table: Table, keys: Sequence[str]) -> st
     )
 
 
-_TARGETS: dict[str, Callable[[str, str, Table, Sequence[str]], str]] = {
-    "athena": _athena,
-    "bigquery": _bigquery,
-    "snowflake": _snowflake,
-}
+_Write = Callable[[str, str, Table, Sequence[str]], str]
+_TARGETS: dict[str, _Write] = {"athena": _athena, "bigquery": _bigquery, "snowflake": _snowflake}
 
 
 def _grain(table: Table) -> str:
@@ -163,19 +152,13 @@ def _as_object(table: Table) -> dict[str, Any]:
     """Return a table as the standard's object; its claims are rules of quality, in words."""
     grain, _, rest = table.description.partition("\n\n")
     partition = partition_of(table)
-    said = {
-        "name": table.name,
-        "physicalName": table.name,
-        "logicalType": "object",
-        "physicalType": "table",
-        "description": " ".join((rest or grain).split()),
-        "dataGranularityDescription": " ".join(grain.split()),
-        "properties": [_as_property(table, column) for column in table.columns],
-    }
+    said: dict[str, Any] = {"name": table.name, "physicalName": table.name}
+    said |= {"logicalType": "object", "physicalType": "table", "description": " ".join((rest or grain).split())}
+    said |= {"dataGranularityDescription": " ".join(grain.split())}
+    said["properties"] = [_as_property(table, column) for column in table.columns]
     if partition:
         said["customProperties"] = [{"property": "parquetPartitionedBy", "value": partition}]
-    claims = [check for check in checks() if check.table == table.name]
-    if claims:
+    if claims := [check for check in checks() if check.table == table.name]:
         said["quality"] = [
             {"name": check.name, "type": "text", "description": check.claim, "severity": check.severity}
             for check in claims
@@ -185,13 +168,8 @@ def _as_object(table: Table) -> dict[str, Any]:
 
 def _as_property(table: Table, column: Column) -> dict[str, Any]:
     logical, physical = logical_type(column.type), "VARCHAR" if column.type.startswith("ENUM(") else column.type
-    said: dict[str, Any] = {
-        "name": column.name,
-        "logicalType": logical,
-        "physicalType": physical,
-        "required": not column.nullable,
-        "description": column.description,
-    }
+    said: dict[str, Any] = {"name": column.name, "logicalType": logical, "physicalType": physical}
+    said |= {"required": not column.nullable, "description": column.description}
     if column.name in table.key:
         said |= {"primaryKey": True, "primaryKeyPosition": table.key.index(column.name) + 1}
     if column.type.startswith("ENUM("):
@@ -217,20 +195,12 @@ def dbt_sources(parquet: str, max_age_hours: int, own: Iterable[Table] = ()) -> 
     `ordermart` is the release's file, attached by dbt-duckdb; other adapters take the Parquet files below `parquet`.
     """
     tables = sorted([*release_tables(), *own], key=lambda table: table.name)
-    sources = [
-        {
-            "name": schema,
-            "database": "ordermart",
-            "schema": schema,
-            "description": ABOUT[schema],
-            "config": {
-                "freshness": {"warn_after": {"count": max_age_hours, "period": "hour"}},
-                "loaded_at_query": "select max(as_of) from ordermart.meta.release",
-            },
-            "tables": [_as_source(table, parquet) for table in of_schema],
-        }
-        for schema, of_schema in itertools.groupby(tables, key=lambda table: table.name.partition(".")[0])
-    ]
+    sources = []
+    for schema, of_schema in itertools.groupby(tables, key=lambda table: table.name.partition(".")[0]):
+        freshness = {"warn_after": {"count": max_age_hours, "period": "hour"}}
+        config = {"freshness": freshness, "loaded_at_query": "select max(as_of) from ordermart.meta.release"}
+        said = {"name": schema, "database": "ordermart", "schema": schema, "description": ABOUT[schema]}
+        sources.append(said | {"config": config, "tables": [_as_source(table, parquet) for table in of_schema]})
     return _written({"version": 2, "sources": sources})
 
 

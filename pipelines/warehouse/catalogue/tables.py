@@ -256,14 +256,10 @@ def looks() -> tuple[Check, ...]:
     together = []
     for (about, scope), found in by_row.items():
         reads = [each.reads for each in found]
-        read = Reads(
-            tuple(sorted({name for each in reads for name in each.tables})),
-            frozenset().union(*(each.names for each in reads)),
-            frozenset().union(*(each.stars for each in reads)),
-        )
-        together.append(
-            Claims(f"{about}__keeps_its_claims_{scope}", about, "", "warning", scope, "", read, tuple(found))
-        )
+        tables_read = tuple(sorted({name for each in reads for name in each.tables}))
+        names, stars = ({each for of in reads for each in of.names}, {each for of in reads for each in of.stars})
+        read, name = Reads(tables_read, frozenset(names), frozenset(stars)), f"{about}__keeps_its_claims_{scope}"
+        together.append(Claims(name, about, "", "warning", scope, "", read, tuple(found)))
     return (*(each for each in checks() if not each.is_by_row), *together)
 
 

@@ -89,21 +89,14 @@ def state_file(data_dir: Path) -> Path:
 
 
 def make_own(
-    settings: Settings,
-    models: Models,
-    release: Path,
-    parts: Parts | None = None,
-    erased: str = "",
-    *,
-    trial: Path | None = None,
+    models: Models, release: Path, settings: Settings, file: Path, parts: Parts | None = None, erased: str = ""
 ) -> OwnTables:
     """Make every model that is not as its inputs; `release` is the file of a draft, `parts` lists its content.
 
-    `erased` is the state of erasures: rows from before another one go, unless they lead to nobody.
-    `trial` is another file than the data folder's to keep rows in.
+    `file` is where rows are kept. `erased` is the state of erasures: rows from before another one go, unless they lead
+    to nobody.
     """
     parts = {name: {"": ""} for name in readable()} if parts is None else parts
-    file = trial or state_file(settings.data_dir)
     if not models.digest or (models.missing and not file.exists()):
         file.unlink(missing_ok=True)
         return OwnTables()
@@ -130,29 +123,26 @@ def make_own(
             wrong[model.name] = str(error) if isinstance(error, CatalogueError) else _short(str(error))
     for name in lost & wrong.keys():
         wrong[name] += ROWS_GONE
-    replace = msgspec.structs.replace
-    return OwnTables(
-        {name: replace(records[name].table, problem=wrong.get(name, "")) for name in sorted(records)}, wrong
-    )
+    made = ((name, records[name].table) for name in sorted(records))
+    return OwnTables({name: msgspec.structs.replace(of, problem=wrong.get(name, "")) for name, of in made}, wrong)
 
 
 @contextlib.contextmanager
 def _process(settings: Settings, *first: str) -> Iterator[Ask]:
     """Give a process with the schemas that models read, empty, within the limits of [models]."""
-    with (
-        spill_folder(settings.data_dir) as spill,
-        limited(
-            dt.timedelta(seconds=settings.models.seconds),
-            f"it takes longer than [models] seconds = {settings.models.seconds:g}",
-            "it needs more memory than [models] memory_mib, or more disk than disk_mib",
-            memory_bytes=settings.models.memory_mib * 2**20,
-            spill=str(spill),
-            disk_mib=settings.models.disk_mib,
-            threads=settings.warehouse.threads or 2,
-            first=[*first, *(f"create schema memory.{schema}" for schema in ("core", "mart", "meta", "ref", OWN))],
-        ) as ask,
-    ):
-        yield ask
+    of = settings.models
+    too_long = f"it takes longer than [models] seconds = {of.seconds:g}"
+    too_large = "it needs more memory than [models] memory_mib, or more disk than disk_mib"
+    schemas = (f"create schema memory.{schema}" for schema in ("core", "mart", "meta", "ref", OWN))
+    limits = {"memory_bytes": of.memory_mib * 2**20, "disk_mib": of.disk_mib}
+    with spill_folder(settings.data_dir) as spill:
+        opening = {
+            "spill": str(spill),
+            "threads": settings.warehouse.threads or 2,
+            "first": [*first, *schemas],
+        } | limits
+        with limited(dt.timedelta(seconds=of.seconds), too_long, too_large, **opening) as ask:
+            yield ask
 
 
 def _of_reversed(settings: Settings, attached: Iterable[str], model: Model) -> str:
@@ -192,8 +182,7 @@ def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, _R
     draft.unlink(missing_ok=True)
     with duckdb.connect() as con:
         try:
-            con.execute(f"attach {literal(file)} as old")
-            con.execute(f"create schema if not exists old.{OWN}")
+            con.execute(f"attach {literal(file)} as old; create schema if not exists old.{OWN}")
             query = f"select '{OWN}.' || table_name, comment from duckdb_tables() where database_name = 'old'"
             found = con.execute(query).fetchall()
             records = {name: msgspec.json.decode(comment, type=_Record) for name, comment in found}
@@ -204,12 +193,10 @@ def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, _R
         kept = {name: records[name] for name in records if name not in lost and (names is None or name in names)}
         if kept == records and all(record.erased == erased for record in kept.values()):
             return kept, set()
-        con.execute(f"attach {literal(draft)} as new")
-        con.execute(f"create schema new.{OWN}")
+        con.execute(f"attach {literal(draft)} as new; create schema new.{OWN}")
         for name, record in kept.items():
             record.erased = erased
-            con.execute(f"create table new.{name} as from old.{name}")
-            con.execute(_comment(f"new.{name}", record))
+            con.execute(f"create table new.{name} as from old.{name}; {_comment(f'new.{name}', record)}")
     draft.replace(file)
     return kept, lost
 
@@ -226,10 +213,8 @@ def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: 
     _show(ask, model.reads.tables)
     ask(f"create temp table fresh as {model.sql}")
     if again and again != _fingerprint(ask):
-        raise CatalogueError(
-            "the same data in another order give other rows: order by columns that no two rows share, and within "
-            "first, any_value, list and the like"
-        )
+        advice = "order by columns that no two rows share, and within first, any_value, list and the like"
+        raise CatalogueError(f"the same data in another order give other rows: {advice}")
     warnings = _multiplied(ask, model)
     types = {row[0]: row[1] for row in ask("describe fresh")["rows"]}
     columns = tuple(_columns(model, types))
@@ -319,7 +304,6 @@ def differ(left: str, right: str) -> str:
 
 
 def _one(ask: Ask, sql: str) -> int:
-    """Return the number that a select counts."""
     return int(ask(sql)["rows"][0][0])
 
 
@@ -340,13 +324,12 @@ def check_models(settings: Settings) -> Iterator[Tried]:
     if release is None:
         raise SettingsError("there is no release to try models on: run `ordermart run` first")
     with tempfile.TemporaryDirectory() as folder:
-        made = make_own(settings, models, release / "ordermart.duckdb", trial=Path(folder) / "own.duckdb")
+        made = make_own(models, release / "ordermart.duckdb", settings, Path(folder) / "own.duckdb")
     for name in sorted(made.tables.keys() | made.wrong.keys()):
         said = []
         if table := made.tables.get(name):
-            said.append(f"{table.rows:,} rows")
-            said += [f"warning: {check}: {count:,} rows" for check, count in table.warnings.items()]
-            said.append(", ".join(f"{c.name} {c.type}" for c in table.columns))
+            warnings = [f"warning: {check}: {count:,} rows" for check, count in table.warnings.items()]
+            said = [f"{table.rows:,} rows", *warnings, ", ".join(f"{c.name} {c.type}" for c in table.columns)]
         yield Tried(name, made.wrong.get(name, ""), tuple(said))
 
 
@@ -356,10 +339,10 @@ def remade(settings: Settings, release: Path, own: Sequence[OwnTable]) -> Iterat
         return
     with tempfile.TemporaryDirectory(dir=settings.data_dir / "warehouse") as folder:
         state = Path(folder) / "own.duckdb"
-        made = make_own(settings, read_models(settings), release / "ordermart.duckdb", trial=state)
+        made = make_own(read_models(settings), release / "ordermart.duckdb", settings, state)
         with duckdb.connect() as con:
-            con.execute(f"attach {literal(state)} as state (read_only)")
-            con.execute(f"attach {literal(release / 'ordermart.duckdb')} as release (read_only)")
+            for file, schema in ((state, "state"), (release / "ordermart.duckdb", "release")):
+                con.execute(f"attach {literal(file)} as {schema} (read_only)")
             for table in own:
                 if table.name in made.tables and not table.problem:
                     found = con.execute(differ(f"state.{table.name}", f"release.{table.name}")).fetchone()
@@ -411,7 +394,6 @@ def _differences(settings: Settings, model: Model, text: str) -> Iterator[str]:
 
 
 def _fill(ask: Ask, name: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Insert rows of text into a table."""
     for row in rows:
         if len(row) != len(columns):
             raise ValueError(f"a row of {name} has {len(row)} values, its first line {len(columns)}")

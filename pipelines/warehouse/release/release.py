@@ -30,7 +30,7 @@ from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.catalogue import Table, meta_tables
 from pipelines.warehouse.catalogue.descriptions import CONTRACT, odcs
 from pipelines.warehouse.inputs.sources import ReferenceRows, read_reference
-from pipelines.warehouse.own.making import ROWS_GONE, OwnTables, Parts, make_own
+from pipelines.warehouse.own.making import ROWS_GONE, OwnTables, Parts, make_own, state_file
 from pipelines.warehouse.own.models import Models, read_models
 from pipelines.warehouse.release import manifest as manifests
 from pipelines.warehouse.release import released_tables
@@ -241,7 +241,8 @@ def _add_own(
     files: list[ReleaseFile],
 ) -> OwnTables:
     """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""
-    made = make_own(settings, models, draft / DATABASE, parts, erasures_state(settings.data_dir))
+    data_dir = settings.data_dir
+    made = make_own(models, draft / DATABASE, settings, state_file(data_dir), parts, erasures_state(data_dir))
     with duckdb.connect(str(draft / DATABASE)) as released:
         files += released_tables.write_own(released, settings, made, draft, previous)
         facts = released_tables.of_own(made, models)

@@ -56,11 +56,9 @@ def differing_bytes(before: Side, after: Side) -> int:
 
 def are_comparable(before: Side, after: Side) -> bool:
     """Tell whether the files of both releases are partitioned in the same way."""
-    columns = [
-        {file.table: file.path.rpartition("=")[0].rpartition("/")[2] for file in side.files if file.table}
-        for side in (before, after)
-    ]
-    return all(columns[1].get(table, column) == column for table, column in columns[0].items())
+    files = ([file for file in side.files if file.table] for side in (before, after))
+    one, other = ({file.table: file.path.rpartition("=")[0].rpartition("/")[2] for file in of} for of in files)
+    return all(other.get(table, column) == column for table, column in one.items())
 
 
 def compare(
@@ -84,9 +82,8 @@ def compare(
 
 
 def _compared() -> Iterator[Table]:
-    yield from (
-        table for table in sorted(catalogue.release_tables(), key=lambda t: t.name) if table.name.startswith(READERS)
-    )
+    ordered = sorted(catalogue.release_tables(), key=lambda table: table.name)
+    yield from (table for table in ordered if table.name.startswith(READERS))
 
 
 def _differing(before: Side, after: Side, name: str) -> tuple[list[ReleaseFile], list[ReleaseFile]]:
@@ -109,18 +106,14 @@ def _compare_table(
     # what says something to readers, besides which row it is: neither lineage nor an observation
     said = ", ".join(f'"{each}"' for each in columns if each not in {*table.key, *OBSERVED} and each[0] != "_")
     # rows are compared by a hash of their values: far less to join than the rows themselves
-    sides = [
-        f"(select {_key(table, columns)}, _store_id, _month, hash({said or 'null'}) as _said from {each})"
-        for each in rows
-    ]
+    hashed = f"{_key(table, columns)}, _store_id, _month, hash({said or 'null'}) as _said"
+    sides = [f"(select {hashed} from {each})" for each in rows]
     names = (*(table.key or ("_all", "_n")), "_store_id", "_month")
     same = " and ".join(f'o."{each}" is not distinct from n."{each}"' for each in names)
     found = con.execute(f"""
         select
-            if(n._said is null, o._store_id, n._store_id) as place,
-            if(n._said is null, o._month, n._month) as month,
-            count(*) filter (where o._said is null),
-            count(*) filter (where n._said is null),
+            if(n._said is null, o._store_id, n._store_id) as place, if(n._said is null, o._month, n._month) as month,
+            count(*) filter (where o._said is null), count(*) filter (where n._said is null),
             count(*) filter (where o._said <> n._said),
         from {sides[0]} as o full join {sides[1]} as n on {same}
         where o._said is distinct from n._said
@@ -133,25 +126,16 @@ def _compare_table(
         _compare_amounts(con, table, rows, amounts, [(row[0], row[1]) for row in found], changes)
 
 
+_Places = list[tuple[int | None, str | None]]
+
+
 def _compare_amounts(
-    con: duckdb.DuckDBPyConnection,
-    table: Table,
-    rows: list[str],
-    amounts: list[str],
-    places: list[tuple[int | None, str | None]],
-    changes: Changes,
+    con: duckdb.DuckDBPyConnection, table: Table, rows: list[str], amounts: list[str], places: _Places, changes: Changes
 ) -> None:
     """Add the amounts of the stores and months in which rows differ, where their sums do."""
-    sums = ", ".join(f'sum("{each}")' for each in amounts)
-    was, now = (
-        {
-            (store, month): said
-            for store, month, *said in con.execute(
-                f"select _store_id, _month, {sums} from {each} group by _store_id, _month"
-            ).fetchall()
-        }
-        for each in rows
-    )
+    select = "select _store_id, _month, " + ", ".join(f'sum("{each}")' for each in amounts)
+    sums = (con.execute(f"{select} from {each} group by _store_id, _month").fetchall() for each in rows)
+    was, now = ({(store, month): said for store, month, *said in each} for each in sums)
     nothing = [None] * len(amounts)
     for store, month in places:
         pairs = zip(amounts, was.get((store, month), nothing), now.get((store, month), nothing), strict=True)
@@ -173,11 +157,8 @@ def _shared(con: duckdb.DuckDBPyConnection, table: Table, old: _Differing, new: 
     """Return the columns of a table that both sides have, in the same type."""
     if table.sql and old[0].fingerprint and old[0].fingerprint == new[0].fingerprint:
         return [column.name for column in table.columns]  # the same code made both
-    found = []
-    for side, files in (old, new):
-        if files:
-            described = con.execute(f"describe from {_parquet(side, files[:1])}").fetchall()
-            found.append({(row[0], row[1]) for row in described})
+    parquet = (_parquet(side, files[:1]) for side, files in (old, new) if files)
+    found = [{(row[0], row[1]) for row in con.execute(f"describe from {each}").fetchall()} for each in parquet]
     both = {name for name, _ in set.intersection(*found)}
     return [column.name for column in table.columns if column.name in both]
 
@@ -233,18 +214,16 @@ def diff(settings: Settings, before: str = "", after: str = "") -> Diff:
     earlier = [name for name in names if not last or name < last[0]]
     first = _named(names, before) if before else earlier[-1:]
     if not first or not last:
-        raise NoSuchReleaseError(
-            f"there are not two releases to compare in {releases}, only {', '.join(names) or 'none'}"
-        )
+        only = ", ".join(names) or "none"
+        raise NoSuchReleaseError(f"there are not two releases to compare in {releases}, only {only}")
     sides = []
     for folder in (releases / first[0], releases / last[0]):
         if not (manifest := read_manifest(folder)):
             raise NoSuchReleaseError(f"{folder} has no manifest that can be read")
         sides.append(Side(folder, manifest.files, manifest.fingerprint, manifest.own))
     if not are_comparable(*sides):
-        raise NoSuchReleaseError(
-            f"{first[0]} and {last[0]} cannot be compared: their files are partitioned differently"
-        )
+        both = f"{first[0]} and {last[0]}"
+        raise NoSuchReleaseError(f"{both} cannot be compared: their files are partitioned differently")
     with plain_session(settings) as con:
         return Diff(first[0], last[0], compare(con, sides[0], sides[1]))
 
