@@ -55,9 +55,8 @@ def note_differences(staged: Staged, table: Table, rows: int) -> None:
     elif table.key and (staged.sets[table.name] is not None or rows <= _FEW):
         others = _others(table)
         flags = ", ".join(f'bool_or("{each}")' for each in (_LONE, *others))  # null without rows
-        ((is_lone, *differs),) = staged.con.execute(
-            f"select {flags} from ({_laid_over(staged, table, others)})"
-        ).fetchall()
+        laid_over = _laid_over(staged, table, others)
+        ((is_lone, *differs),) = staged.con.execute(f"select {flags} from ({laid_over})").fetchall()
         found = columns if is_lone else [each for each, differing in zip(others, differs, strict=True) if differing]
     else:
         found = columns if differ(staged.con, *_both(staged, table.name)) else []
@@ -83,9 +82,8 @@ def changed_orders(staged: Staged, name: str, item: Table | Check) -> str:
     relation, others = f'touched."differences of {name}"', _others(table)
     if name not in staged.compared:
         differs = " or ".join(f'"{each}"' for each in (_LONE, *others))
-        staged.con.execute(
-            f"create or replace table {relation} as from ({_laid_over(staged, table, others)}) where {differs}"
-        )
+        rows = f"from ({_laid_over(staged, table, others)}) where {differs}"
+        staged.con.execute(f"create or replace table {relation} as {rows}")
         staged.compared.add(name)
     read = set(session.columns_read(staged, name, item))
     differing = [f'"{each}"' for each in (_LONE, *(each for each in others if each in read))]
@@ -237,9 +235,8 @@ def _days(staged: Staged, item: Table | Check) -> str:
             selects.append(f"select business_date from {staged.sets[name]}")
         elif table.scope == "order":
             where = _is_changed(staged, name, item)
-            selects += [
-                f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)
-            ]
+            sides = [side for day in dated for side in _sides(staged, day)]
+            selects += [f"select business_date from {side} where {where}" for side in sides]
         else:
             everything = everything or _any(staged, session.changed_rows(staged, name, item))
     if CHECKS in item.depends_on:
@@ -362,6 +359,11 @@ _WHOLE = f"select '{WHOLE}' as month"
 _IDENTITY = ("versions", "sha256", "fetched_at", "fetch_load_id", "customer_key", relations.IS_DELETED)
 
 
+Raw = Mapping[str, RawFiles]
+Loads = Mapping[str, list[str]]  # of each kind
+Progress = Callable[[str, int, int], None]  # what, done, total
+
+
 class Applied(NamedTuple):
     """What a build found and changed: tables of which a row differs, and checks of which a finding does."""
 
@@ -371,7 +373,7 @@ class Applied(NamedTuple):
     validated: Mapping[str, int]  # rows, by table
 
 
-def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> bool:
+def find_changes(con: duckdb.DuckDBPyConnection, raw: Raw, new: Loads) -> bool:
     """Fold the new loads into states and record the affected ids; return whether an increment is the faster way."""
     loads = [load_id for each in new.values() for load_id in each]
     paths = [f.path for kind, files in raw.items() for f in files.observations if set(f.load_ids) & set(new[kind])]
@@ -398,11 +400,9 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
     return bool(changed <= ALWAYS_AN_INCREMENT or changed * 2 <= known)
 
 
-def _fold_new(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], loads: list[str]) -> None:
+def _fold_new(con: duckdb.DuckDBPyConnection, raw: Raw, loads: list[str]) -> None:
     """Fold the new loads, and all observations of the ids in touched.late."""
-    not_late = (
-        "not exists (select 1 from touched.late as late where late.kind = t.kind and late.id is not distinct from t.id)"
-    )
+    not_late = "not exists (from touched.late as late where late.kind = t.kind and late.id is not distinct from t.id)"
     history.create_states(con, "raw.fresh_states")
     history.create_states(con, "touched.nothing")
     later = f"(select * from raw.observations as t where {not_late})"
@@ -415,12 +415,7 @@ def _fold_new(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], loads
 
 
 def apply_changes(
-    con: duckdb.DuckDBPyConnection,
-    raw: Mapping[str, RawFiles],
-    new: Mapping[str, list[str]],
-    memory: Memory,
-    sources: set[str],
-    progress: Callable[[str, int, int], None],
+    con: duckdb.DuckDBPyConnection, raw: Raw, new: Loads, memory: Memory, sources: set[str], progress: Progress
 ) -> Applied:
     """Make what find_changes noted, and what reads one of these sources; check it, and commit the rows that differ.
 
@@ -461,13 +456,11 @@ def apply_changes(
     return Applied(making.results(), tables, frozenset(checks), making.tally.validated)
 
 
-def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> None:
+def _make_touched(making: Making, progress: Progress) -> None:
     staged = making.staged
     later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
-    items: list[catalogue.Table | catalogue.Check] = [
-        *(table for table in catalogue.tables() if table.name != FINDINGS and table not in later),
-        *catalogue.looks(),
-    ]
+    others = (table for table in catalogue.tables() if table.name != FINDINGS and table not in later)
+    items: list[Table | Check] = [*others, *catalogue.looks()]
     for number, item in enumerate(items):
         progress("building what changed", number + 1, len(items))
         keys = touched(staged, item)
@@ -498,7 +491,7 @@ def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
     staged.sets.pop(FINDINGS, None)  # its rows are replaced check by check
 
 
-def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
+def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Raw) -> None:
     """Fold all observations of the ids in touched.late, of every load there is."""
     paths = [f.path for files in raw.values() for f in files.observations]
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
@@ -590,9 +583,8 @@ def _months(making: Making, name: str) -> str:
         return months_of_days(f'({stored} union all select business_date from fresh."{name}")')
     if partition == CREATED:
         sides = ["warehouse.core.orders"] + ['fresh."core.orders"'] * ("core.orders" in staged.sets)
-        return " union ".join(
-            f"select distinct {month_of('created_at')} as month from {side} where {of_keys}" for side in sides
-        )
+        month = f"select distinct {month_of('created_at')} as month"
+        return " union ".join(f"{month} from {side} where {of_keys}" for side in sides)
     return _WHOLE
 
 
@@ -608,7 +600,7 @@ def _findings(making: Making) -> tuple[str, str, list[str]]:
     return columns, f"select {columns} from ({catalogue.table(FINDINGS).sql})", conditions
 
 
-def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]) -> None:
+def _replace_memory(con: duckdb.DuckDBPyConnection, new: Loads) -> None:
     con.execute("""
         delete from warehouse.build.states as t
         where exists (select 1 from raw.fresh_states as fresh where fresh.kind = t.kind and fresh.id = t.id)
@@ -620,15 +612,10 @@ def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]
 # When an unchanged document was last observed, listed or asked for.
 OBSERVED = frozenset({"last_seen_at", "previous_last_seen_at", "last_checked_at", "last_listed_at"})
 # Tables of audit that hold open decisions, and the rows and columns of them that count.
+_OPEN = "breaks control_totals formula_populations inactive_periods pending_restatements schema_drift".split()
 DECISIONS = {
-    FINDINGS: "select *",
-    "audit.breaks": "select *",
-    "audit.control_totals": "select *",
-    "audit.formula_populations": "select *",
-    "audit.inactive_periods": "select *",
-    "audit.pending_restatements": "select *",
+    **dict.fromkeys((FINDINGS, *(f"audit.{name}" for name in _OPEN)), "select *"),
     "audit.quarantine": "select kind, entity_id, reason, if(entity_id is null, [load_id, seq::varchar], null)",
-    "audit.schema_drift": "select *",
 }
 _ONLY = {"audit.quarantine": "where is_unresolved"}
 

@@ -33,14 +33,15 @@ _CATALOGUE = {f"duckdb_{name}" for name in ("tables", "columns", "constraints", 
 TABLES = {"range", "generate_series", "unnest", "json_each", "json_tree", "repeat"}
 
 
+Ask = Callable[..., dict[str, Any]]  # runs a statement in the other process
+
+
 class QueryError(Exception):
     """A statement has no answer; the message says why, in the database's words or as the limit that it exceeded."""
 
 
 @contextlib.contextmanager
-def limited(
-    time: dt.timedelta, too_long: str, too_large: str, **opening: Any
-) -> Iterator[Callable[..., dict[str, Any]]]:
+def limited(time: dt.timedelta, too_long: str, too_large: str, **opening: Any) -> Iterator[Ask]:
     """Give a function that runs statements in another process, which has so much time in all; `opened` as told.
 
     It takes what `answered` takes, and raises QueryError, of a limit with the text for it. A process that reached one

@@ -22,7 +22,7 @@ import datetime as dt
 import functools
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.building.buckets import LANDED, Spread, buckets_of, make_bucket, spread, stages, take_orders
 from pipelines.warehouse.catalogue.tables import CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history import create_versions, fold_all
-from pipelines.warehouse.increment import Applied, apply_changes, find_changes
+from pipelines.warehouse.increment import Applied, Progress, Raw, apply_changes, find_changes
 from pipelines.warehouse.inputs import relations
 from pipelines.warehouse.inputs.relations import ENTITY
 from pipelines.warehouse.inputs.sources import HINTS, all_sources, create_sources, states
@@ -242,9 +242,7 @@ class MemoryLimitError(Exception):
     """The memory limit is too low for a build, even in small parts."""
 
 
-def build(
-    settings: Settings, *, full: bool = False, progress: Callable[[str, int, int], None] | None = None
-) -> BuildResult:
+def build(settings: Settings, *, full: bool = False, progress: Progress | None = None) -> BuildResult:
     """Bring core, mart and audit up to date with raw, in one commit.
 
     `full` rebuilds everything from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
@@ -282,7 +280,7 @@ def build(
         return dataclasses.replace(result, notes=(*result.notes, note))
 
 
-def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int], None]) -> BuildResult:
+def _build_in_parts(settings: Settings, why: str, show: Progress) -> BuildResult:
     """Build, in smaller parts each time that memory does not suffice."""
     for finer in _FINER:
         try:
@@ -301,7 +299,7 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
     raise MemoryLimitError(f"[warehouse] memory_limit = {which} does not suffice; raise it. DuckDB says: {said}")
 
 
-def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, int], None]) -> BuildResult:
+def _build(settings: Settings, why: str, finer: int, show: Progress) -> BuildResult:
     """Build once; `why` is the reason for a full rebuild, "" if that is yet to be decided."""
     file = warehouse_file(settings.data_dir)
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
@@ -350,9 +348,7 @@ def _build(settings: Settings, why: str, finer: int, show: Callable[[str, int, i
             return _result(con, applied, full=True, why=why)
 
 
-def _must_be_full(
-    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], before: session.Memory | None, now: session.Memory
-) -> str:
+def _must_be_full(con: duckdb.DuckDBPyConnection, raw: Raw, before: session.Memory | None, now: session.Memory) -> str:
     """Return why an increment cannot give what a full rebuild gives, or nothing."""
     if before is None:
         return "the warehouse was made by another version"
@@ -400,11 +396,11 @@ BYTES_PER_ROW = 400
 def rebuild(
     con: duckdb.DuckDBPyConnection,
     file: Path,
-    raw: Mapping[str, RawFiles],
+    raw: Raw,
     memory: session.Memory,
     buckets: int,
     finer: int,
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
     engine: RayCluster | None = None,
 ) -> Applied:
     """Build the warehouse file from all that is landed, and return what its checks found.
@@ -455,7 +451,7 @@ def _laid_out(tables: tuple[catalogue.Table, ...]) -> bytes:
         return file.read_bytes()
 
 
-def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
+def _fold(con: duckdb.DuckDBPyConnection, raw: Raw) -> None:
     paths = [file.path for files in raw.values() for file in files.observations]
     relations.create_observations_view(con, "raw.observations", paths)
     loads = [load_id for files in raw.values() for load_id in files.load_ids]
@@ -465,14 +461,7 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
     con.execute("create or replace view raw.refusals as from warehouse.build.refusals")
 
 
-def _make_all(
-    making: Making,
-    draft: Path,
-    raw: Mapping[str, RawFiles],
-    size: int,
-    progress: Callable[[str, int, int], None],
-    elsewhere: Spread | None,
-) -> None:
+def _make_all(making: Making, draft: Path, raw: Raw, size: int, progress: Progress, elsewhere: Spread | None) -> None:
     con = making.con
     for kind in WHOLE_KINDS:
         documents = relations.present(raw[kind].documents)
@@ -511,9 +500,7 @@ def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
         making.make(table, None)
 
 
-def orders_per_bucket(
-    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int, engine: RayCluster | None = None
-) -> int:
+def orders_per_bucket(con: duckdb.DuckDBPyConnection, raw: Raw, buckets: int, engine: RayCluster | None = None) -> int:
     """Return how many orders go at once: in so many buckets, or, for 0, as many as fit into memory.
 
     Where an engine makes them, memory is that of its tasks, and no more go at once than leave work for all of it.
@@ -548,7 +535,7 @@ LIVE = "live"
 SAMPLE = "touched.sample"
 
 
-def create_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], conditions: Mapping[str, str]) -> int:
+def create_sample(con: duckdb.DuckDBPyConnection, raw: Raw, conditions: Mapping[str, str]) -> int:
     """Make touched.sample of the observed ids of these kinds that meet a condition about `id`; return how many."""
     con.execute(f"create or replace table {SAMPLE} (kind varchar, id bigint)")
     for kind, condition in conditions.items():
@@ -558,9 +545,7 @@ def create_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], c
     return storage.count_of(con.execute(f"select count(*) from {SAMPLE}"))
 
 
-def build_sample(
-    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], targets: Sequence[catalogue.Table]
-) -> None:
+def build_sample(con: duckdb.DuckDBPyConnection, raw: Raw, targets: Sequence[catalogue.Table]) -> None:
     """Fill the tables `targets` of the attached, empty `warehouse` with the rows of touched.sample, made from raw."""
     session.lay_out(con, targets, comments=False)
     wanted = {table.name for table in targets}

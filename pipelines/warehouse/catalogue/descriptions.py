@@ -33,9 +33,7 @@ _SNOWFLAKE = {
 _HEAD = "-- Not tried in its target. Written again with each release: run it after each copy.\n"
 
 
-def external_tables(
-    url: str, folder: str, tables: Iterable[Table], keys: Mapping[str, Sequence[str]]
-) -> dict[str, str]:
+def external_tables(url: str, folder: str, tables: Iterable[Table], keys: Mapping[str, list[str]]) -> dict[str, str]:
     """Return files by name: statements for each target, and the symlink manifests that Athena reads.
 
     `url` is the copy's, `folder` the release's below it, `keys` the objects of each table below the URL.

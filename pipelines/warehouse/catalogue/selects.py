@@ -94,12 +94,9 @@ def _parsed(sql: str) -> Reads:
     selects = [n for n in nodes if n.get("type") == "SELECT_NODE"]
     whole = {id(each) for select in selects for each in _whole(select, base, given)}
     has_pivot = any(n.get("type") == "PIVOT" for n in nodes)  # groups by whatever columns there are
-    return Reads(
-        tables=tuple(sorted({_name(n) for n in base})),
-        names=frozenset(_strings(tree)).union(*(_names_in_function(each["function_name"]) for each in called)),
-        stars=frozenset(_name(n) for n in base if has_pivot or id(n) in whole),
-        columns=_given(tree["statements"][0]["node"]),
-    )
+    names = frozenset(_strings(tree)).union(*(_names_in_function(each["function_name"]) for each in called))
+    stars = frozenset(_name(n) for n in base if has_pivot or id(n) in whole)
+    return Reads(tuple(sorted({_name(n) for n in base})), names, stars, _given(tree["statements"][0]["node"]))
 
 
 def _given(node: dict[str, Any]) -> tuple[str, ...]:

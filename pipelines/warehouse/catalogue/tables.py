@@ -76,13 +76,11 @@ def is_in_business_month(month: str) -> str:
 SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit", "workings")
 # By the template that the head names.
+_ISSUES = functools.partial(selects.filled, "field_issues")
 GENERATED: dict[str, Callable[[], str]] = {
     "daily_field_values": selects.daily_field_values,
     "field_values": selects.field_values,
-    **{
-        f"field_issues of {kind}": functools.partial(selects.filled, "field_issues", kind=kind, entity=ENTITIES[kind])
-        for kind in KINDS
-    },
+    **{f"field_issues of {kind}": functools.partial(_ISSUES, kind=kind, entity=ENTITIES[kind]) for kind in KINDS},
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
     **{f"core.{kind}__match_validation": functools.partial(selects.match_validation, kind) for kind in SHAPES},
@@ -108,11 +106,8 @@ class Table(Contract):
     @property
     def checks(self) -> tuple[Check, ...]:
         """Every claim that a build checks of it: contract, key, checks and ties."""
-        return (
-            contract_check(self),
-            key_check(self),
-            *(each for each in (*checks(), *ties()) if each.table == self.name),
-        )
+        stated = (each for each in (*checks(), *ties()) if each.table == self.name)
+        return (contract_check(self), key_check(self), *stated)
 
 
 @dataclass(frozen=True)
@@ -158,9 +153,7 @@ class Claims(Check):
 
 
 # A select of rows of one table: what comes after its name joins and leaves rows out, and adds nothing up.
-_BY_ROW = re.compile(
-    r"(?:--[^\n]*\n)*select\n.*?\nfrom (?P<table>[\w.]+)(?: as (?P<alias>\w+))?(?P<rest>\n.*)?", re.DOTALL
-)
+_BY_ROW = re.compile(r"(?s)(?:--[^\n]*\n)*select\n.*?\nfrom (?P<table>[\w.]+)(?: as (?P<alias>\w+))?(?P<rest>\n.*)?")
 _GATHERED = re.compile(r"^(?:group by|having|qualify|union)", re.MULTILINE)
 
 
@@ -184,11 +177,9 @@ def tables() -> tuple[Table, ...]:
     for each in found.values():
         if stray := [d for d in each.depends_on if not d.startswith("raw.") and d not in known]:
             raise CatalogueError(f"sql for {each.name} reads {stray[0]}, which no file makes")
-    order = graphlib.TopologicalSorter(
-        {name: sorted(d for d in found[name].depends_on if d in known and d != name) for name in sorted(known)}
-    )
+    graph = {name: sorted(d for d in found[name].depends_on if d in known and d != name) for name in sorted(known)}
     keep_reads()
-    return tuple(found[name] for name in order.static_order())
+    return tuple(found[name] for name in graphlib.TopologicalSorter(graph).static_order())
 
 
 @functools.cache
@@ -327,12 +318,9 @@ def _reads(sql: str) -> Reads:
     whole = {name for line in re.findall(r"^-- gathered from: (.+)$", sql, re.MULTILINE) for name in line.split(", ")}
     named = re.findall(r"^-- gathered from ([\w.]+): (.+)$", sql, re.MULTILINE)  # not all of its columns
     found = reads(sql)
-    return Reads(
-        tables=tuple(sorted({*found.tables, *whole, *(name for name, _ in named)})),
-        names=found.names.union(*(columns.split(", ") for _, columns in named)),
-        stars=found.stars | whole,
-        columns=found.columns,
-    )
+    read = tuple(sorted({*found.tables, *whole, *(name for name, _ in named)}))
+    names = found.names.union(*(columns.split(", ") for _, columns in named))
+    return Reads(read, names, found.stars | whole, found.columns)
 
 
 def check_of(name: str, sql: str, scope: str = "") -> Check:
@@ -347,12 +335,6 @@ def check_of(name: str, sql: str, scope: str = "") -> Check:
     except CatalogueError as error:
         raise CatalogueError(f"{name}: {error}") from None
     about = name.partition("__")[0]
-    return Check(
-        name=name,
-        table=about,
-        claim=claim[1],
-        severity="blocking" if severity[1] == "blocking" else "warning",
-        scope=own_scope[1] if own_scope else scope or table(about).scope,
-        sql=sql,
-        reads=read,
-    )
+    how: Severity = "blocking" if severity[1] == "blocking" else "warning"
+    scope = own_scope[1] if own_scope else scope or table(about).scope
+    return Check(name, about, claim[1], how, scope, sql, read)

@@ -201,62 +201,55 @@ def _versions(kind: str) -> dict[str, str]:
 
 
 # Which orders a rule or a component of the settings is about.
-_SCOPE = "platform VARCHAR, dispatch_method VARCHAR, store_id BIGINT, status VARCHAR, first_day DATE, last_day DATE"
-_CONDITIONS = {"conditions": "STRUCT(field VARCHAR, operator VARCHAR, value VARCHAR)[]"}
+_SCOPE = (
+    "platform VARCHAR, dispatch_method VARCHAR, store_id BIGINT, status VARCHAR, first_day DATE, last_day DATE, "
+    "conditions STRUCT(field VARCHAR, operator VARCHAR, value VARCHAR)[]"
+)
 _COMPONENT = (
     "component_no BIGINT, name VARCHAR, amount DECIMAL(18,4), share DECIMAL(9,6), base VARCHAR, "
     "price_factor DECIMAL(18,4), step DECIMAL(18,4), rounded_per VARCHAR"
 )
 _FORM = "rule_parameters BIGINT[], complexity BIGINT"
+
+
+def _listed(text: str) -> dict[str, dict[str, str]]:
+    """Return relation → column → type of a text: a line for each relation, and indented ones that go on."""
+    lines = (line.partition(": ") for line in re.sub(r"\n +", " ", text.strip()).splitlines())
+    return {name: columns_of(listed) for name, _, listed in lines}
+
+
 # The candidate rules, for the tables of the same names in audit.
-FORMULA_CANDIDATES = {
-    "raw.formula_forms": columns_of(
-        "rule_target VARCHAR, form_no BIGINT, form VARCHAR, form_description VARCHAR, line_expression VARCHAR, "
-        f"unit_expression VARCHAR, rest_expression VARCHAR, {_FORM}, is_found BOOLEAN"
-    ),
-    "raw.formula_rules": columns_of(
-        "rule_target VARCHAR, form_no BIGINT, rounding_no BIGINT, rule VARCHAR, rule_description VARCHAR, "
-        f"expression VARCHAR, {_FORM}, kept_decimals BIGINT, rounding_mode VARCHAR, rounded_per VARCHAR"
-    ),
-    "raw.formula_parts": columns_of(
-        "rule_target VARCHAR, part_no BIGINT, part VARCHAR, deciding_case VARCHAR, is_tested BOOLEAN, "
-        "parameter_no BIGINT"
-    ),
-}
+FORMULA_CANDIDATES = _listed(f"""
+raw.formula_forms: rule_target VARCHAR, form_no BIGINT, form VARCHAR, form_description VARCHAR,
+    line_expression VARCHAR, unit_expression VARCHAR, rest_expression VARCHAR, {_FORM}, is_found BOOLEAN
+raw.formula_rules: rule_target VARCHAR, form_no BIGINT, rounding_no BIGINT, rule VARCHAR, rule_description VARCHAR,
+    expression VARCHAR, {_FORM}, kept_decimals BIGINT, rounding_mode VARCHAR, rounded_per VARCHAR
+raw.formula_parts: rule_target VARCHAR, part_no BIGINT, part VARCHAR, deciding_case VARCHAR, is_tested BOOLEAN,
+    parameter_no BIGINT
+""")
 # What evidence/ gathers, for the tables of the same names in audit.
-FORMULA_EVIDENCE = {
-    "raw.formula_populations": columns_of(
-        "rule_target VARCHAR, population_no BIGINT, scope VARCHAR, verdict VARCHAR, form_no BIGINT, "
-        "rounding_no BIGINT, rule_setting_no BIGINT, is_assumable BOOLEAN, open_parts BIGINT[], "
-        "candidate_forms BIGINT[], order_count BIGINT, fit_count BIGINT, min_fit_rate DOUBLE, candidate_count BIGINT, "
-        "needed_order_count BIGINT, rival_form_no BIGINT, distinguishing_order_count BIGINT, "
-        "distinguishing_fit_count BIGINT, deciding_cases VARCHAR[], residual_pattern VARCHAR, sentence VARCHAR, "
-        "residual_kind VARCHAR, residual_value DECIMAL(18,6), residual_base VARCHAR, "
-        "residual_condition VARCHAR, settlement VARCHAR"
-    ),
-    "raw.formula_divisions": columns_of(
-        "rule_target VARCHAR, node_no BIGINT, dimension VARCHAR, part_no BIGINT, value VARCHAR, is_rest BOOLEAN, "
-        "child_no BIGINT"
-    ),
-    "raw.formula_evidence": columns_of(
-        "rule_target VARCHAR, population_no BIGINT, form_no BIGINT, part_no BIGINT, order_count BIGINT, "
-        "fit_count BIGINT, min_fit_count BIGINT, is_leader BOOLEAN, is_refuted BOOLEAN"
-    ),
-}
+FORMULA_EVIDENCE = _listed("""
+raw.formula_populations: rule_target VARCHAR, population_no BIGINT, scope VARCHAR, verdict VARCHAR, form_no BIGINT,
+    rounding_no BIGINT, rule_setting_no BIGINT, is_assumable BOOLEAN, open_parts BIGINT[], candidate_forms BIGINT[],
+    order_count BIGINT, fit_count BIGINT, min_fit_rate DOUBLE, candidate_count BIGINT, needed_order_count BIGINT,
+    rival_form_no BIGINT, distinguishing_order_count BIGINT, distinguishing_fit_count BIGINT, deciding_cases VARCHAR[],
+    residual_pattern VARCHAR, sentence VARCHAR, residual_kind VARCHAR, residual_value DECIMAL(18,6),
+    residual_base VARCHAR, residual_condition VARCHAR, settlement VARCHAR
+raw.formula_divisions: rule_target VARCHAR, node_no BIGINT, dimension VARCHAR, part_no BIGINT, value VARCHAR,
+    is_rest BOOLEAN, child_no BIGINT
+raw.formula_evidence: rule_target VARCHAR, population_no BIGINT, form_no BIGINT, part_no BIGINT, order_count BIGINT,
+    fit_count BIGINT, min_fit_count BIGINT, is_leader BOOLEAN, is_refuted BOOLEAN
+""")
+
+
+def _latest(kind: str) -> dict[str, str]:
+    customer = {"customer_key": "VARCHAR"} if kind == "orders" else {}
+    document = {ENTITY[kind]: "BIGINT", "document": sql_type(DOCUMENTS[kind])}
+    return document | customer | _LINEAGE | _VERSION | _NOTES | VALIDATED[kind]
+
 
 RAW: dict[str, dict[str, str]] = {
-    **{
-        f"raw.latest_{kind}": {
-            ENTITY[kind]: "BIGINT",
-            "document": sql_type(DOCUMENTS[kind]),
-            **({"customer_key": "VARCHAR"} if kind == "orders" else {}),
-            **_LINEAGE,
-            **_VERSION,
-            **_NOTES,
-            **VALIDATED[kind],
-        }
-        for kind in KINDS
-    },
+    **{f"raw.latest_{kind}": _latest(kind) for kind in KINDS},
     "raw.order_versions": _versions("orders") | {"_payload_sha256": "VARCHAR"},
     **{f"raw.{ENTITIES[kind]}_versions": _versions(kind) | {"is_new": "BOOLEAN"} for kind in WHOLE_KINDS},
     "raw.order_edits": {
@@ -266,83 +259,57 @@ RAW: dict[str, dict[str, str]] = {
     },
     "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
     **{f"raw.{ENTITIES[kind]}_checks": {ENTITY[kind]: "BIGINT", **_CHECKS} for kind in KINDS},
-    "raw.states": columns_of("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ")
-    | _LINEAGE
+    "raw.states": {**columns_of("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ"), **_LINEAGE}
     | _CHECKS,
-    "raw.observations": OBSERVATION,
-    "raw.refusals": OBSERVATION,
-    "raw.settings": columns_of(
-        "business_day_time VARCHAR, business_day_timezone VARCHAR, business_day_start INTERVAL, "
-        "business_day_from TIMESTAMPTZ, business_day_until TIMESTAMPTZ, business_day_zone_changes VARCHAR, "
-        "daypart_of_hour VARCHAR[], sales_counted VARCHAR[], sales_excluded VARCHAR[], "
-        "menus_product_id_scope VARCHAR, plaintext_fields VARCHAR[], known_fields VARCHAR[], "
-        "privacy_customer_key BOOLEAN, formula_total_rule VARCHAR, formula_subtotal_rule VARCHAR, "
-        "formula_min_distinguishing_orders BIGINT, formula_max_violation_rate DOUBLE, finance_currency VARCHAR, "
-        "finance_currency_codes MAP(VARCHAR, VARCHAR), finance_duplicate_minutes BIGINT, "
-        "replaced_orders BIGINT[]"
-    ),
-    "raw.document_notes": columns_of("kind VARCHAR, load_id VARCHAR, id BIGINT, note VARCHAR"),
-    "raw.service_log": columns_of(
-        "day DATE, operation VARCHAR, aspect VARCHAR, name VARCHAR, n BIGINT, least DOUBLE, greatest DOUBLE, "
-        "first_at TIMESTAMPTZ, last_at TIMESTAMPTZ"
-    ),
-    "raw.assumptions": columns_of(
-        "no BIGINT, question VARCHAR, section VARCHAR, undocumented VARCHAR, assumption VARCHAR, "
-        "partner_question VARCHAR"
-    ),
-    "raw.zone_offsets": columns_of("timezone VARCHAR, from_us BIGINT, offset_us BIGINT"),
-    "raw.formula_settings": columns_of(f"setting_no BIGINT, rule_target VARCHAR, rule VARCHAR, {_SCOPE}") | _CONDITIONS,
-    "raw.formula_components": columns_of(f"{_COMPONENT}, {_SCOPE}") | _CONDITIONS,
+    **dict.fromkeys(("raw.observations", "raw.refusals"), OBSERVATION),
     **FORMULA_CANDIDATES,
     **FORMULA_EVIDENCE,
-    "raw.hints": columns_of("seq BIGINT, received_at TIMESTAMPTZ, topic VARCHAR, kind VARCHAR, id BIGINT"),
-    "raw.product_categories": columns_of("product_id BIGINT, category VARCHAR"),
-    "raw.control_totals": columns_of(
-        "entry_no BIGINT, imported_at TIMESTAMPTZ, business_date DATE, store_id BIGINT, order_count BIGINT, "
-        "amount DECIMAL(38,4), amount_field VARCHAR, sale_classes VARCHAR"
-    ),
-    "raw.settlement_statements": columns_of(
-        "entry_no BIGINT, imported_at TIMESTAMPTZ, platform VARCHAR, order_platforms VARCHAR[], file VARCHAR, "
-        "file_sha256 VARCHAR, timezone VARCHAR, window_minutes BIGINT, short_modulus BIGINT, due_days BIGINT, "
-        "statement_ref VARCHAR, row_count BIGINT, currency VARCHAR, amount DECIMAL(38,4)"
-    ),
     "raw.settlement_lines": {"entry_no": "BIGINT", **_of_arrow(LINES)},
-    "raw.settlement_payouts": columns_of(
-        "platform VARCHAR, statement_ref VARCHAR, payout_ref VARCHAR, currency VARCHAR, paid_on DATE, "
-        "amount DECIMAL(38,4)"
-    ),
-    "raw.bank_files": columns_of("entry_no BIGINT, platform VARCHAR, first_day DATE, last_day DATE"),
     "raw.bank_payouts": {"entry_no": "BIGINT", "platform": "VARCHAR", "file": "VARCHAR", **_of_arrow(CREDITS)},
-    "raw.verifications": columns_of(
-        "verification_no BIGINT, verified_at TIMESTAMPTZ, part VARCHAR, first_order_id BIGINT, last_order_id BIGINT, "
-        "business_date DATE, order_count BIGINT, table_count BIGINT, difference_count BIGINT, "
-        "first_difference VARCHAR, release_id VARCHAR, duration_ms BIGINT"
-    ),
-    "raw.day_closes": columns_of(
-        "business_date DATE, store_id BIGINT, is_every_store BOOLEAN, close_entry_no BIGINT, closed_at TIMESTAMPTZ, "
-        "period VARCHAR"
-    ),
     "raw.closed_orders": {"close_entry_no": "BIGINT", **_of_arrow(CLOSED_ORDERS)},
-    "raw.closed_rules": columns_of(
-        "close_entry_no BIGINT, rule_no BIGINT, rule_target VARCHAR, rule VARCHAR, "
-        "basis VARCHAR, open_parts BIGINT[], is_assumable BOOLEAN"
-    ),
-    "raw.closed_scopes": columns_of(
-        "close_entry_no BIGINT, rule_no BIGINT, condition_no BIGINT, dimension VARCHAR, part VARCHAR, "
-        "is_other BOOLEAN, value VARCHAR, first_day DATE, last_day DATE"
-    ),
-    "raw.closed_components": columns_of(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}") | _CONDITIONS,
     "raw.restated": {"entry_no": "BIGINT", **_of_arrow(RESTATEMENTS)}
     | columns_of("posted_period VARCHAR, reversed_period VARCHAR"),
-    "raw.break_decisions": columns_of(
-        "break_key VARCHAR, content VARCHAR, reason VARCHAR, accepted_by VARCHAR, accepted_as VARCHAR, "
-        "accepted_at TIMESTAMPTZ, account_class VARCHAR, assignee VARCHAR, comment_count BIGINT, "
-        "entry_no BIGINT"
-    ),
-    "raw.findings": columns_of(
-        "check_name VARCHAR, table_name VARCHAR, entity_id BIGINT, location VARCHAR, residual DECIMAL(38,4), "
-        "detail VARCHAR"
-    ),
+    **_listed(f"""
+raw.settings: business_day_time VARCHAR, business_day_timezone VARCHAR, business_day_start INTERVAL,
+    business_day_from TIMESTAMPTZ, business_day_until TIMESTAMPTZ, business_day_zone_changes VARCHAR,
+    daypart_of_hour VARCHAR[], sales_counted VARCHAR[], sales_excluded VARCHAR[], menus_product_id_scope VARCHAR,
+    plaintext_fields VARCHAR[], known_fields VARCHAR[], privacy_customer_key BOOLEAN, formula_total_rule VARCHAR,
+    formula_subtotal_rule VARCHAR, formula_min_distinguishing_orders BIGINT, formula_max_violation_rate DOUBLE,
+    finance_currency VARCHAR, finance_currency_codes MAP(VARCHAR, VARCHAR), finance_duplicate_minutes BIGINT,
+    replaced_orders BIGINT[]
+raw.document_notes: kind VARCHAR, load_id VARCHAR, id BIGINT, note VARCHAR
+raw.service_log: day DATE, operation VARCHAR, aspect VARCHAR, name VARCHAR, n BIGINT, least DOUBLE, greatest DOUBLE,
+    first_at TIMESTAMPTZ, last_at TIMESTAMPTZ
+raw.assumptions: no BIGINT, question VARCHAR, section VARCHAR, undocumented VARCHAR, assumption VARCHAR,
+    partner_question VARCHAR
+raw.zone_offsets: timezone VARCHAR, from_us BIGINT, offset_us BIGINT
+raw.formula_settings: setting_no BIGINT, rule_target VARCHAR, rule VARCHAR, {_SCOPE}
+raw.formula_components: {_COMPONENT}, {_SCOPE}
+raw.hints: seq BIGINT, received_at TIMESTAMPTZ, topic VARCHAR, kind VARCHAR, id BIGINT
+raw.product_categories: product_id BIGINT, category VARCHAR
+raw.control_totals: entry_no BIGINT, imported_at TIMESTAMPTZ, business_date DATE, store_id BIGINT, order_count BIGINT,
+    amount DECIMAL(38,4), amount_field VARCHAR, sale_classes VARCHAR
+raw.settlement_statements: entry_no BIGINT, imported_at TIMESTAMPTZ, platform VARCHAR, order_platforms VARCHAR[],
+    file VARCHAR, file_sha256 VARCHAR, timezone VARCHAR, window_minutes BIGINT, short_modulus BIGINT, due_days BIGINT,
+    statement_ref VARCHAR, row_count BIGINT, currency VARCHAR, amount DECIMAL(38,4)
+raw.settlement_payouts: platform VARCHAR, statement_ref VARCHAR, payout_ref VARCHAR, currency VARCHAR, paid_on DATE,
+    amount DECIMAL(38,4)
+raw.bank_files: entry_no BIGINT, platform VARCHAR, first_day DATE, last_day DATE
+raw.verifications: verification_no BIGINT, verified_at TIMESTAMPTZ, part VARCHAR, first_order_id BIGINT,
+    last_order_id BIGINT, business_date DATE, order_count BIGINT, table_count BIGINT, difference_count BIGINT,
+    first_difference VARCHAR, release_id VARCHAR, duration_ms BIGINT
+raw.day_closes: business_date DATE, store_id BIGINT, is_every_store BOOLEAN, close_entry_no BIGINT,
+    closed_at TIMESTAMPTZ, period VARCHAR
+raw.closed_rules: close_entry_no BIGINT, rule_no BIGINT, rule_target VARCHAR, rule VARCHAR, basis VARCHAR,
+    open_parts BIGINT[], is_assumable BOOLEAN
+raw.closed_scopes: close_entry_no BIGINT, rule_no BIGINT, condition_no BIGINT, dimension VARCHAR, part VARCHAR,
+    is_other BOOLEAN, value VARCHAR, first_day DATE, last_day DATE
+raw.closed_components: close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}
+raw.break_decisions: break_key VARCHAR, content VARCHAR, reason VARCHAR, accepted_by VARCHAR, accepted_as VARCHAR,
+    accepted_at TIMESTAMPTZ, account_class VARCHAR, assignee VARCHAR, comment_count BIGINT, entry_no BIGINT
+raw.findings: check_name VARCHAR, table_name VARCHAR, entity_id BIGINT, location VARCHAR, residual DECIMAL(38,4),
+    detail VARCHAR
+"""),
 }
 
 _OF_ALL_KINDS = ("states", "observations", "refusals", "document_notes", "service_log", "findings")

@@ -442,10 +442,8 @@ def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]
 
 
 # What settings, the files that they name, and this package say: the rows of a source, which are its state, too.
-_OF_SETTINGS: dict[str, Callable[[Settings], list[Any]]] = {
-    "raw.assumptions": _assumptions,
-    "raw.product_categories": categories,
-}
+_Rows = Callable[[Settings], list[Any]]
+_OF_SETTINGS: dict[str, _Rows] = {"raw.assumptions": _assumptions, "raw.product_categories": categories}
 
 
 def _hints_state(data_dir: Path) -> str:

@@ -12,9 +12,9 @@ import datetime as dt
 import re
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import msgspec
@@ -26,11 +26,9 @@ from pipelines.settings import Settings, SettingsError
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.tables import listed
 from pipelines.warehouse.contracts import CatalogueError, Column, Said, glossary
-from pipelines.warehouse.limited import QueryError, limited
+from pipelines.warehouse.limited import Ask, QueryError, limited
 from pipelines.warehouse.own.models import OWN, Model, Models, models_folder, orders, read_models, readable
 from pipelines.warehouse.storage import spill_folder
-
-Ask = Callable[..., dict[str, Any]]  # runs a statement in a limited process
 
 Parts = dict[str, dict[str, str]]  # of each table: month → what its rows are of
 _REVERSED = " order by rowid desc"
@@ -134,13 +132,10 @@ def _process(settings: Settings, *first: str) -> Iterator[Ask]:
     too_long = f"it takes longer than [models] seconds = {of.seconds:g}"
     too_large = "it needs more memory than [models] memory_mib, or more disk than disk_mib"
     schemas = (f"create schema memory.{schema}" for schema in ("core", "mart", "meta", "ref", OWN))
-    limits = {"memory_bytes": of.memory_mib * 2**20, "disk_mib": of.disk_mib}
+    memory, threads = of.memory_mib * 2**20, settings.warehouse.threads or 2
     with spill_folder(settings.data_dir) as spill:
-        opening = {
-            "spill": str(spill),
-            "threads": settings.warehouse.threads or 2,
-            "first": [*first, *schemas],
-        } | limits
+        limits = {"memory_bytes": memory, "spill": str(spill), "disk_mib": of.disk_mib, "threads": threads}
+        opening = limits | {"first": [*first, *schemas]}
         with limited(dt.timedelta(seconds=of.seconds), too_long, too_large, **opening) as ask:
             yield ask
 

@@ -187,9 +187,8 @@ def _opened(url: str) -> Iterator[ObjectStore]:
     parts = urlsplit(url)
     container = parts.username if parts.scheme != "abfss" else None  # whose URLs are abfss://container@account…
     if container or parts.password or parts.query:
-        raise SettingsError(
-            f"{parts.scheme}://{parts.hostname or ''}: give credentials by the environment, not in a URL"
-        )
+        place = f"{parts.scheme}://{parts.hostname or ''}"
+        raise SettingsError(f"{place}: give credentials by the environment, not in a URL")
     options: dict[str, Any] = {"mkdir": True, "automatic_cleanup": True} if parts.scheme == "file" else {}
     try:
         yield store.from_url(url, **options)

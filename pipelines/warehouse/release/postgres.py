@@ -35,18 +35,11 @@ if TYPE_CHECKING:
     import psycopg
 
 _TYPES = {
-    "DOUBLE": "double precision",
-    "FLOAT": "real",
-    "TIMESTAMP WITH TIME ZONE": "timestamptz",
-    "HUGEINT": "numeric(39,0)",
-    "UBIGINT": "numeric(20,0)",
-    "UINTEGER": "bigint",
-    "USMALLINT": "integer",
-    "UTINYINT": "smallint",
-    "TINYINT": "smallint",
-    "BLOB": "bytea",
+    "DOUBLE": "double precision", "FLOAT": "real", "TIMESTAMP WITH TIME ZONE": "timestamptz", "BLOB": "bytea",
+    "HUGEINT": "numeric(39,0)", "UBIGINT": "numeric(20,0)", "UINTEGER": "bigint", "USMALLINT": "integer",
+    "UTINYINT": "smallint", "TINYINT": "smallint",
     **{same: same.lower() for same in "BIGINT INTEGER SMALLINT BOOLEAN DATE TIMESTAMP TIME INTERVAL UUID".split()},
-}
+}  # fmt: skip
 _LOCK = 7_031_646_273  # a number of ours: one copy at a time
 _CHUNK = 1 << 20
 _KEPT = """

@@ -59,6 +59,9 @@ class Release:
     notes: tuple[str, ...] = ()  # sentences for the run's user: damage, and its repair
 
 
+_About = list[tuple[Table, list[dict[str, Any]]]]  # the rows of tables of meta
+
+
 def publish(settings: Settings, result: BuildResult | None = None, *, run: str = "") -> Release:
     """Publish the warehouse as it is and return the release that `current` now names.
 
@@ -181,7 +184,7 @@ def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: st
 
 def _compared(
     con: duckdb.DuckDBPyConnection, release_id: str, as_of: dt.datetime, before: Side | None, after: Side, run: str
-) -> list[tuple[Table, list[dict[str, Any]]]]:
+) -> _About:
     """Return the rows of the tables of meta that say what differs from the release before."""
     changes = None
     limit = _COMPARED_BYTES_OF_WEBHOOKS if run == WEBHOOKS else _COMPARED_BYTES
@@ -204,11 +207,7 @@ def _parts(con: duckdb.DuckDBPyConnection, reference: ReferenceRows, release_id:
 
 
 def _describe(
-    draft: Path,
-    rows: Mapping[str, int],
-    about: list[tuple[Table, list[dict[str, Any]]]],
-    reference: ReferenceRows,
-    files: list[ReleaseFile],
+    draft: Path, rows: Mapping[str, int], about: _About, reference: ReferenceRows, files: list[ReleaseFile]
 ) -> list[str]:
     """Add macros and schemas meta and ref to a release, opened itself, and the files of ref; return sentences."""
     with duckdb.connect(str(draft / DATABASE)) as released:
@@ -237,7 +236,7 @@ def _add_own(
     models: Models,
     parts: Parts,
     previous: Side | None,
-    about: list[tuple[Table, list[dict[str, Any]]]],
+    about: _About,
     files: list[ReleaseFile],
 ) -> OwnTables:
     """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""

@@ -61,9 +61,7 @@ def are_comparable(before: Side, after: Side) -> bool:
     return all(other.get(table, column) == column for table, column in one.items())
 
 
-def compare(
-    con: duckdb.DuckDBPyConnection, before: Side, after: Side, tables: Iterable[Table] | None = None
-) -> Changes:
+def compare(con: duckdb.DuckDBPyConnection, before: Side, after: Side, only: Iterable[Table] | None = None) -> Changes:
     """Return the differences of two releases in core, mart and own, or some tables, those of lineage aside.
 
     Nor do times of observation count.
@@ -74,7 +72,7 @@ def compare(
     con.execute("set parquet_metadata_cache = true")  # a file is read up to three times
     changes = Changes()
     own = {each.name: each.table() for side in (before, after) for each in side.own}
-    for table in (*_compared(), *own.values()) if tables is None else tables:
+    for table in (*_compared(), *own.values()) if only is None else only:
         old, new = _differing(before, after, table.name)
         if old or new:
             _compare_table(con, table, (before, old), (after, new), changes)

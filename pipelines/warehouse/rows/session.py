@@ -314,12 +314,8 @@ def plain_session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 @contextmanager
 def in_memory(spill: Path, memory: str, threads: int) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give an in-memory database with the empty schemas and the functions of a build; 0 threads are all cores."""
-    config: dict[str, Any] = {
-        "memory_limit": memory,
-        "temp_directory": str(spill),
-        "autoinstall_known_extensions": False,
-    }
-    config |= storage.SESSION | ({"threads": threads} if threads else {})
+    config: dict[str, Any] = storage.SESSION | {"memory_limit": memory, "temp_directory": str(spill)}
+    config |= {"autoinstall_known_extensions": False} | ({"threads": threads} if threads else {})
     with duckdb.connect(":memory:", config=config) as con:
         schemas = [f"create schema {schema}" for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS)]
         con.execute("; ".join(["set timezone = 'UTC'", *schemas]))
