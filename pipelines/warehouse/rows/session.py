@@ -121,11 +121,12 @@ def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> s
     table = staged.catalogue[name]
     key = str(key_of(table))
     where = _restriction(staged, item, name, keys)
-    if keys is not None and not staged.full and table.scope in ENTITIES_WITH_TABLES:
-        if table.scope == item.scope:
-            return _of_keys(staged, item, name, keys, key)
-        if item.scope == "day" and "business_date" not in where:
-            return _of_keys(staged, item, name, f'{ORDERS_OF}{item.name}"', key)
+    if keys is None or staged.full or table.scope not in ENTITIES_WITH_TABLES:
+        return projected_rows_sql(staged, name, where, item)
+    if table.scope == item.scope:
+        return _of_keys(staged, item, name, keys, key)
+    if item.scope == "day" and "business_date" not in where:
+        return _of_keys(staged, item, name, f'{ORDERS_OF}{item.name}"', key)
     return projected_rows_sql(staged, name, where, item)
 
 
