@@ -102,8 +102,7 @@ class Contract:
 
     `key` names the columns of its key, () if it has none. `span` names the columns from which on and until when a row
     holds: who reads it for an order looks at the rows that held when the order was created; null is without end.
-    `is_released` is false for a step: a table that other tables are made
-    from, and that no release holds.
+    `is_released` is false for a step: a table that other tables are made from, and that no release holds.
     """
 
     description: str
@@ -206,8 +205,7 @@ def joins_of(name: str, head: TableHead) -> Iterator[Join]:
 def contract_of(head: TableHead, names: Sequence[str]) -> Contract:
     """Return the contract of a table whose select gives columns of these names; without any, the head lists them all.
 
-    Raise CatalogueError where a column has no type or meaning, or the head names one that is not there, or in another
-    order.
+    Raise CatalogueError where one has no type or meaning, or the head names one that is not there, or in another order.
     """
     said = {each.name: each for each in head.said}
     names = names or list(said)

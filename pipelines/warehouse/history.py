@@ -96,10 +96,7 @@ def _create_runs(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def fold_runs(con: duckdb.DuckDBPyConnection, observations: str, before: str, only: str) -> None:
-    """Add to touched.runs the runs of `observations` for the (kind, id) of the relation `only`.
-
-    `before` is a table of states that hold for ids all of whose `observations` are later.
-    """
+    """Add to touched.runs the runs of `observations` for the (kind, id) of the relation `only`; `before` as in fold."""
     for name, relation in (("observations", observations), ("before", before), ("wanted", only)):
         con.execute(f"create or replace view touched.{name} as from {relation}")
     con.execute(f"insert into {RUNS} ({', '.join(RUN)}) {filled('runs')}")

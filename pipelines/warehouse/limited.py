@@ -44,8 +44,7 @@ class QueryError(Exception):
 def limited(time: dt.timedelta, too_long: str, too_large: str, **opening: Any) -> Iterator[Ask]:
     """Give a function that runs statements in another process, which has so much time in all; `opened` as told.
 
-    It takes what `answered` takes, and raises QueryError, of a limit with the text for it. A process that reached one
-    is gone, and what it had not committed.
+    It takes what `answered` takes, and raises QueryError. A process that reached a limit is gone with what was open.
     """
     # -I and an empty environment: no setting, secret or path of this process reaches the other one
     this, pipe, none = [sys.executable, "-I", __file__], subprocess.PIPE, subprocess.DEVNULL
@@ -159,10 +158,7 @@ def answered(con: duckdb.DuckDBPyConnection, sql: str, max_rows: int | None = No
 
 
 def of_engine(tree: Any, tables: Collection[str]) -> str:
-    """Return a function that a select calls though it is about the engine or files; "" if there is none.
-
-    `tables` are those that it may call in place of a table.
-    """
+    """Return a function about the engine or files that a select calls, "" for none; `tables` may stand for tables."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()

@@ -60,10 +60,7 @@ class Difference:
 def first_difference(
     con: duckdb.DuckDBPyConnection, table: Table, place: str, relation: str, condition: str, leaving: AbstractSet[str]
 ) -> Difference | None:
-    """Return the first difference between `warehouse`, the reference, and a relation, among rows that meet a condition.
-
-    The condition is about the alias `t`; columns of `leaving` are not compared.
-    """
+    """Return the first difference of `warehouse` and a relation, in rows `t` under a condition, `leaving` columns."""
     names = [column.name for column in table.columns if column.name not in leaving]
     columns = as_texts(table, names)
     ours = f"(select {columns} from warehouse.{table.name} as t where {condition})"

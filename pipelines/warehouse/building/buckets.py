@@ -78,8 +78,7 @@ def buckets_of(con: duckdb.DuckDBPyConnection, size: int) -> list[Bucket]:
 def make_bucket(making: Making, stage: Stage, bucket: Bucket, paths: Sequence[Path]) -> None:
     """Make and check the rows of a bucket in the tables of a stage; `paths` are the files of order documents.
 
-    Documents are needed in the first stage only: later ones read tables. Raise BuildBlocked when a blocking check found
-    anything.
+    Documents are needed in the first stage only: later ones read tables. Raise BuildBlocked where a check blocks.
     """
     making.staged.bucket = f"t.order_id between {bucket.first} and {bucket.last}"
     take_orders(making.con, f"id between {bucket.first} and {bucket.last}", None if stage.number else paths)
@@ -119,8 +118,7 @@ WRITING = "(files of buckets)"
 class BucketTask:
     """A bucket of a stage, and where the files are that it depends on; `code` is the version that nodes must run.
 
-    `draft` is the warehouse as earlier stages left it, `given` the driver's other facts; nobody writes to them
-    meanwhile.
+    `draft` is the warehouse as earlier stages left it, `given` the driver's other facts: nobody writes to them.
     """
 
     stage: int

@@ -41,8 +41,7 @@ from pipelines.warehouse.contracts import CLAIM, CatalogueError, TableHead
 class Reads:
     """What a select reads: tables with a schema, and a superset of the columns it names.
 
-    `stars` are the tables of which it takes all columns. `columns` are those that it gives, by name; () where its text
-    does not name each.
+    `stars` are the tables of which it takes all columns; `columns` those that it gives, () if its text names not all.
     """
 
     tables: tuple[str, ...]

@@ -382,10 +382,7 @@ def find_roundings(
 def gather_target(
     con: duckdb.DuckDBPyConnection, target: str, thresholds: verdicts.EvidenceThresholds, values: dict[str, list[Any]]
 ) -> Gathered:
-    """Judge one rule target; leave the temporary table facts with the node of each order.
-
-    `values` are those of each dimension, whose places are in temporary tables.
-    """
+    """Judge one rule target, by dimensions of these `values`; leave in the temporary table facts each order's node."""
     con.execute(f"""
         create or replace temp table texts as
         select cast(row_number() over (order by holds, fits) - 1 as integer) as pattern_no, holds, fits

@@ -195,6 +195,9 @@ OBSERVATION = columns_of(
 _CHECKS = columns_of("last_checked_at TIMESTAMPTZ, last_verdict VARCHAR, misses BIGINT, last_source VARCHAR")
 
 
+_STATE = _LINEAGE | _CHECKS
+
+
 def _versions(kind: str) -> dict[str, str]:
     first = columns_of(f"{ENTITY[kind]} BIGINT, version_no BIGINT, first_seen_at TIMESTAMPTZ, last_seen_at TIMESTAMPTZ")
     return first | {"document": sql_type(DOCUMENTS[kind]), "_load_id": "VARCHAR"}
@@ -259,8 +262,7 @@ RAW: dict[str, dict[str, str]] = {
     },
     "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
     **{f"raw.{ENTITIES[kind]}_checks": {ENTITY[kind]: "BIGINT", **_CHECKS} for kind in KINDS},
-    "raw.states": {**columns_of("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ"), **_LINEAGE}
-    | _CHECKS,
+    "raw.states": columns_of("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ") | _STATE,
     **dict.fromkeys(("raw.observations", "raw.refusals"), OBSERVATION),
     **FORMULA_CANDIDATES,
     **FORMULA_EVIDENCE,

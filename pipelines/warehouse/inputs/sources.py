@@ -319,10 +319,7 @@ class ReferenceRows:
 
 
 def read_reference(settings: Settings, *only: str) -> ReferenceRows:
-    """Read the files that [reference] names, or `only` those.
-
-    Raise SettingsError, with line and column, for a value to correct.
-    """
+    """Read the files of [reference], or `only` those; raise SettingsError, with line and column, for a wrong value."""
     digest, rows = hashlib.sha256(), {}
     for name in only or FILES:
         table = FILES[name]
@@ -402,10 +399,7 @@ _WORDS = {"BIGINT": "a whole number", "DATE": "a date such as 2026-10-31", "BOOL
 
 @dataclass(frozen=True)
 class Source:
-    """Where a relation comes from; both functions get the data folder.
-
-    `state` costs next to nothing and differs when the rows do. `create` fills the empty table of that name.
-    """
+    """A relation's origin: `state` costs next to nothing and differs when rows do; `create` fills the empty table."""
 
     state: Callable[[Path], str]
     create: Callable[[duckdb.DuckDBPyConnection, str, Path], None]

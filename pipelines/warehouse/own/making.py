@@ -91,8 +91,7 @@ def make_own(
 ) -> OwnTables:
     """Make every model that is not as its inputs; `release` is the file of a draft, `parts` lists its content.
 
-    `file` is where rows are kept. `erased` is the state of erasures: rows from before another one go, unless they lead
-    to nobody.
+    `file` keeps the rows. `erased` is the state of erasures: rows from before another one go, if they lead to anybody.
     """
     parts = {name: {"": ""} for name in readable()} if parts is None else parts
     if not models.digest or (models.missing and not file.exists()):
@@ -170,8 +169,7 @@ def _short(message: str) -> str:
 def _kept(file: Path, names: set[str] | None, erased: str) -> tuple[dict[str, _Record], set[str]]:
     """Return the records of the tables that are kept, by name; those of other names are dropped.
 
-    So are, after an erasure, those whose rows may lead to a person, which are named. They are in no block of the file
-    then, since another one takes its place.
+    So are, after an erasure, those whose rows may lead to a person, which are named: another file takes its place.
     """
     draft = file.with_name("own_tables.duckdb.tmp")
     draft.unlink(missing_ok=True)
@@ -201,10 +199,7 @@ def _comment(table: str, record: _Record) -> str:
 
 
 def _make(ask: Ask, model: Model, known: _Record | None, inputs: Parts, erased: str, again: str) -> _Record:
-    """Make a table, look at it, and put it in place, with its record, if it is right.
-
-    `again` is the fingerprint of its rows of the same inputs in another order, or "".
-    """
+    """Make a table, and put it in place if it is right; `again` is the fingerprint of its rows from reversed inputs."""
     _show(ask, model.reads.tables)
     ask(f"create temp table fresh as {model.sql}")
     if again and again != _fingerprint(ask):

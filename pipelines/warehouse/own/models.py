@@ -154,10 +154,7 @@ def _in_order(found: dict[str, Model], wrong: dict[str, str]) -> Iterator[Model]
 
 
 def _allowed(sql: str) -> Reads:
-    """Return what a select reads.
-
-    Raise CatalogueError where it reads more than tables of a release, or does not always give the same rows.
-    """
+    """Return what a select reads; raise CatalogueError for more than tables of a release, or rows left to chance."""
     tree = tree_of(sql)
     nodes = list(dicts(tree))
     ctes = {str(each["key"]).lower() for n in nodes for each in (n.get("cte_map") or {}).get("map", [])}

@@ -44,8 +44,7 @@ class ReleaseManifest(msgspec.Struct, frozen=True):
     `fingerprint` is what shaped its tables besides what was landed: a hash per thing. `as_of` is `published_at` in full
     precision: no load that began later is in its tables. `sources` are the states of the ledger and logs that it read,
     `shown_in` is the last commit that concerns readers; `run` is night, webhooks, or empty for a build that a person
-    asked for. `reference` is a hash of the files of [reference], `models` one
-    of those of [models]; `own` are the tables that they made.
+    asked for. `reference` is a hash of the files of [reference], `models` of those of [models], which made `own`.
     """
 
     id: str
@@ -150,10 +149,7 @@ def clear_publication_due(published: Path) -> None:
 
 
 def superfluous(releases: Path, settings: Settings) -> list[Path]:
-    """Return the releases to remove, oldest first: neither of the newest nor among the last nights' own.
-
-    The newest [warehouse] keep_releases of any run are kept, and besides them [release] keep_nights of nightly runs.
-    """
+    """Return the releases to remove: neither of the newest keep_releases nor, of nights, of the newest keep_nights."""
     found = sorted((each for each in releases.iterdir() if not each.name.startswith(".")), reverse=True)
     older = found[settings.warehouse.keep_releases :]
     manifests = {each: read_manifest(each) for each in found}

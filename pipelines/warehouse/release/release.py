@@ -46,15 +46,12 @@ _COMPARED_BYTES_OF_WEBHOOKS, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20
 
 @dataclass(frozen=True)
 class Release:
-    """The current release: where it is and how many rows each table has.
-
-    `why_kept` says why no other was published, "" if this one is new.
-    """
+    """The current release: where it is and how many rows each table has."""
 
     id: str
     path: Path
     rows: Mapping[str, int]
-    why_kept: str = ""
+    why_kept: str = ""  # why no other was published, "" if this one is new
     own: Mapping[str, int] = field(default_factory=dict)  # rows of the user's own tables that are others than before
     notes: tuple[str, ...] = ()  # sentences for the run's user: damage, and its repair
 
@@ -153,10 +150,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
 
 
 def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, str, Memory]:
-    """Write what a killed build left in the log into the file.
-
-    Return its last commit's id, that of the last one that concerns readers, and what it was made by.
-    """
+    """Write what a killed build left in the log; return the last commit, the last that concerns readers, and inputs."""
     file = warehouse_file(settings.data_dir)
     use_few_threads(con, settings, file)
     with attached(con, file):
@@ -166,10 +160,7 @@ def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, st
 
 
 def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: str) -> str:
-    """Return why a run publishes no other release than the known one, "" if it does.
-
-    Nothing waits for a release that was made while the clock was ahead.
-    """
+    """Return why a run publishes no other release, "" if it does; none waits for one made while the clock was ahead."""
     published = settings.data_dir / "published"
     if known.shown_in == shown_in:
         manifests.clear_publication_due(published)

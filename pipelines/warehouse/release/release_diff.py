@@ -62,9 +62,8 @@ def are_comparable(before: Side, after: Side) -> bool:
 
 
 def compare(con: duckdb.DuckDBPyConnection, before: Side, after: Side, only: Iterable[Table] | None = None) -> Changes:
-    """Return the differences of two releases in core, mart and own, or some tables, those of lineage aside.
+    """Return the differences of two releases in core, mart and own, but for lineage and times of observation.
 
-    Nor do times of observation count.
     A row that moved to another store or month is removed from one and added to the other. Amounts are the sums of all
     rows of the store and month; they are compared only in tables whose rows belong to a store, which has one currency.
     Rows without a key are compared as a whole.
@@ -203,8 +202,7 @@ class Diff:
 def diff(settings: Settings, before: str = "", after: str = "") -> Diff:
     """Compare two releases of the data folder, by default the last one and the one before it.
 
-    Raise NoSuchReleaseError for a name that is not a release, where there are not two, or where their files are
-    partitioned in different ways.
+    Raise NoSuchReleaseError for a name that is none, where there are not two, or where files are partitioned otherwise.
     """
     releases = settings.data_dir / "published" / "releases"
     names = sorted(each.name for each in releases.iterdir() if each.name[0] != ".") if releases.exists() else []

@@ -51,9 +51,8 @@ class CheckResult:
 class BuildResult:
     """What a build did; `why` is one sentence, `rows` counts every table as it now is.
 
-    `notes` are sentences for the run's user: damage, and its repair. `changed_tables` are those
-    of which a row differs from before, `changed_checks` the checks of which a finding does; of a full build, all.
-    `validated` counts the fresh rows of each table that went through its Pandera schema.
+    `notes` are sentences for the run's user: damage, and its repair. A row of `changed_tables` differs from before, a
+    finding of `changed_checks`; of a full build, all. `validated` counts fresh rows that Pandera validated, by table.
     """
 
     changed: bool
@@ -117,8 +116,7 @@ FOUND_RIGHT: set[tuple[str, str, tuple[Column, ...]]] = set()
 def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckResult:
     """Compare the columns of a table's select with the contract's, before anything is made of it.
 
-    They follow from the select and the types of its inputs, which do not change while this process runs: a select
-    that was found right is not bound again.
+    They follow from the select and its inputs' types, which do not change in this process: it is bound but once.
     """
     select = (table.name, table.sql, table.columns)
     found = _result(contract_check(table)) if select in FOUND_RIGHT else has_declared_columns(con, table, table.sql)

@@ -341,8 +341,7 @@ def memory_bytes(con: duckdb.DuckDBPyConnection) -> int:
 def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> Iterator[None]:
     """Attach a file as `warehouse`; on leaving, write all of it to the file itself and detach it.
 
-    With the options READ_ONLY nothing is written: the file may be copied meanwhile. Raise NotOpenedError if somebody
-    else uses it, or may alone.
+    With READ_ONLY nothing is written, and it may be copied meanwhile. Raise NotOpenedError if somebody else has it.
     """
     try:
         con.execute(f"attach {literal(file)} as warehouse {options}")
