@@ -44,7 +44,7 @@ class QueryError(Exception):
 def limited(time: dt.timedelta, too_long: str, too_large: str, **opening: Any) -> Iterator[Ask]:
     """Give a function that runs statements in another process, which has so much time in all; `opened` as told.
 
-    It takes what `answered` takes, and raises QueryError. A process that reached a limit is gone with what was open.
+    It takes what `answered` takes, and raises QueryError, at a limit with its text: the process is gone, uncommitted.
     """
     # -I and an empty environment: no setting, secret or path of this process reaches the other one
     this, pipe, none = [sys.executable, "-I", __file__], subprocess.PIPE, subprocess.DEVNULL

@@ -149,7 +149,7 @@ def clear_publication_due(published: Path) -> None:
 
 
 def superfluous(releases: Path, settings: Settings) -> list[Path]:
-    """Return the releases to remove: neither of the newest keep_releases nor, of nights, of the newest keep_nights."""
+    """Return the releases to remove, oldest first: not the newest keep_releases nor, of nightly ones, keep_nights."""
     found = sorted((each for each in releases.iterdir() if not each.name.startswith(".")), reverse=True)
     older = found[settings.warehouse.keep_releases :]
     manifests = {each: read_manifest(each) for each in found}
