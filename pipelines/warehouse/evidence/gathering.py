@@ -416,7 +416,8 @@ def gather_target(
         tree.borrow()
     found = Gathered(forms, patterns, nodes, values)
     for node, judged in _leaves(nodes):
-        if target == "total" and _is_unlike_all(judged) and node.setting_no is None:
+        is_unlike_all = judged.verdict == verdicts.NONE and 2 * judged.fits < judged.orders  # no form fits half of them
+        if target == "total" and is_unlike_all and node.setting_no is None:
             sample = populations.stated_totals(con, node.no, limit=f"limit {populations.SAMPLE}")
             likely = populations.simplest(forms, sample)
             judged.leader = likely[0] if likely else judged.leader
@@ -466,11 +467,6 @@ def _likely_subtotals(
     return dict.fromkeys(found, usual)
 
 
-def _is_unlike_all(judged: Judgement) -> bool:
-    """Tell whether no form holds, and none fits half of the orders."""
-    return judged.verdict == verdicts.NONE and 2 * judged.fits < judged.orders
-
-
 def _settings(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, tuple[int, int]]:
     """Return setting_no → place of the form and rounding_no, of the rules that settings name."""
     rows = con.execute(
@@ -513,7 +509,9 @@ def _populations(found: Gathered, thresholds: verdicts.EvidenceThresholds) -> It
         needed = max(thresholds.orders - orders, 0) or None
         if needed is None and judged.verdict == verdicts.COMPATIBLE:
             needed = verdicts.orders_needed(judged.fits, orders, 1 - thresholds.noise)
-        is_assumable = forms.target == "total" and orders < thresholds.orders and _is_likely(node, judged)
+        # The formula of the observed order may hold: of orders that were set apart it has to fit most.
+        is_likely = node.parent is None or 2 * judged.all_fits[0] >= orders
+        is_assumable = forms.target == "total" and orders < thresholds.orders and is_likely
         yield (
             *(forms.target, node.no, describe_scope(node, found.values), judged.verdict, judged.leader + 1),
             *(rounding.rounding_no if rounding else verdicts.UNROUNDED, node.setting_no, is_assumable),
@@ -525,11 +523,6 @@ def _populations(found: Gathered, thresholds: verdicts.EvidenceThresholds) -> It
             (residual and residual.condition) or None,
             word_settlement(forms, node, judged, residual, found.values, thresholds),
         )
-
-
-def _is_likely(node: Population, judged: Judgement) -> bool:
-    """Tell whether the formula of the observed order may hold: of orders that were set apart it has to fit most."""
-    return node.parent is None or 2 * judged.all_fits[0] >= judged.orders
 
 
 def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:

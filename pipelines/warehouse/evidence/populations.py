@@ -619,7 +619,11 @@ def _divide_by_pattern(forms: Forms, orders: dict[str, Any], thresholds: Evidenc
     found = {pattern for block in _blocks(orders, thresholds) if (pattern := simplest(forms, block, _SIMPLE))}
     if not found:
         return None
-    fits = np.stack([_explained(forms, orders, pattern) for pattern in sorted(found)], axis=1).astype(np.float64)
+    by_pattern = [
+        explained(orders | {"residual": residual_by(forms, form, orders)}, kind, value, base)
+        for form, kind, value, base in sorted(found)
+    ]
+    fits = np.stack(by_pattern, axis=1).astype(np.float64)
     best: Division | None = None
     for dimension in DIMENSIONS:
         values, cell = np.unique(orders[f"at_{dimension}"], return_inverse=True)
@@ -656,8 +660,3 @@ def _blocks(orders: dict[str, Any], thresholds: EvidenceThresholds) -> Iterator[
 
 def _some(orders: dict[str, Any], places: Any) -> dict[str, Any]:
     return {name: column[places] for name, column in orders.items()}
-
-
-def _explained(forms: Forms, orders: dict[str, Any], pattern: Pattern) -> Any:
-    form, kind, value, base = pattern
-    return explained(orders | {"residual": residual_by(forms, form, orders)}, kind, value, base)

@@ -174,11 +174,6 @@ def _allowed(sql: str) -> Reads:
     return reads(sql)
 
 
-def _of_the_moment() -> frozenset[str]:
-    """Return the functions that depend on when they run, whatever they are given; time zones are those of the file."""
-    return functions_of("stability <> 'CONSISTENT'") - functions_of("stability = 'CONSISTENT'")
-
-
 def _by_chance(node: dict[str, Any]) -> str:
     """Return why a part of a select may give other rows of the same data; "" if it does not."""
     steps = [str(each["type"]) for each in node.get("modifiers") or ()]
@@ -189,7 +184,8 @@ def _by_chance(node: dict[str, Any]) -> str:
     called = str(node.get("function_name") or "").lower()
     if called == "ago" or (called == "age" and len(node.get("children") or node.get("arguments") or ()) == 1):
         return f"calls {called}, which counts from now: {_WHEN}"
-    return f"calls {called}: {_WHEN}" if called in _of_the_moment() else ""
+    of_the_moment = functions_of("stability <> 'CONSISTENT'") - functions_of("stability = 'CONSISTENT'")
+    return f"calls {called}: {_WHEN}" if called in of_the_moment else ""  # time zones are those of the file
 
 
 @functools.cache
