@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from pipelines.cli.options import Commands, Locked, Since, Until, given, group, leave, say, usage_error
@@ -15,18 +16,47 @@ if TYPE_CHECKING:
     from pipelines.ledger.entries import User
     from pipelines.settings import Settings
 
-Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
-OneStore = Annotated[int | None, typer.Option("--store", help="Limit to this store id.")]
-Day = Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")]
+# Arguments and options of the commands below.
+Store = Annotated[int | None, Option("--store", help="Only this store's day.")]
+OneStore = Annotated[int | None, Option("--store", help="Limit to this store id.")]
+Day = Annotated[str, Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")]
 Breaks = Annotated[
-    list[str], typer.Argument(metavar="KEY...", help="Ids of orders, or keys of breaks as `settlements list` has them.")
+    list[str], Argument(metavar="KEY...", help="Ids of orders, or keys of breaks as `settlements list` has them.")
 ]
 PeriodName = Annotated[
     str,
-    typer.Option(
-        "--period", metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."
-    ),
+    Option("--period", metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."),
 ]
+Check = Annotated[bool, Option("--check", help="Only list the blockers, if it is not closed.")]
+WithExceptions = Annotated[
+    list[str] | None,
+    Option(metavar="REASON", help="Close despite blockers; KIND=REASON for a kind of them. Repeatable."),
+]
+WhyNone = Annotated[str, Option(help="Why there are none; recorded in the ledger.")]
+ReopenedDay = Annotated[str, Argument(help="The business day, such as 2026-10-31.")]
+WhyReopened = Annotated[str, Option(help="Why the day is reopened; recorded in the ledger.")]
+PackPeriod = Annotated[
+    str, Option(metavar="NAME", help="A month such as 2026-10, a day, or a period of closing.periods_file.")
+]
+Out = Annotated[Path, Option(help="A new folder.")]
+Sample = Annotated[int, Option(min=0, help="Number of orders to write receipts for.")]
+Seed = Annotated[int, Option(help="Seed of the random sample.")]
+AllChanges = Annotated[bool, Option("--all", help="Include posted restatements, and those of reopened days.")]
+PostPeriod = Annotated[str, Option(metavar="NAME", help="The open period to post to, such as 2026-11.")]
+Xlsx = Annotated[Path | None, Option(dir_okay=False, help="Also write an Excel workbook to this file.")]
+Html = Annotated[Path | None, Option(dir_okay=False, help="Also write a self-contained HTML page to this file.")]
+AllOrders = Annotated[bool, Option("--all-orders", help="List all orders in the workbook, not only breaks.")]
+AllBreaks = Annotated[bool, Option("--all", help="Include accepted breaks.")]
+WhyAccepted = Annotated[str, Option(help="Why they are accepted; recorded in the ledger.")]
+AccountClass = Annotated[
+    str, Option(metavar="CLASS", help="The class of account that a journal writes the amount off to.")
+]
+Assignee = Annotated[str, Option("--to", metavar="NAME", help="That person's name; recorded in the ledger.")]
+Text = Annotated[str, Option(help="The comment; recorded in the ledger.")]
+File = Annotated[Path, Argument(help="CSV: business_date,store_id,order_count,amount,amount_field,sale_classes.")]
+ExpectHead = Annotated[str, Option(metavar="HASH", help="Fail unless an entry has this hash: a head kept elsewhere.")]
+Head = Annotated[str, Argument(metavar="[HASH]", help="The chain's last hash, kept elsewhere.")]
+WhyNoHead = Annotated[str, Option(help="Why no kept head can be used; recorded in the ledger.")]
 
 
 class _DayFirst(TyperGroup):
@@ -76,11 +106,8 @@ def close_day(
     *,
     period: PeriodName = "",
     store: Store = None,
-    check: Annotated[bool, typer.Option("--check", help="Only list the blockers, if it is not closed.")] = False,
-    with_exceptions: Annotated[
-        list[str] | None,
-        typer.Option(metavar="REASON", help="Close despite blockers; KIND=REASON for a kind of them. Repeatable."),
-    ] = None,
+    check: Check = False,
+    with_exceptions: WithExceptions = None,
     user: User,
     settings: Settings,
     locked: Locked,
@@ -131,13 +158,7 @@ def close_approve(
 
 @closes.command("accept-no-orders", short_help="Accept that stores have no orders on a day.")
 def close_accept_no_orders(
-    day: Day = "",
-    *,
-    period: PeriodName = "",
-    reason: Annotated[str, typer.Option(help="Why there are none; recorded in the ledger.")],
-    store: Store = None,
-    user: User,
-    settings: Settings,
+    day: Day = "", *, period: PeriodName = "", reason: WhyNone, store: Store = None, user: User, settings: Settings
 ) -> None:
     """Accept that stores have no orders on a day that usually has some: it no longer blocks a close.
 
@@ -153,13 +174,7 @@ def close_accept_no_orders(
 
 @closes.command("reopen")
 def close_reopen(
-    day: Annotated[str, typer.Argument(help="The business day, such as 2026-10-31.")],
-    *,
-    reason: Annotated[str, typer.Option(help="Why the day is reopened; recorded in the ledger.")],
-    store: Store = None,
-    user: User,
-    settings: Settings,
-    locked: Locked,
+    day: ReopenedDay, *, reason: WhyReopened, store: Store = None, user: User, settings: Settings, locked: Locked
 ) -> None:
     """Reopen a closed day; it can be closed again later.
 
@@ -180,16 +195,7 @@ def close_reopen(
 
 
 @app.command("audit-pack", short_help="Write the evidence of a period for auditors.")
-def audit_pack(
-    *,
-    period: Annotated[
-        str, typer.Option(metavar="NAME", help="A month such as 2026-10, a day, or a period of closing.periods_file.")
-    ],
-    out: Annotated[Path, typer.Option(help="A new folder.")],
-    sample: Annotated[int, typer.Option(min=0, help="Number of orders to write receipts for.")] = 25,
-    seed: Annotated[int, typer.Option(help="Seed of the random sample.")] = 1,
-    settings: Settings,
-) -> None:
+def audit_pack(*, period: PackPeriod, out: Out, sample: Sample = 25, seed: Seed = 1, settings: Settings) -> None:
     """Write an audit pack: closes, restatements, formula evidence, control totals, receipts and a verifier.
 
     The pack contains no personal data and no secrets. `python3 -I verify.py` in it checks every hash and the chain.
@@ -202,13 +208,7 @@ def audit_pack(
 
 
 @restatements.command("list")
-def restatements_list(
-    *,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Include posted restatements, and those of reopened days.")
-    ] = False,
-    settings: Settings,
-) -> None:
+def restatements_list(*, everything: AllChanges = False, settings: Settings) -> None:
     """List the unposted restatements."""
     from pipelines.finance import closing
     from pipelines.report.finance_views import restatements as listed
@@ -217,13 +217,7 @@ def restatements_list(
 
 
 @restatements.command("post")
-def restatements_post(
-    *,
-    period: Annotated[str, typer.Option(metavar="NAME", help="The open period to post to, such as 2026-11.")],
-    user: User,
-    settings: Settings,
-    locked: Locked,
-) -> None:
+def restatements_post(*, period: PostPeriod, user: User, settings: Settings, locked: Locked) -> None:
     """Post the unposted restatements to an open period.
 
     Exit codes: 0 posted, or nothing to post; 1 the period is closed; 2 no such period; 4 another process holds the run
@@ -242,15 +236,9 @@ def reconcile(
     since: Since = "",
     until: Until = "",
     store: OneStore = None,
-    xlsx: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Also write an Excel workbook to this file.")
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Also write a self-contained HTML page to this file.")
-    ] = None,
-    all_orders: Annotated[
-        bool, typer.Option("--all-orders", help="List all orders in the workbook, not only breaks.")
-    ] = False,
+    xlsx: Xlsx = None,
+    html: Html = None,
+    all_orders: AllOrders = False,
     settings: Settings,
 ) -> None:
     """Reconcile the current release by day: totals with price fields, subtotals with lines, closed days with changes.
@@ -283,12 +271,7 @@ def reconcile(
 
 @breaks.command("list", short_help="List the open breaks, the largest first.")
 def breaks_list(
-    *,
-    since: Since = "",
-    until: Until = "",
-    store: OneStore = None,
-    everything: Annotated[bool, typer.Option("--all", help="Include accepted breaks.")] = False,
-    settings: Settings,
+    *, since: Since = "", until: Until = "", store: OneStore = None, everything: AllBreaks = False, settings: Settings
 ) -> None:
     """List the open breaks of the current release by currency, the largest first, with assignee and comment."""
     from pipelines.finance.reconciliation import list_breaks
@@ -300,14 +283,7 @@ def breaks_list(
 
 @breaks.command("accept", short_help="Accept breaks, with a reason.")
 def breaks_accept(
-    keys: Breaks,
-    *,
-    reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
-    account_class: Annotated[
-        str, typer.Option(metavar="CLASS", help="The class of account that a journal writes the amount off to.")
-    ] = "",
-    user: User,
-    settings: Settings,
+    keys: Breaks, *, reason: WhyAccepted, account_class: AccountClass = "", user: User, settings: Settings
 ) -> None:
     """Accept breaks: neither `reconcile` nor a close fails on them unless one of their amounts changes.
 
@@ -323,13 +299,7 @@ def breaks_accept(
 
 
 @breaks.command("assign")
-def breaks_assign(
-    keys: Breaks,
-    *,
-    assignee: Annotated[str, typer.Option("--to", metavar="NAME", help="That person's name; recorded in the ledger.")],
-    user: User,
-    settings: Settings,
-) -> None:
+def breaks_assign(keys: Breaks, *, assignee: Assignee, user: User, settings: Settings) -> None:
     """Assign breaks to a person.
 
     Exit codes: 0 recorded; 1 a key is not a break, and nothing was recorded; 2 invalid usage.
@@ -341,13 +311,7 @@ def breaks_assign(
 
 
 @breaks.command("comment", short_help="Record a comment on breaks.")
-def breaks_comment(
-    keys: Breaks,
-    *,
-    text: Annotated[str, typer.Option(help="The comment; recorded in the ledger.")],
-    user: User,
-    settings: Settings,
-) -> None:
+def breaks_comment(keys: Breaks, *, text: Text, user: User, settings: Settings) -> None:
     """Record a comment on breaks; write no personal data: entries are never erased.
 
     Exit codes: 0 recorded; 1 a key is not a break, and nothing was recorded; 2 invalid usage.
@@ -359,13 +323,7 @@ def breaks_comment(
 
 
 @totals.command("import", short_help="Import control totals from a CSV file.")
-def totals_import(
-    file: Annotated[
-        Path, typer.Argument(help="CSV: business_date,store_id,order_count,amount,amount_field,sale_classes.")
-    ],
-    *,
-    settings: Settings,
-) -> None:
+def totals_import(file: File, *, settings: Settings) -> None:
     """Import control totals from a CSV file; the next build compares them with the actual totals.
 
     Columns: business_date (2026-10-31), store_id, order_count and amount (either may be empty), amount_field
@@ -384,13 +342,7 @@ def totals_import(
 
 
 @ledger.command("verify", short_help="Verify the ledger and print its head.")
-def ledger_verify(
-    *,
-    expect_head: Annotated[
-        str, typer.Option(metavar="HASH", help="Fail unless an entry has this hash: a head kept elsewhere.")
-    ] = "",
-    settings: Settings,
-) -> None:
+def ledger_verify(*, expect_head: ExpectHead = "", settings: Settings) -> None:
     """Verify every entry and row file of the ledger, and print its head; keep a copy of the head elsewhere.
 
     The chain must go on from the heads in the inventory, in the vault and in [ledger] witness. Exit codes: 0 the ledger
@@ -407,14 +359,7 @@ def ledger_verify(
 
 
 @ledger.command("accept-head", short_help="Sign the ledger's head again, after its last hash was confirmed.")
-def ledger_accept_head(
-    head: Annotated[str, typer.Argument(metavar="[HASH]", help="The chain's last hash, kept elsewhere.")] = "",
-    *,
-    reason: Annotated[str, typer.Option(help="Why no kept head can be used; recorded in the ledger.")],
-    user: User,
-    settings: Settings,
-    locked: Locked,
-) -> None:
+def ledger_accept_head(head: Head = "", *, reason: WhyNoHead, user: User, settings: Settings, locked: Locked) -> None:
     """Sign the ledger's head again where the kept one is lost, of an older version, or not of this chain.
 
     Only a copy of the last hash that was kept elsewhere proves that nobody changed the entries. Exit codes: 0 signed

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from pipelines.cli.options import Commands, Config, Locked, leave, say, usage_error
 
@@ -19,29 +20,41 @@ if TYPE_CHECKING:
 
 app = Commands()
 
+# Arguments and options of the commands below.
+OrderIds = Annotated[Path | None, Option(exists=True, dir_okay=False, help="File of order ids to fetch, one per line.")]
+OrderIdRange = Annotated[str, Option(metavar="A-B", help="Range of order ids to fetch, inclusive, e.g. 100-200.")]
+MenuIds = Annotated[
+    Path | None, Option(exists=True, dir_okay=False, help="File of menu ids to fetch besides those of store records.")
+]
+Due = Annotated[bool, Option("--due", help="Fetch only what is due: no list of stores, no plan, no maintenance.")]
+RunAsJson = Annotated[bool, Option("--json", help="Log one JSON object a line instead of a summary.")]
+Strict = Annotated[bool, Option(help="Exit 3 also for ids that failed or were quarantined before this run.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Add notes, rows by table, and queries.")]
+Full = Annotated[bool, Option(help="Rebuild every table from the landing zone.")]
+Profile = Annotated[bool, Option(help="Print the time and memory of each table.")]
+Orders = Annotated[int, Option(min=1, help="Number of orders in the sandbox.")]
+Stores = Annotated[int, Option(min=1, help="Number of stores.")]
+Faults = Annotated[float, Option(min=0, max=1, help="Share of documents with a planted fault.")]
+NextNight = Annotated[bool, Option("--next-night", help="Move the demo's world on by a day, and run that night.")]
+Kind = Annotated[str, Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")]
+Forget = Annotated[bool, Option("--forget", help="Remove these ids from the list; nobody asks for them.")]
+Host = Annotated[str, Option(help="Address to serve on; default: [dagster] host.")]
+Port = Annotated[int, Option(min=0, max=65535, help="Port to serve on; default: [dagster] port.", show_default=False)]
+Webhooks = Annotated[bool, Option("--webhooks", help="Start the webhook receiver too.")]
+StatusAsJson = Annotated[bool, Option("--json", help="Print one JSON object, for monitors.")]
+
 
 @app.command(short_help="Fetch what is due, build the warehouse, publish a release.")
 def run(
     *,
     settings: Settings,
-    order_ids: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="File of order ids to fetch, one per line.")
-    ] = None,
-    order_id_range: Annotated[
-        str, typer.Option(metavar="A-B", help="Range of order ids to fetch, inclusive, e.g. 100-200.")
-    ] = "",
-    menu_ids: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="File of menu ids to fetch besides those of store records."),
-    ] = None,
-    due: Annotated[
-        bool, typer.Option("--due", help="Fetch only what is due: no list of stores, no plan, no maintenance.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Log one JSON object a line instead of a summary.")] = False,
-    strict: Annotated[
-        bool, typer.Option(help="Exit 3 also for ids that failed or were quarantined before this run.")
-    ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Add notes, rows by table, and queries.")] = False,
+    order_ids: OrderIds = None,
+    order_id_range: OrderIdRange = "",
+    menu_ids: MenuIds = None,
+    due: Due = False,
+    as_json: RunAsJson = False,
+    strict: Strict = False,
+    verbose: Verbose = False,
 ) -> None:
     """Fetch the due ids, land them, build the warehouse and publish a release.
 
@@ -110,13 +123,7 @@ def _service(settings: Settings) -> AbstractContextManager[object]:
 
 
 @app.command(short_help="Build the tables and publish, without requests.")
-def build(
-    *,
-    settings: Settings,
-    full: Annotated[bool, typer.Option(help="Rebuild every table from the landing zone.")] = False,
-    profile: Annotated[bool, typer.Option(help="Print the time and memory of each table.")] = False,
-    locked: Locked,
-) -> None:
+def build(*, settings: Settings, full: Full = False, profile: Profile = False, locked: Locked) -> None:
     """Build the tables and publish a release from the landing zone, without requests to the service.
 
     A full build can spread over a Ray cluster by [engine], see docs/SCALE.md; all else is always local.
@@ -147,12 +154,10 @@ def build(
 @app.command(short_help="Run nights on the embedded sandbox and show the results.")
 def demo(
     *,
-    orders: Annotated[int, typer.Option(min=1, help="Number of orders in the sandbox.")] = 2500,
-    stores: Annotated[int, typer.Option(min=1, help="Number of stores.")] = 12,
-    faults: Annotated[float, typer.Option(min=0, max=1, help="Share of documents with a planted fault.")] = 0.02,
-    next_night: Annotated[
-        bool, typer.Option("--next-night", help="Move the demo's world on by a day, and run that night.")
-    ] = False,
+    orders: Orders = 2500,
+    stores: Stores = 12,
+    faults: Faults = 0.02,
+    next_night: NextNight = False,
     config: Config = None,
 ) -> None:
     """Run four nights on the embedded sandbox service and show the results.
@@ -168,14 +173,7 @@ def demo(
 
 
 @app.command(short_help="Put ids that could not be fetched on the work list again.")
-def retry(
-    *,
-    kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")] = "",
-    forget: Annotated[
-        bool, typer.Option("--forget", help="Remove these ids from the list; nobody asks for them.")
-    ] = False,
-    settings: Settings,
-) -> None:
+def retry(*, kind: Kind = "", forget: Forget = False, settings: Settings) -> None:
     """Retry the dead-letter queue and what waits after a failure: make the ids that could not be fetched due now.
 
     Nights ask by themselves for what failed, for 30 days. What the service will never answer makes nights not good
@@ -194,15 +192,7 @@ def retry(
 
 
 @app.command(short_help="Serve Dagster's web pages and run the nightly schedule.")
-def dev(
-    *,
-    host: Annotated[str, typer.Option(help="Address to serve on; default: [dagster] host.")] = "",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to serve on; default: [dagster] port.", show_default=False)
-    ] = 0,
-    webhooks: Annotated[bool, typer.Option("--webhooks", help="Start the webhook receiver too.")] = False,
-    settings: Settings,
-) -> None:
+def dev(*, host: Host = "", port: Port = 0, webhooks: Webhooks = False, settings: Settings) -> None:
     """Serve Dagster's web pages and run the nightly schedule, until Ctrl-C or SIGTERM.
 
     With the demo's settings its flow, checks and lineage can be looked at; `ordermart demo --next-night` plays a night.
@@ -217,11 +207,7 @@ def dev(
 
 
 @app.command(short_help="Show last run, release, queue, alarms, lock and disk.")
-def status(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for monitors.")] = False,
-    settings: Settings,
-) -> None:
+def status(*, as_json: StatusAsJson = False, settings: Settings) -> None:
     """Show the last run, the release, queued ids, alarms, the lock and disk space, without requests to the service.
 
     A run that was killed since is told first, as the next run would do: by an alarm and on the morning page.

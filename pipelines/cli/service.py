@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from pipelines.cli.options import Commands, Locked, group, leave, say, usage_error
 from pipelines.sandbox.__main__ import serve
@@ -35,6 +36,43 @@ figures = group(app, "explain", "Explain figures of the current release.")
 models = group(app, "models", "Write and try tables of your own: own.<name>.")
 sandbox_app.command("serve", short_help="Serve a generated partner service on loopback.")(serve)
 
+# Arguments and options of the commands below.
+_FILES = "Files or quoted patterns, also gzipped. One menu per file; stores, orders: a JSON array, or one per line."
+_OBSERVED = "When the service returned these documents, UTC. Without it they never replace a fetched one."
+_WHEN = "JSON pointer to that time in each document, such as /exported_at."
+_WRAPPED = "JSON pointer to the documents inside a wrapper, such as /data/orders."
+_IN_PARTS = "Land a long archive in parts: resumes after a kill, raises no alarms."
+Documents = Annotated[list[Path], Argument(help=_FILES)]
+ObservedAt = Annotated[datetime | None, Option(help=_OBSERVED)]
+ObservedAtPointer = Annotated[str, Option(metavar="PTR", help=_WHEN)]
+DocumentsPointer = Annotated[str, Option(metavar="PTR", help=_WRAPPED)]
+Backfill = Annotated[bool, Option("--backfill", help=_IN_PARTS)]
+Old = Annotated[str, Argument(metavar="OLD", help="Address that the data came from.")]
+New = Annotated[str, Argument(metavar="NEW", help="Address now in [partner] base_url.")]
+Host = Annotated[str, Option(help="Address to listen on; default: [webhooks] host.")]
+Port = Annotated[int | None, Option(min=0, max=65535, help="Port, 0 for any free one; default: [webhooks] port.")]
+SettingsFile = Annotated[Path, Argument(dir_okay=False, help="Settings file to write or complete, such as shop.toml.")]
+BaseUrl = Annotated[str, Option(metavar="URL", help="Address of the service; asked for if left out.")]
+ClientId = Annotated[str, Option(help="The client_id; asked for if left out.")]
+Sets = Annotated[
+    list[str] | None, Option("--set", metavar="KEY=VALUE", help="An answer, such as list_stores.path=/stores.")
+]
+OrderId = Annotated[int, Option(metavar="ID", help="An order: it decides which number is a store's id.")]
+OrderIds = Annotated[
+    Path | None, Option(exists=True, dir_okay=False, help="File of order ids; their statuses propose sales.")
+]
+Stores = Annotated[int, Option(metavar="N", help="How many stores there are, if the list does not say.")]
+SecondFolder = Annotated[
+    Path | None, Option(file_okay=False, help="Folder elsewhere that keeps the ledger's signed head: [ledger] witness.")
+]
+Markdown = Annotated[bool, Option("--markdown", help="Write a letter to the partner, in Markdown.")]
+Dbt = Annotated[bool, Option("--dbt", help="Write the release's tables as sources.yml of dbt.")]
+ContractFile = Annotated[Path | None, Argument(dir_okay=False, help="Output file; default: standard output.")]
+TimeoutSeconds = Annotated[int, Option("--timeout-seconds", min=1, help="Time limit of one query, in seconds.")]
+MemoryMib = Annotated[int, Option("--memory-mib", min=64, help="Memory limit of one query, in MiB.")]
+MaxRows = Annotated[int, Option("--max-rows", min=1, help="Row limit of one answer.")]
+Name = Annotated[str, Argument(metavar="NAME", help="The table's name; the file is NAME.sql.")]
+
 
 def _add_command(kind: str, documents: str) -> None:
     """Add the command that lands files of one kind."""
@@ -45,31 +83,12 @@ def _add_command(kind: str, documents: str) -> None:
         "2 invalid settings or usage; 3 every document was rejected; 4 another process holds the run lock.",
     )
     def land(
-        files: Annotated[
-            list[Path],
-            typer.Argument(
-                help="Files or quoted patterns, also gzipped. One menu per file; stores, orders: a JSON array, or one "
-                "per line."
-            ),
-        ],
+        files: Documents,
         *,
-        observed_at: Annotated[
-            datetime | None,
-            typer.Option(
-                help="When the service returned these documents, UTC. Without it they never replace a fetched one."
-            ),
-        ] = None,
-        observed_at_pointer: Annotated[
-            str, typer.Option(metavar="PTR", help="JSON pointer to that time in each document, such as /exported_at.")
-        ] = "",
-        documents_pointer: Annotated[
-            str,
-            typer.Option(metavar="PTR", help="JSON pointer to the documents inside a wrapper, such as /data/orders."),
-        ] = "",
-        backfill: Annotated[
-            bool,
-            typer.Option("--backfill", help="Land a long archive in parts: resumes after a kill, raises no alarms."),
-        ] = False,
+        observed_at: ObservedAt = None,
+        observed_at_pointer: ObservedAtPointer = "",
+        documents_pointer: DocumentsPointer = "",
+        backfill: Backfill = False,
         settings: Settings,
         locked: Locked,
     ) -> None:
@@ -117,13 +136,7 @@ def land_reprocess(*, settings: Settings, locked: Locked) -> None:
 
 
 @source_app.command("move", short_help="Accept another address of the same service.")
-def source_move(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Address that the data came from.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Address now in [partner] base_url.")],
-    *,
-    user: User,
-    settings: Settings,
-) -> None:
+def source_move(old: Old, new: New, *, user: User, settings: Settings) -> None:
     """Accept NEW as the address of the service that the data came from, after comparing documents of both.
 
     The newest ten documents of each kind are requested at NEW and OLD. Those at NEW must have the id, store and
@@ -138,14 +151,7 @@ def source_move(
 
 
 @webhooks_app.command("serve")
-def webhooks_serve(
-    *,
-    host: Annotated[str, typer.Option(help="Address to listen on; default: [webhooks] host.")] = "",
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port, 0 for any free one; default: [webhooks] port.")
-    ] = None,
-    settings: Settings,
-) -> None:
+def webhooks_serve(*, host: Host = "", port: Port = None, settings: Settings) -> None:
     """Receive webhook deliveries until stopped (Ctrl-C or SIGTERM).
 
     Run it as a process of its own. A delivery is answered with 2xx only once it is on the disk; the next run, or the
@@ -191,25 +197,15 @@ _LISTS = {"sales.counted_statuses", "sales.excluded_statuses", "partner.store.me
 
 @app.command(short_help="Find out how a service answers, and write its settings.")
 def init(
-    file: Annotated[
-        Path, typer.Argument(dir_okay=False, help="Settings file to write or complete, such as shop.toml.")
-    ],
+    file: SettingsFile,
     *,
-    base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the service; asked for if left out.")] = "",
-    client_id: Annotated[str, typer.Option(help="The client_id; asked for if left out.")] = "",
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An answer, such as list_stores.path=/stores."),
-    ] = None,
-    order_id: Annotated[int, typer.Option(metavar="ID", help="An order: it decides which number is a store's id.")] = 0,
-    order_ids: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="File of order ids; their statuses propose sales.")
-    ] = None,
-    stores: Annotated[int, typer.Option(metavar="N", help="How many stores there are, if the list does not say.")] = 0,
-    second_folder: Annotated[
-        Path | None,
-        typer.Option(file_okay=False, help="Folder elsewhere that keeps the ledger's signed head: [ledger] witness."),
-    ] = None,
+    base_url: BaseUrl = "",
+    client_id: ClientId = "",
+    sets: Sets = None,
+    order_id: OrderId = 0,
+    order_ids: OrderIds = None,
+    stores: Stores = 0,
+    second_folder: SecondFolder = None,
 ) -> None:
     """Find out how a service answers, prove it, and write a settings file, the vault's keys and the client secret.
 
@@ -263,11 +259,7 @@ def _pairs(sets: list[str]) -> Iterator[tuple[str, Any]]:
 
 
 @app.command(short_help="List open questions about the partner's interface.")
-def questions(
-    *,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Write a letter to the partner, in Markdown.")] = False,
-    settings: Settings,
-) -> None:
+def questions(*, markdown: Markdown = False, settings: Settings) -> None:
     """List open questions about the interface, with assumption, evidence and the number of orders affected.
 
     Evidence comes from the current release (audit.questions), assumptions from the current settings. Answers of
@@ -283,12 +275,7 @@ def questions(
 
 
 @app.command(short_help="Show the interface's fields, documented and observed.")
-def contract(
-    *,
-    dbt: Annotated[bool, typer.Option("--dbt", help="Write the release's tables as sources.yml of dbt.")] = False,
-    file: Annotated[Path | None, typer.Argument(dir_okay=False, help="Output file; default: standard output.")] = None,
-    settings: Settings,
-) -> None:
+def contract(*, dbt: Dbt = False, file: ContractFile = None, settings: Settings) -> None:
     """Show every field of the interface as documented and as observed, with types, nulls and counts.
 
     Reads the current release. For dbt-duckdb, attach its file as ordermart; docs/MODELS.md has a project.
@@ -312,7 +299,7 @@ def _order_id(text: str) -> int:
 
 @figures.command("order", short_help="Print the receipt of one order.")
 def explain_order(
-    order_id: Annotated[int, typer.Argument(help="The order's id.", parser=_order_id)], *, settings: Settings
+    order_id: Annotated[int, Argument(help="The order's id.", parser=_order_id)], *, settings: Settings
 ) -> None:
     """Print an order's receipt: each amount with its JSON pointer, each sum written out.
 
@@ -326,7 +313,7 @@ def explain_order(
 
 @figures.command("payout", short_help="Print what a payout consists of.")
 def explain_payout(
-    payout: Annotated[str, typer.Argument(help="The payout, as statements and bank name it.")], *, settings: Settings
+    payout: Annotated[str, Argument(help="The payout, as statements and bank name it.")], *, settings: Settings
 ) -> None:
     """Print a payout: what the bank has, the components that it adds up to, and how its rows are matched.
 
@@ -339,13 +326,7 @@ def explain_payout(
 
 @app.command(short_help="Serve the release, read-only, to an assistant (MCP).")
 def mcp(
-    *,
-    timeout_seconds: Annotated[
-        int, typer.Option("--timeout-seconds", min=1, help="Time limit of one query, in seconds.")
-    ] = 30,
-    memory_mib: Annotated[int, typer.Option("--memory-mib", min=64, help="Memory limit of one query, in MiB.")] = 1024,
-    max_rows: Annotated[int, typer.Option("--max-rows", min=1, help="Row limit of one answer.")] = 1000,
-    settings: Settings,
+    *, timeout_seconds: TimeoutSeconds = 30, memory_mib: MemoryMib = 1024, max_rows: MaxRows = 1000, settings: Settings
 ) -> None:
     """Serve the current release, read-only, to an assistant that speaks the Model Context Protocol.
 
@@ -362,11 +343,7 @@ def mcp(
 
 
 @models.command("new", short_help="Write a model to begin with.")
-def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The table's name; the file is NAME.sql.")],
-    *,
-    settings: Settings,
-) -> None:
+def new(name: Name, *, settings: Settings) -> None:
     """Write NAME.sql, with its head, into [models] dir: change it, and try it with `ordermart models check`.
 
     If docs/models ships a model of this name, such as customers, that is copied, with its checks.

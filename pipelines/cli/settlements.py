@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from pipelines.cli.options import Commands, Locked, given, group, leave, say, usage_error
 
@@ -16,11 +16,31 @@ if TYPE_CHECKING:
 app = Commands()
 statements = group(app, "settlements", "Import and match statements, payouts and bank files.")
 
+# Arguments and options of the commands below.
+Statements = Annotated[Path, Argument(metavar="FILE", help="A file; of statements also a folder.")]
+Mapping = Annotated[
+    Path, Option("--map", metavar="MAPPING", help="The mapping of its columns, TOML; of camt.053 only [bank] payout.")
+]
+Bank = Annotated[bool, Option("--bank", help="The file is a bank's: CSV, or camt.053.")]
+Supersede = Annotated[bool, Option("--supersede", help="Replace statements, or days of the bank, that were imported.")]
+EntryNo = Annotated[int, Argument(metavar="ENTRY", help="The ledger entry, as `import` printed it.")]
+Reason = Annotated[str, Option(help="Why; recorded in the ledger.")]
+Unknown = Annotated[
+    bool, Option("--unknown-orders", help="Only ids that no order has, a line each, for `run --order-ids`.")
+]
+Period = Annotated[str, Option("--period", metavar="NAME", help="A month such as 2026-10, or a period.")]
+Check = Annotated[bool, Option("--check", help="Only check; without --period all periods.")]
+Accounts = Annotated[Path | None, Option("--map", help="Your accounts and taxes, TOML: docs/BOOKS.md.")]
+ExportFormat = Annotated[str, Option("--format", metavar="FORM", help="csv, netsuite, xero or beancount.")]
+Out = Annotated[Path | None, Option(help="The folder of the files.")]
+Draft = Annotated[bool, Option("--draft", help="Include open days; each line says DRAFT.")]
+Without = Annotated[
+    list[str] | None, Option(metavar="DAY:STORE", help="Leave a store's day out: 2026-10-31:12. Repeatable.")
+]
+
 
 @statements.command("keys", short_help="Find the ids of our orders in a file, and propose a mapping.")
-def settlements_keys(
-    file: Annotated[Path, typer.Argument(help="A platform's file, CSV.")], *, settings: Settings
-) -> None:
+def settlements_keys(file: Annotated[Path, Argument(help="A platform's file, CSV.")], *, settings: Settings) -> None:
     """Say of each column how many values are ids of orders, and how many of their rows have store, day and amount.
 
     The right one for `[line] order` is the one whose rows have them; of imported rows workings.settlement_keys says so.
@@ -35,18 +55,11 @@ def settlements_keys(
 
 @statements.command("import", short_help="Import statements, or a bank's file, by a mapping.")
 def settlements_import(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file; of statements also a folder.")],
+    path: Statements,
     *,
-    mapping: Annotated[
-        Path,
-        typer.Option(
-            "--map", metavar="MAPPING", help="The mapping of its columns, TOML; of camt.053 only [bank] payout."
-        ),
-    ],
-    bank: Annotated[bool, typer.Option("--bank", help="The file is a bank's: CSV, or camt.053.")] = False,
-    supersede: Annotated[
-        bool, typer.Option("--supersede", help="Replace statements, or days of the bank, that were imported.")
-    ] = False,
+    mapping: Mapping,
+    bank: Bank = False,
+    supersede: Supersede = False,
     settings: Settings,
     locked: Locked,
 ) -> None:
@@ -73,14 +86,7 @@ def settlements_import(
 
 
 @statements.command("undo", short_help="Undo an import.")
-def settlements_undo(
-    entry_no: Annotated[int, typer.Argument(metavar="ENTRY", help="The ledger entry, as `import` printed it.")],
-    *,
-    reason: Annotated[str, typer.Option(help="Why; recorded in the ledger.")],
-    user: User,
-    settings: Settings,
-    locked: Locked,
-) -> None:
+def settlements_undo(entry_no: EntryNo, *, reason: Reason, user: User, settings: Settings, locked: Locked) -> None:
     """Undo an import by an entry of the ledger: what it superseded is in force again, and its file can be imported.
 
     Exit codes: 0 undone; 1 the entry is not an import, or was undone before; 2 invalid usage; 4 another process holds
@@ -108,13 +114,7 @@ def settlements_aging(*, settings: Settings) -> None:
 
 
 @statements.command("list", short_help="List statements, payouts and open items.")
-def settlements_list(
-    *,
-    unknown: Annotated[
-        bool, typer.Option("--unknown-orders", help="Only ids that no order has, a line each, for `run --order-ids`.")
-    ] = False,
-    settings: Settings,
-) -> None:
+def settlements_list(*, unknown: Unknown = False, settings: Settings) -> None:
     """List the statements and payouts of the current release, what orders and lines leave open, and the open breaks.
 
     Exit codes: 0 there is no open break; 1 there is no release; 2 invalid settings; 3 something is open.
@@ -132,19 +132,13 @@ def settlements_list(
 @app.command(short_help="Write a period's journal for your accounting system.")
 def journal(
     *,
-    period: Annotated[str, typer.Option("--period", metavar="NAME", help="A month such as 2026-10, or a period.")] = "",
-    check: Annotated[bool, typer.Option("--check", help="Only check; without --period all periods.")] = False,
-    accounts: Annotated[
-        Path | None, typer.Option("--map", help="Your accounts and taxes, TOML: docs/BOOKS.md.")
-    ] = None,
-    export_format: Annotated[
-        str, typer.Option("--format", metavar="FORM", help="csv, netsuite, xero or beancount.")
-    ] = "csv",
-    out: Annotated[Path | None, typer.Option(help="The folder of the files.")] = None,
-    draft: Annotated[bool, typer.Option("--draft", help="Include open days; each line says DRAFT.")] = False,
-    without: Annotated[
-        list[str] | None, typer.Option(metavar="DAY:STORE", help="Leave a store's day out: 2026-10-31:12. Repeatable.")
-    ] = None,
+    period: Period = "",
+    check: Check = False,
+    accounts: Accounts = None,
+    export_format: ExportFormat = "csv",
+    out: Out = None,
+    draft: Draft = False,
+    without: Without = None,
     user: User,
     settings: Settings,
     locked: Locked,

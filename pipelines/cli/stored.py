@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from pipelines.cli.options import As, Commands, Config, Locked, given, group, leave, load_settings, say, usage_error
 
@@ -21,18 +22,44 @@ if TYPE_CHECKING:
 app = Commands()
 vault = group(app, "vault", "Manage the encrypted personal-data vault.")
 
+# Arguments and options of the commands below.
+BackupFolder = Annotated[Path, Argument(metavar="DIR", help="Folder on another disk; each backup is a folder in it.")]
+Keep = Annotated[int, Option(min=0, metavar="N", help="Afterwards remove the oldest backups beyond N; 0: keep all.")]
+RestoreFolder = Annotated[
+    Path, Argument(metavar="DIR", help="Folder given to `ordermart backup`, for its last backup, or one backup.")
+]
+Check = Annotated[bool, Option("--check", help="Only check the hash of every file; restore nothing.")]
+NoErasuresSince = Annotated[
+    str, Option(metavar="REASON", help="Restore without the erasure log: nobody was erased since the backup.")
+]
+Unsigned = Annotated[
+    str, Option(metavar="REASON", help="Restore without a valid signature: nobody changed the backup.")
+]
+Accept = Annotated[
+    str, Option(metavar="REASON", help="Record what is there now: what is lost is given up. Not the ledger.")
+]
+Days = Annotated[int | None, Option(min=1, help="Verify the last N business days.", metavar="N")]
+Share = Annotated[
+    str, Option(help="Verify the next part of all orders and days, after the last one verified.", metavar="1/64")
+]
+Everything = Annotated[bool, Option("--all", help="Verify every table, by a full rebuild.")]
+Copied = Annotated[str, Option("--copy", metavar="URL", help="Read every object of a copy in object storage instead.")]
+Before = Annotated[str, Argument(metavar="[A]", help="The earlier release's id, or its beginning.")]
+After = Annotated[str, Argument(metavar="[B]", help="The later release's id, or its beginning.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
+To = Annotated[
+    str, Option("--to", metavar="URL", help="Such as postgresql://USER@HOST/DATABASE or s3://BUCKET/PREFIX.")
+]
+Kind = Annotated[str, Argument(metavar="order", help="The word order.")]
+RevealedOrder = Annotated[int, Argument(metavar="N", help="The order.")]
+Reason = Annotated[str, Option(help="Why it is needed; recorded in the ledger.")]
+NewKeyFile = Annotated[
+    Path, Option(metavar="FILE", help="File with the new keys; created with mode 600 if it does not exist.")
+]
+
 
 @app.command(short_help="Back up what cannot be rebuilt.")
-def backup(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder on another disk; each backup is a folder in it.")
-    ],
-    *,
-    keep: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Afterwards remove the oldest backups beyond N; 0: keep all.")
-    ] = 0,
-    settings: Settings,
-) -> None:
+def backup(folder: BackupFolder, *, keep: Keep = 0, settings: Settings) -> None:
     """Back up what cannot be rebuilt: raw, vault, inbox, ledger and the log of verifications.
 
     Runs and the webhook receiver may go on meanwhile. Files that the last backup in DIR has are linked, not copied, so
@@ -54,18 +81,11 @@ def backup(
 
 @app.command(short_help="Restore a backup into an empty data folder.")
 def restore(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", help="Folder given to `ordermart backup`, for its last backup, or one backup."),
-    ],
+    folder: RestoreFolder,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Only check the hash of every file; restore nothing.")] = False,
-    no_erasures_since: Annotated[
-        str, typer.Option(metavar="REASON", help="Restore without the erasure log: nobody was erased since the backup.")
-    ] = "",
-    unsigned: Annotated[
-        str, typer.Option(metavar="REASON", help="Restore without a valid signature: nobody changed the backup.")
-    ] = "",
+    check: Check = False,
+    no_erasures_since: NoErasuresSince = "",
+    unsigned: Unsigned = "",
     name: As = "",
     config: Config = None,
 ) -> None:
@@ -105,15 +125,7 @@ def restore(
 
 
 @app.command(short_help="Compare what cannot be rebuilt with its record.")
-def inventory(
-    *,
-    accept: Annotated[
-        str, typer.Option(metavar="REASON", help="Record what is there now: what is lost is given up. Not the ledger.")
-    ] = "",
-    user: User,
-    settings: Settings,
-    locked: Locked,
-) -> None:
+def inventory(*, accept: Accept = "", user: User, settings: Settings, locked: Locked) -> None:
     """Read every file that cannot be rebuilt and compare it with the inventory; name missing or damaged files.
 
     Exit codes: 0 everything is as recorded, or was accepted; 1 the ledger is damaged, or a file cannot be read, and
@@ -135,15 +147,10 @@ def inventory(
 @app.command(short_help="Rebuild a sample and compare it with the warehouse.")
 def verify(
     *,
-    days: Annotated[int | None, typer.Option(min=1, help="Verify the last N business days.", metavar="N")] = None,
-    fraction: Annotated[
-        str,
-        typer.Option(help="Verify the next part of all orders and days, after the last one verified.", metavar="1/64"),
-    ] = "1/64",
-    everything: Annotated[bool, typer.Option("--all", help="Verify every table, by a full rebuild.")] = False,
-    copied: Annotated[
-        str, typer.Option("--copy", metavar="URL", help="Read every object of a copy in object storage instead.")
-    ] = "",
+    days: Days = None,
+    fraction: Share = "1/64",
+    everything: Everything = False,
+    copied: Copied = "",
     settings: Settings,
     locked: Locked,
 ) -> None:
@@ -188,13 +195,7 @@ def _fraction(text: str) -> Fraction:
 
 
 @app.command(short_help="Compare two releases: rows and amounts that differ.")
-def diff(
-    before: Annotated[str, typer.Argument(metavar="[A]", help="The earlier release's id, or its beginning.")] = "",
-    after: Annotated[str, typer.Argument(metavar="[B]", help="The later release's id, or its beginning.")] = "",
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    settings: Settings,
-) -> None:
+def diff(before: Before = "", after: After = "", *, as_json: AsJson = False, settings: Settings) -> None:
     """Compare two releases: rows and amounts of core and mart that differ, by table, store and month.
 
     By default the last release with the one before it, as the release's own meta.changes does. Exit codes: 0 compared;
@@ -208,14 +209,7 @@ def diff(
 
 
 @app.command(short_help="Copy the current release to PostgreSQL or object storage.")
-def copy(
-    *,
-    to: Annotated[
-        str, typer.Option("--to", metavar="URL", help="Such as postgresql://USER@HOST/DATABASE or s3://BUCKET/PREFIX.")
-    ],
-    locked: Locked,
-    settings: Settings,
-) -> None:
+def copy(*, to: To, locked: Locked, settings: Settings) -> None:
     """Copy the current release to a PostgreSQL database, or to object storage: s3://, gs://, az:// or file://.
 
     PostgreSQL gets core, mart and own with comments, in one transaction; only tables and months that differ are
@@ -236,13 +230,12 @@ def copy(
     say([done.sentence()])
 
 
-OrderId = Annotated[int | None, typer.Option("--order-id", metavar="N", help="This order alone.")]
-Phone = Annotated[bool, typer.Option("--phone", help="Ask for a phone number, or read it from standard input.")]
+OrderId = Annotated[int | None, Option("--order-id", metavar="N", help="This order alone.")]
+Phone = Annotated[bool, Option("--phone", help="Ask for a phone number, or read it from standard input.")]
 Orders = Annotated[
-    int | None,
-    typer.Option("--orders", metavar="N", help="They are one person's N orders, of several names or numbers."),
+    int | None, Option("--orders", metavar="N", help="They are one person's N orders, of several names or numbers.")
 ]
-Email = Annotated[bool, typer.Option("--email", help="Ask for an e-mail address, or read it from standard input.")]
+Email = Annotated[bool, Option("--email", help="Ask for an e-mail address, or read it from standard input.")]
 
 
 def _asked(order_id: int | None, *, phone: bool, email: bool) -> PersonRequest:
@@ -279,7 +272,7 @@ def _confirmed(orders: int | None, question: str) -> Callable[[Facts], None]:
 
 @vault.command("generate-keys", short_help="Generate the two secrets of a vault.")
 def vault_generate_keys(
-    file: Annotated[Path, typer.Argument(help="New file, created with mode 600. Keep a copy elsewhere.")],
+    file: Annotated[Path, Argument(help="New file, created with mode 600. Keep a copy elsewhere.")],
 ) -> None:
     """Generate the two secrets of a vault in a new file; encrypted data cannot be recovered without them."""
     from pipelines.vault import VaultError, new_key_file
@@ -333,14 +326,7 @@ def vault_erase(
 
 
 @vault.command("reveal", short_help="Show the personal data of one order, for support.")
-def vault_reveal(
-    kind: Annotated[str, typer.Argument(metavar="order", help="The word order.")],
-    order_id: Annotated[int, typer.Argument(metavar="N", help="The order.")],
-    *,
-    reason: Annotated[str, typer.Option(help="Why it is needed; recorded in the ledger.")],
-    user: User,
-    settings: Settings,
-) -> None:
+def vault_reveal(kind: Kind, order_id: RevealedOrder, *, reason: Reason, user: User, settings: Settings) -> None:
     """Show the personal data of one order, for support; who saw it and why is recorded in the ledger.
 
     Exit codes: 0 shown; 1 nothing is held, it was erased, or the keys are wrong; 2 invalid usage.
@@ -354,12 +340,7 @@ def vault_reveal(
 
 
 @vault.command("fields", short_help="Show the names of undocumented fields of orders.")
-def vault_fields(
-    *,
-    reason: Annotated[str, typer.Option(help="Why it is needed; recorded in the ledger.")],
-    user: User,
-    settings: Settings,
-) -> None:
+def vault_fields(*, reason: Reason, user: User, settings: Settings) -> None:
     """Show the undocumented fields of orders by name, with how many orders and customers have each, as JSON.
 
     Tables show a name once orders of 20 customers have it, or [privacy] known_fields lists it: it may be a person's.
@@ -396,15 +377,7 @@ def vault_export(
 
 
 @vault.command("rotate", short_help="Give the vault new keys.")
-def vault_rotate(
-    *,
-    new_key_file: Annotated[
-        Path, typer.Option(metavar="FILE", help="File with the new keys; created with mode 600 if it does not exist.")
-    ],
-    user: User,
-    settings: Settings,
-    locked: Locked,
-) -> None:
+def vault_rotate(*, new_key_file: NewKeyFile, user: User, settings: Settings, locked: Locked) -> None:
     """Give the vault new keys: wrap every customer's key again and compute the lookup hashes again.
 
     The change is atomic: the old keys are valid until it ends, the new ones afterwards. If it is killed, run it again
