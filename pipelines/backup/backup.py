@@ -16,35 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from pipelines.backup.comparing import (
-    MANIFEST,
-    UNFINISHED,
-    BackupError,
-    BackupFile,
-    BackupManifest,
-    backups,
-    compare,
-    copy_database,
-    copy_file,
-    link,
-    name_after,
-    read_manifest,
-    signature_of,
-    sync_tree,
-    write_content,
-)
+from pipelines import inventory
+from pipelines.backup import comparing
 from pipelines.backup.restore import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole
-from pipelines.inventory import (
-    INVENTORY,
-    Inventory,
-    damaged_parts,
-    read_inventory,
-    record_stores,
-    why_not_continued,
-    write_copy,
-)
 from pipelines.landing.data_folder import guard_format, remember_erasure_log
 from pipelines.landing.raw_folder import raw_files
 from pipelines.ledger import ledger_of
@@ -91,20 +67,20 @@ def back_up(settings: Settings, folder: Path, *, keep: int = 0, progress: Progre
     if folder == data_dir or data_dir in folder.parents or folder in data_dir.parents:
         raise SettingsError(f"{folder} and {data_dir} contain each other: name a folder elsewhere, on another disk")
     if not (data_dir / "raw").is_dir():
-        raise BackupError(f"{data_dir} holds no landed documents: there is nothing to back up yet")
+        raise comparing.BackupError(f"{data_dir} holds no landed documents: there is nothing to back up yet")
     guard_format(data_dir)
     try:
         make_folder(folder, 0o700)
         with _alone(folder):
             return _Backup(settings, data_dir, folder, progress or (lambda *_: None)).take(keep)
     except sqlite3.Error as error:
-        raise BackupError(
+        raise comparing.BackupError(
             f"the backup was not completed: a copy of the work list or of the vault failed ({error}). Earlier backups "
             f"in {folder} stay as they were; free some disk, or restore the damaged file from one of them"
         ) from None
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
-        raise BackupError(
+        raise comparing.BackupError(
             f"the backup was not completed:{where} {error.strerror or error}. Earlier backups in {folder} stay as they "
             "were; free some disk or correct the path, and run it again"
         ) from None
@@ -116,32 +92,32 @@ class _Backup:
     data_dir: Path
     folder: Path
     progress: Progress
-    files: dict[str, BackupFile] = field(default_factory=dict)
+    files: dict[str, comparing.BackupFile] = field(default_factory=dict)
     copied: int = 0
     bytes: int = 0
 
     def take(self, keep: int) -> BackedUp:
         """Write the backup under another name, rename it, record it, and remove the oldest."""
-        for left in self.folder.glob(UNFINISHED + "*"):
+        for left in self.folder.glob(comparing.UNFINISHED + "*"):
             shutil.rmtree(left)
-        earlier = backups(self.folder)
+        earlier = comparing.backups(self.folder)
         self.last = earlier[-1] if earlier else None
-        manifest = read_manifest(self.last) if self.last else None
+        manifest = comparing.read_manifest(self.last) if self.last else None
         self.known = {file.path: file for file in manifest.files} if manifest else {}
-        found = compare(self.settings)
+        found = comparing.compare(self.settings)
         if found.damages:
-            raise BackupError(
+            raise comparing.BackupError(
                 f"nothing was backed up, earlier backups stay: {' '.join(each.sentence() for each in found.damages)}"
             )
         log = erasure_log(self.settings) or self.folder / LOG
         add_to_log(log, erasures(ledger_of(self.data_dir)), [each.name for each in earlier])
         remember_erasure_log(self.data_dir, log)  # once the note that has it is known to be right
         sign_missing_heads(self.settings)  # the copy must have the key: a witness knows no other
-        record_stores(self.data_dir)
-        self.inventory = read_inventory(self.data_dir)
-        started = max(utc_now(), name_after(self.last))
+        inventory.record_stores(self.data_dir)
+        self.inventory = inventory.read_inventory(self.data_dir)
+        started = max(utc_now(), comparing.name_after(self.last))
         name = f"{started:%Y%m%dT%H%M%S%f}"
-        self.draft = self.folder / (UNFINISHED + name)
+        self.draft = self.folder / (comparing.UNFINISHED + name)
         self.draft.mkdir(mode=0o700)
         current = current_release(self.data_dir / "published")
         release = release_rows(current, manifest.release if manifest else None) if current else None
@@ -155,12 +131,14 @@ class _Backup:
                 self._file(path)
         self._inventory()
         files = sorted(self.files.values(), key=lambda file: file.path)
-        content = BackupManifest(name, started.isoformat(), self._base_url(), files, release)
+        content = comparing.BackupManifest(name, started.isoformat(), self._base_url(), files, release)
         with suppress(VaultError):  # it has no vault, or its keys are not set
             seed, _ = ledger_key(self.settings)
-            content = msgspec.structs.replace(content, signature=signature_of(content, seed))
-        sync_tree(self.draft)
-        write_whole(self.draft / MANIFEST, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+            content = msgspec.structs.replace(content, signature=comparing.signature_of(content, seed))
+        comparing.sync_tree(self.draft)
+        write_whole(
+            self.draft / comparing.MANIFEST, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+        )
         add_to_log(log, (), [name])  # first: a restore needs a log that names the backup
         done = self.draft.rename(self.folder / name)
         sync(self.folder)
@@ -168,13 +146,13 @@ class _Backup:
         try:
             record_backup(self.data_dir, LastBackup(started, str(done), total))
         except OSError as error:
-            raise BackupError(
+            raise comparing.BackupError(
                 f"{done} is complete; that it was taken could not be noted in {self.data_dir} ({error.strerror}), so "
                 "`ordermart status` does not know of it"
             ) from None
-        doomed = backups(self.folder)[:-keep] if keep else []
+        doomed = comparing.backups(self.folder)[:-keep] if keep else []
         for each in doomed:
-            shutil.rmtree(each.rename(each.with_name(UNFINISHED + each.name)))
+            shutil.rmtree(each.rename(each.with_name(comparing.UNFINISHED + each.name)))
         is_signed = bool(content.signature)
         return BackedUp(done, len(self.files), self.copied, self.bytes, len(doomed), is_signed)
 
@@ -220,8 +198,8 @@ class _Backup:
         for path in paths:
             self._file(str(path.relative_to(self.data_dir)), is_final=True)
         if before is not None:
-            size, digest = write_content(BytesIO(before[0]), self.draft / "raw" / manifest.name, before[1])
-            self._add(BackupFile(f"raw/{manifest.name}", size, digest, before[1]))
+            size, digest = comparing.write_content(BytesIO(before[0]), self.draft / "raw" / manifest.name, before[1])
+            self._add(comparing.BackupFile(f"raw/{manifest.name}", size, digest, before[1]))
         return set(files.load_ids)
 
     def _file(self, path: str, *, is_final: bool = False) -> None:
@@ -231,11 +209,11 @@ class _Backup:
         if known and (known.bytes, known.modified_ns) == (stat.st_size, stat.st_mtime_ns) and self._link(path, target):
             self.files[path] = known
             return
-        size, digest = copy_file(source, target)
+        size, digest = comparing.copy_file(source, target)
         if is_final:
             first = self.inventory.files.get(path) or (known and (known.bytes, known.sha256))
             if first and first != (size, digest):
-                raise BackupError(f"{source} changed while it was copied: run `ordermart backup` again")
+                raise comparing.BackupError(f"{source} changed while it was copied: run `ordermart backup` again")
         self._keep(path, digest)
 
     def _database(self, path: str, change: Callable[[Path], None] | None = None) -> None:
@@ -243,7 +221,7 @@ class _Backup:
         source, target = self.data_dir / path, self.draft / path
         if not source.exists():
             return
-        copy_database(source, target)
+        comparing.copy_database(source, target)
         if change:
             change(target)
         self._keep(path, file_hash(target))
@@ -251,32 +229,34 @@ class _Backup:
     def _keep(self, path: str, digest: str) -> None:
         """Count a copy, or replace it by a link to the last backup's file if that is the same."""
         target, known = self.draft / path, self.known.get(path)
-        same = target.with_name(target.name + UNFINISHED)
+        same = target.with_name(target.name + comparing.UNFINISHED)
         if known is not None and known.sha256 == digest and self._link(path, same):
             same.replace(target)
             self.files[path] = known
         else:
             stat = target.stat()
-            self._add(BackupFile(path, stat.st_size, digest, stat.st_mtime_ns))
+            self._add(comparing.BackupFile(path, stat.st_size, digest, stat.st_mtime_ns))
 
     def _link(self, path: str, target: Path) -> bool:
         if self.last is None or file_hash(self.last / path) != self.known[path].sha256:
             return False
-        return link(self.last / path, target)
+        return comparing.link(self.last / path, target)
 
     def _inventory(self) -> None:
         for name, store in self.inventory.stores.items():
             copy = self.draft / name
-            why = "missing" if not copy.exists() else why_not_continued(copy, store)
-            why = why or "; ".join(f"{part}: {why}" for part, why in damaged_parts(copy, name, store, store.parts))
+            why = "missing" if not copy.exists() else inventory.why_not_continued(copy, store)
+            why = why or "; ".join(
+                f"{part}: {why}" for part, why in inventory.damaged_parts(copy, name, store, store.parts)
+            )
             if why:
-                raise BackupError(f"{self.data_dir / name} changed while it was copied ({why}): run it again")
+                raise comparing.BackupError(f"{self.data_dir / name} changed while it was copied ({why}): run it again")
         files = {path: (file.bytes, file.sha256) for path, file in self.files.items() if path in self.inventory.files}
-        path = self.draft / INVENTORY
-        write_copy(path, Inventory(0, files, self.inventory.stores, self.inventory.ledger))
-        self._keep(INVENTORY, file_hash(path))
+        path = self.draft / inventory.INVENTORY
+        inventory.write_copy(path, inventory.Inventory(0, files, self.inventory.stores, self.inventory.ledger))
+        self._keep(inventory.INVENTORY, file_hash(path))
 
-    def _add(self, file: BackupFile) -> None:
+    def _add(self, file: comparing.BackupFile) -> None:
         self.files[file.path] = file
         self.copied += 1
         self.bytes += file.bytes
@@ -305,5 +285,5 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BackupError(f"another backup into {folder} is under way: wait for it to end") from None
+            raise comparing.BackupError(f"another backup into {folder} is under way: wait for it to end") from None
         yield

@@ -16,18 +16,7 @@ from typing import Any
 import duckdb
 import msgspec
 
-from pipelines.backup.comparing import (
-    MANIFEST,
-    BackupError,
-    BackupManifest,
-    ReleaseRows,
-    Rows,
-    backups,
-    copy_file,
-    read_manifest,
-    signature_of,
-    sync_tree,
-)
+from pipelines.backup import comparing
 from pipelines.clock import utc_now
 from pipelines.durable import sync
 from pipelines.finance.closing import build_and_record
@@ -66,7 +55,7 @@ class Comparison:
     why_not: str = ""
 
 
-def release_rows(release: Path, known: ReleaseRows | None) -> ReleaseRows | None:
+def release_rows(release: Path, known: comparing.ReleaseRows | None) -> comparing.ReleaseRows | None:
     """Return the rows of a release, those of an earlier backup if it is the same; None if it cannot be read."""
     if (manifest := read_release_manifest(release)) is None:
         return None
@@ -79,11 +68,11 @@ def release_rows(release: Path, known: ReleaseRows | None) -> ReleaseRows | None
             loads = [str(row[0]) for row in con.execute("select load_id from audit.loads order by all").fetchall()]
     except duckdb.Error:
         return None
-    return ReleaseRows(manifest.id, loads, manifest.fingerprint, manifest.sources, hashes)
+    return comparing.ReleaseRows(manifest.id, loads, manifest.fingerprint, manifest.sources, hashes)
 
 
 def compare_without_later_loads(
-    settings: Settings, release: ReleaseRows, progress: Callable[[str, int, int], None]
+    settings: Settings, release: comparing.ReleaseRows, progress: Callable[[str, int, int], None]
 ) -> Comparison | None:
     """Rebuild the release's tables without loads landed since into a file, and compare them; None if there are none."""
     held = set(release.load_ids)
@@ -114,13 +103,13 @@ def compare_without_later_loads(
             each.unlink(missing_ok=True)
 
 
-def _other_code(settings: Settings, release: ReleaseRows) -> str:
+def _other_code(settings: Settings, release: comparing.ReleaseRows) -> str:
     now = fingerprint_of(settings)
     changed = [name for name in now if release.fingerprint.get(name) != now[name]]
     return f"{' and '.join(changed)} differ from those that made the release" if changed else ""
 
 
-def _compare(file: Path, release: ReleaseRows, now: Mapping[str, str]) -> Comparison:
+def _compare(file: Path, release: comparing.ReleaseRows, now: Mapping[str, str]) -> Comparison:
     changed = {name for name in now if release.sources.get(name) != now[name]}
     stale: set[str] = set()
     for table in catalogue.tables():
@@ -138,7 +127,7 @@ def _compare(file: Path, release: ReleaseRows, now: Mapping[str, str]) -> Compar
     return Comparison(len(wanted), different, sorted(release.tables.keys() & stale))
 
 
-def _hashes(file: Path, names: Iterable[str]) -> dict[str, Rows]:
+def _hashes(file: Path, names: Iterable[str]) -> dict[str, comparing.Rows]:
     """Return the row hashes of tables of a DuckDB file; an enumerated value is hashed as its text."""
     found = {}
     tables = {table.name: table for table in catalogue.tables()}
@@ -155,7 +144,7 @@ def _hashes(file: Path, names: Iterable[str]) -> dict[str, Rows]:
                 f"select count(*), sum(hash(r)) from (select {columns} from stored.{name}) as r"
             ).fetchone()
             count, hashes = row or (0, None)
-            found[name] = Rows(count, str(hashes or 0))
+            found[name] = comparing.Rows(count, str(hashes or 0))
     return found
 
 
@@ -173,7 +162,7 @@ class Restored:
     """A restored folder: its backup, its new release, how that compares, notes, and why the vault cannot be opened."""
 
     backup: Path
-    manifest: BackupManifest
+    manifest: comparing.BackupManifest
     release: Release
     comparison: Comparison
     notes: tuple[str, ...]
@@ -186,10 +175,10 @@ class Restored:
         return Verdict(checked, self.comparison.different, [*unchecked, *self.unopened])
 
 
-def check_backup(folder: Path) -> tuple[Path, BackupManifest]:
+def check_backup(folder: Path) -> tuple[Path, comparing.BackupManifest]:
     """Read every file of a backup, or of the last one in a folder; raise BackupError naming the damaged file."""
     backup = _chosen(folder)
-    manifest = read_manifest(backup)
+    manifest = comparing.read_manifest(backup)
     noted = {backup / file.path: (file.bytes, file.sha256) for file in manifest.files}
     _raise_damage(backup, {path: fault(path, content, reads=True) for path, content in noted.items()})
     return backup, manifest
@@ -214,7 +203,7 @@ def restore(
     show = progress or (lambda *_: None)
     data_dir = settings.data_dir
     backup = _chosen(folder)
-    manifest = read_manifest(backup)
+    manifest = comparing.read_manifest(backup)
     here = settings.partner.base_url.rstrip("/")
     if manifest.base_url not in ("", here):
         raise SettingsError(
@@ -222,23 +211,25 @@ def restore(
         )
     held = sorted(each.name for each in data_dir.iterdir() if each.name not in _LOCKS)
     if held and RESTORING not in held:
-        raise BackupError(
+        raise comparing.BackupError(
             f"{data_dir} is not empty, it has {', '.join(held[:5])}: move it away, or set [data] dir to a new folder"
         )
-    erasures = known_erasures(settings, backup, (each / "ledger" for each in {*backups(backup.parent), backup}), word)
+    erasures = known_erasures(
+        settings, backup, (each / "ledger" for each in {*comparing.backups(backup.parent), backup}), word
+    )
     try:
         notes = [
             *_set_aside(data_dir, held),
             *_put_in_place(settings, backup, manifest, erasures, word, unsigned, show),
         ]
     except OSError as error:
-        raise BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
+        raise comparing.BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
     guard_format(data_dir)
     try:
         release, comparison = _built(settings, manifest, show)
     except Exception as error:
         why = str(error).rstrip(".") if type(error).__module__.startswith("pipelines.") else type(error).__name__
-        raise BackupError(
+        raise comparing.BackupError(
             "every file was restored, and what is derived could not be built, published and compared with the release "
             f"of that time: {why}. Do not restore again: put that right, then `ordermart build`"
         ) from error
@@ -248,7 +239,7 @@ def restore(
 def _put_in_place(
     settings: Settings,
     backup: Path,
-    manifest: BackupManifest,
+    manifest: comparing.BackupManifest,
     erasures: dict[str, Any],
     word: NoErasures | None,
     unsigned: NoErasures | None,
@@ -271,7 +262,7 @@ def _put_in_place(
         notes = [*migrate(draft), *_erased_again(own, erasures, backup.name, word)]
         if unsigned:
             signing_ledger(own, is_restored=True).append(UNSIGNED, unsigned.body_of(backup.name))
-        sync_tree(draft)
+        comparing.sync_tree(draft)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         sync(data_dir)
@@ -284,20 +275,20 @@ def _put_in_place(
     return notes
 
 
-def _require_signature(settings: Settings, backup: Path, manifest: BackupManifest) -> None:
+def _require_signature(settings: Settings, backup: Path, manifest: comparing.BackupManifest) -> None:
     """Raise BackupError unless the key of the copied vault signed the manifest."""
     why = "is not signed: its backup is of an older version, or somebody changed it"
     if manifest.signature:
         try:
             seed, _ = ledger_key(settings)
-            if seed and compare_digest(signature_of(manifest, seed), manifest.signature):
+            if seed and compare_digest(comparing.signature_of(manifest, seed), manifest.signature):
                 return
             why = "has another signature: somebody changed it"
         except VaultError as error:
             why = f"is signed, which only the vault's keys of that time can prove ({error})"
-    raise BackupError(
-        f"{backup / MANIFEST} {why}. Nothing was restored: use another backup of {backup.parent}, or give --unsigned "
-        "REASON if you know that nobody changed it"
+    raise comparing.BackupError(
+        f"{backup / comparing.MANIFEST} {why}. Nothing was restored: use another backup of {backup.parent}, or give "
+        "--unsigned REASON if you know that nobody changed it"
     )
 
 
@@ -323,7 +314,7 @@ def _set_aside(data_dir: Path, held: Iterable[str]) -> Iterator[str]:
         yield f"What was in {data_dir} is now in {aside}; it may hold personal data, so remove it soon."
 
 
-def _built(settings: Settings, manifest: BackupManifest, show: Progress) -> tuple[Release, Comparison]:
+def _built(settings: Settings, manifest: comparing.BackupManifest, show: Progress) -> tuple[Release, Comparison]:
     """Build and publish what was restored; return the release, and how it compares with that of the backup."""
     comparison = compare_without_later_loads(settings, manifest.release, show) if manifest.release else None
     before = states(settings)
@@ -338,25 +329,27 @@ def _built(settings: Settings, manifest: BackupManifest, show: Progress) -> tupl
 
 def _chosen(folder: Path) -> Path:
     """Return the backup itself, or the last one in a folder."""
-    if (folder / MANIFEST).exists():
+    if (folder / comparing.MANIFEST).exists():
         return folder
-    if not (found := backups(folder)):
-        raise BackupError(f"{folder} holds no complete backup: name the folder that `ordermart backup` was given")
+    if not (found := comparing.backups(folder)):
+        raise comparing.BackupError(
+            f"{folder} holds no complete backup: name the folder that `ordermart backup` was given"
+        )
     return found[-1]
 
 
-def _copy(backup: Path, manifest: BackupManifest, draft: Path, show: Progress) -> None:
+def _copy(backup: Path, manifest: comparing.BackupManifest, draft: Path, show: Progress) -> None:
     """Copy every file of a backup; raise BackupError naming the damaged file."""
     wrong = {}
     for number, file in enumerate(manifest.files, 1):
         source, target = backup / file.path, draft / file.path
         if not _WRITTEN.fullmatch(file.path) or source.resolve() != backup.resolve() / file.path:
-            raise BackupError(
-                f"{backup / MANIFEST}: {file.path} is a link, or no file that a backup writes; nothing was restored. "
-                f"Use another backup of {backup.parent}"
+            raise comparing.BackupError(
+                f"{backup / comparing.MANIFEST}: {file.path} is a link, or no file that a backup writes; nothing was "
+                f"restored. Use another backup of {backup.parent}"
             )
         try:
-            if copy_file(source, target) != (noted := (file.bytes, file.sha256)):
+            if comparing.copy_file(source, target) != (noted := (file.bytes, file.sha256)):
                 wrong[source] = fault(source, noted, reads=True) or "read with errors"
         except FileNotFoundError:
             wrong[source] = "missing"
@@ -372,7 +365,7 @@ def _copy(backup: Path, manifest: BackupManifest, draft: Path, show: Progress) -
 def _raise_damage(backup: Path, faults: dict[Path, str]) -> None:
     """Raise BackupError if a file has a fault, naming the first five."""
     if wrong := [f"{path} ({why})" for path, why in faults.items() if why]:
-        raise BackupError(
+        raise comparing.BackupError(
             f"{backup} is damaged in {len(wrong)} files: {'; '.join(wrong[:5])}. Nothing was restored: use another "
             f"backup of {backup.parent}"
         )
@@ -383,7 +376,7 @@ def _erased_again(settings: Settings, erasures: dict[str, Any], backup: str, wor
     try:
         count = apply_to_restored(settings, erasures, backup, word)
     except VaultError as error:
-        raise BackupError(
+        raise comparing.BackupError(
             f"later erasures could not be applied: {error}. Nothing was restored: set the vault's keys, and try again"
         ) from None
     return [f"{count} erasures that are later than the backup were applied again."] if count else []

@@ -28,31 +28,13 @@ import tomlkit
 
 from pipelines.clock import machine_now, utc_now
 from pipelines.durable import make_folder, write_whole
-from pipelines.examining.login import (
-    ANSWERED,
-    REQUESTS,
-    Ask,
-    Draft,
-    Meter,
-    OpenAnswerError,
-    UnprovenError,
-    find_login,
-    find_token,
-    refused_lists,
-)
+from pipelines.examining import login
 from pipelines.examining.store_search import StoreSearch
 from pipelines.ingest.outcome import StoreRecords, listed_id
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
+from pipelines.partner import exchange
 from pipelines.partner.client import PartnerClient
-from pipelines.partner.exchange import (
-    Fetched,
-    ListingBroken,
-    PartnerMisconfigured,
-    RunStopped,
-    ServiceDown,
-    TokenRefused,
-)
 from pipelines.partner.network import through
 from pipelines.record import current_release
 from pipelines.settings import Settings, SettingsError, given_keys, load_settings
@@ -110,7 +92,7 @@ async def examine(
     found = Examined()
     try:
         opened = PartnerClient(partner, max_bytes=settings.landing.max_bytes, transport=network)
-    except PartnerMisconfigured as error:
+    except exchange.PartnerMisconfigured as error:
         what, _, fix = str(error).rpartition(": ")
         found.add("service", "failure", f"{what}.", fix, "partner")
         return found
@@ -147,17 +129,17 @@ async def _list(settings: Settings, client: PartnerClient, found: Examined) -> l
     try:
         async for page in client.list_stores():
             ids += [listed_id(record, settings) for record in page]
-    except ServiceDown as error:
+    except exchange.ServiceDown as error:
         fix = "check [partner] base_url and proxy, the network and the service"
         found.add("service", "failure", f"{error}{through(settings.partner)}.", fix, "partner")
         return None
-    except ListingBroken as error:
+    except exchange.ListingBroken as error:
         found.add("service", "ok", answers, "", "authenticate")
         found.add("store list", "failure", f"{error}.", "`ordermart init` on the same file", "list_stores")
         return []
-    except RunStopped as error:
+    except exchange.RunStopped as error:
         found.add("token", "failure", f"{error}.", "`ordermart init` on the same file finds the login", "authenticate")
-        if isinstance(error, TokenRefused):  # the login works
+        if isinstance(error, exchange.TokenRefused):  # the login works
             found.works |= {f"authenticate.{key}" for key in ("path", "encoding", "body")}
         return None
     found.add("service", "ok", answers, "", "authenticate")
@@ -192,7 +174,7 @@ async def _documents(
         try:
             fetched = await client.fetch(kind, id_)
             why = f"{kind} {id_}: {fetched.message} ({fetched.code})" if fetched.code else ""
-        except RunStopped as error:
+        except exchange.RunStopped as error:
             why = str(error)
         if why:
             found.add(part, "failure", f"{why}.", f"check [partner.{part}] path", table)
@@ -218,7 +200,7 @@ async def _documents(
     return accepted
 
 
-def _clock(fetched: Fetched, found: Examined) -> None:
+def _clock(fetched: exchange.Fetched, found: Examined) -> None:
     try:
         played = utc_now() - machine_now()  # by the demo: the service's Date is the machine's time
         skew = fetched.fetched_at - played - email.utils.parsedate_to_datetime(fetched.date)
@@ -292,7 +274,7 @@ class ProvenAnswers:
         return not self.open and not self.examined.failed
 
 
-def make_settings(file: Path, given: InitAnswers, ask: Ask, environ: dict[str, str]) -> tuple[list[str], bool]:
+def make_settings(file: Path, given: InitAnswers, ask: login.Ask, environ: dict[str, str]) -> tuple[list[str], bool]:
     """Write or complete a settings file, with keys and secret beside it; return what to say, and if all is proven."""
     folder = file.absolute().parent
     make_folder(folder)
@@ -324,14 +306,16 @@ def make_settings(file: Path, given: InitAnswers, ask: Ask, environ: dict[str, s
     return list(_said(file, made, environ, given.again, is_changed=changed != text)), made.is_proven
 
 
-def _ask_first(answers: dict[str, Any], known: set[str], environ: dict[str, str], secret_file: Path, ask: Ask) -> None:
+def _ask_first(
+    answers: dict[str, Any], known: set[str], environ: dict[str, str], secret_file: Path, ask: login.Ask
+) -> None:
     """Add address and credentials that are not known; raise SettingsError that names all that are missing."""
     missing: list[str] = []
 
     def first(key: str, question: str) -> str:
         try:
             return ask(key, question)
-        except OpenAnswerError as error:
+        except login.OpenAnswerError as error:
             missing.append(str(error))
             return ""
 
@@ -379,10 +363,10 @@ def _said(file: Path, made: ProvenAnswers, environ: dict[str, str], orders: str,
 
 
 async def find(
-    settings: Settings, ask: Ask, given: InitAnswers, keep: frozenset[str], written: frozenset[str]
+    settings: Settings, ask: login.Ask, given: InitAnswers, keep: frozenset[str], written: frozenset[str]
 ) -> ProvenAnswers:
     """Find the answers that settings lack, and prove them; `keep` stays, `written` stays as far as it works."""
-    meter, made, draft = Meter(settings), ProvenAnswers(), Draft(settings, ask, keep)
+    meter, made, draft = login.Meter(settings), ProvenAnswers(), login.Draft(settings, ask, keep)
     orders, unproven = list(given.orders), ["authenticate"]
     try:
         tables = {key.split(".")[1] for key in written if key.count(".") > 1 and key.startswith("partner.")}
@@ -395,14 +379,14 @@ async def find(
             keep |= {f"partner.{table}" for table in made.examined.works - made.examined.failed}
             keep |= {key for key in written if not key.startswith("partner.")}
         meter.is_secret_accepted = False
-        draft = Draft(settings, ask, keep)
+        draft = login.Draft(settings, ask, keep)
         made.found = draft.found
-        lists, hints = await refused_lists(draft, meter)  # asks at most for the path
-        reply = await find_login(draft, meter)
-        path = made.found.get("partner.authenticate.path", ("", ANSWERED))
-        if path[1] == ANSWERED:  # a person's path that issued a token; a guessed one may be a trap
+        lists, hints = await login.refused_lists(draft, meter)  # asks at most for the path
+        reply = await login.find_login(draft, meter)
+        path = made.found.get("partner.authenticate.path", ("", login.ANSWERED))
+        if path[1] == login.ANSWERED:  # a person's path that issued a token; a guessed one may be a trap
             unproven = [f"authenticate.{key}" for key in ("header", "scheme", "token_pointer", "expires_in_pointer")]
-        headers = await find_token(draft, meter, reply, lists, hints)
+        headers = await login.find_token(draft, meter, reply, lists, hints)
         search = StoreSearch(draft, meter, headers, orders, given.stores)
         unproven = ["list_stores.pagination", "list_stores.cursor", "list_stores.first_page", "store.id_pointer"]
         await search.find_list(lists)
@@ -410,11 +394,11 @@ async def find(
         unproven = []
         # A long list was walked by the code of a run, and is not walked again; the requests left are for orders.
         listed = search.ids if len(search.pages) > _FEW_PAGES else None
-        room = REQUESTS - meter.requests - _OTHERS - (0 if listed else len(search.pages))
+        room = login.REQUESTS - meter.requests - _OTHERS - (0 if listed else len(search.pages))
         made.examined = await examine(draft.settings, meter, orders[: max(room, 1)], listed)
         draft.drop(*(f"{table}." for table in made.examined.failed))
         made.found |= _sales(draft, made.examined)
-    except UnprovenError as error:
+    except login.UnprovenError as error:
         made.open.append(str(error))
         draft.drop(*unproven)
     finally:
@@ -424,7 +408,7 @@ async def find(
     return made
 
 
-def _sales(draft: Draft, examined: Examined) -> Found:
+def _sales(draft: login.Draft, examined: Examined) -> Found:
     """Propose which statuses are sales, for a person to confirm."""
     sales = draft.settings.sales
     if not examined.statuses or sales.counted_statuses or sales.excluded_statuses:

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.durable import make_folder, write_whole
+from pipelines.finance import released
 from pipelines.finance.closing import ledger_restatements
 from pipelines.finance.journal import (
     AS_MATCHED,
@@ -44,15 +45,6 @@ from pipelines.finance.journal import (
     files_of,
     journal,
     read_accounts,
-)
-from pipelines.finance.released import (
-    BookPeriod,
-    FinanceError,
-    Released,
-    finance_sql,
-    one_day,
-    period_holding,
-    period_of,
 )
 from pipelines.ledger import Closes, Ledger, LedgerEntry
 from pipelines.ledger.entries import ACCEPTED, User
@@ -105,7 +97,7 @@ _Key = tuple[Any, ...]  # what an entry is about: its place, kind, currency, and
 
 def export(
     settings: Settings,
-    period: BookPeriod,
+    period: released.BookPeriod,
     map_file: Path,
     export_format: str,
     out: Path,
@@ -121,7 +113,7 @@ def export(
     accounts, map_sha256 = read_accounts(map_file)
     found = journal(settings, period, accounts, draft=draft)
     if found.differences:
-        raise FinanceError("the journal differs from the books: " + _some(found.differences))
+        raise released.FinanceError("the journal differs from the books: " + _some(found.differences))
     ledger, name, named = signing_ledger(settings), period.name or "", {*left_out}
     said = tuple(f"{day} S{store_id}" for day, store_id in sorted(named, key=str))
     exported = [*_earlier(ledger)]
@@ -137,7 +129,7 @@ def export(
     contents = _contents([each.export for each in mine], accounts)
     for file in (file for each in mine for file in each.body["files"]):
         if _sha256(contents[file["name"]]) != file["sha256"]:
-            raise FinanceError(f"{file['name']} would not be the same bytes: nothing was written; report this")
+            raise released.FinanceError(f"{file['name']} would not be the same bytes: nothing was written; report this")
     done_before = {each.number for one in mine for each in one.export.entries}
     missing = (each for number, each in known.items() if number not in done_before)
     if not (new := sorted([*missing, *new], key=lambda each: each.number)):
@@ -174,7 +166,7 @@ class _Plan:
                 if each.kind in AS_MATCHED or one.export.period == self._period.name:
                     known = self._before[self._key(each)].setdefault(each.number, each)
                     if _by_account([known]) != _by_account([each]):
-                        raise FinanceError(f"{each.number} has other amounts in another export: report this")
+                        raise released.FinanceError(f"{each.number} has other amounts in another export: report this")
         self._keys = [key for key in {**self._now, **self._before} if key[0] not in left_out]
 
     def entries(self) -> list[JournalEntry]:
@@ -182,7 +174,9 @@ class _Plan:
         made = {key: each for key in self._keys if (each := self._new(key, [*self._before[key].values()]))}
         own = [key for key in self._keys if self._period.first_day <= key[0][0] <= self._period.last_day]
         if differing := [text for key in own for text in self._on_other_accounts(key)]:
-            raise FinanceError("an earlier export has other entries, and nothing was written: " + _some(differing))
+            raise released.FinanceError(
+                "an earlier export has other entries, and nothing was written: " + _some(differing)
+            )
         self._check_sums(made)
         for (place, *_), each in made.items():
             if of_class := next((line.account_class for line in each.lines if not line.account), None):
@@ -221,7 +215,7 @@ class _Plan:
         day, left_out = entry.place[0], f"{entry.place[0]} S{entry.store}"
         return entry.kind in AS_MATCHED and any(
             one.no > (entry.source or 0)
-            and one.export.period == period_holding(self._settings, day).name
+            and one.export.period == released.period_holding(self._settings, day).name
             and left_out not in one.export.without
             for one in self._exported
         )
@@ -279,7 +273,7 @@ class _Plan:
             if off := [part for part in {**exported, **stated} if exported.get(part, 0) != stated.get(part, 0)]:
                 account, of_class, *_ = min(off, key=str)
                 where = f"{account or of_class}, {key[2]}, {key[0][0]}"
-                raise FinanceError(f"all exports together miss the tables on {where}: report this")
+                raise released.FinanceError(f"all exports together miss the tables on {where}: report this")
 
 
 def check(settings: Settings, name: str, map_file: Path | None) -> list[JournalExport]:
@@ -291,20 +285,20 @@ def check(settings: Settings, name: str, map_file: Path | None) -> list[JournalE
     made: dict[str, Journal] = {}
     waiting = [name] if name else sorted(names)
     for each in waiting:
-        found = made[each] = journal(settings, period_of(settings, each), accounts)
-        held = {period_holding(settings, one.day).name or "" for one in found.settled.values()}
+        found = made[each] = journal(settings, released.period_of(settings, each), accounts)
+        held = {released.period_holding(settings, one.day).name or "" for one in found.settled.values()}
         waiting += sorted(held - {*waiting}) if not name else []
     return [JournalExport(made[each], is_export=False) for each in sorted(made)]
 
 
-def numbers_of(release: Released, order_id: int) -> list[str]:
+def numbers_of(release: released.Released, order_id: int) -> list[str]:
     """Return the numbers of the exported entries that an order is in: sales, restatements, statements."""
     tables = [release.ledger.rows(entry) for entry in release.ledger.entries(JOURNAL_ACT)]
     release.con.register("exported", pa.concat_tables(tables) if tables else EXPORTED.empty_table())
     entries = release.ledger.entries(ACCEPTED)
     accepted = [entry.no for entry in entries if any(of.get("order_id") == order_id for of in entry.body["breaks"])]
     values = {"order_id": order_id, "accepted": accepted}
-    return [number for (number,) in release.con.execute(finance_sql("exported_numbers"), values).fetchall()]
+    return [number for (number,) in release.con.execute(released.finance_sql("exported_numbers"), values).fetchall()]
 
 
 def parse_store_days(texts: Iterable[str]) -> list[Place]:
@@ -314,7 +308,7 @@ def parse_store_days(texts: Iterable[str]) -> list[Place]:
         day, _, store_id = text.partition(":")
         if not store_id.isdecimal() and store_id != NO_STORE:
             raise SettingsError(f"--without: {text!r} is not a store-day; write DAY:STORE, such as 2026-10-31:12")
-        found.append((one_day(day).first_day, None if store_id == NO_STORE else int(store_id)))
+        found.append((released.one_day(day).first_day, None if store_id == NO_STORE else int(store_id)))
     return found
 
 

@@ -12,17 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from pipelines.finance.released import (
-    FinanceError,
-    Released,
-    Selection,
-    arrow_table,
-    finance_sql,
-    money,
-    money_of,
-    open_release,
-    records,
-)
+from pipelines.finance import released
 from pipelines.landing.shape import PRICES
 from pipelines.ledger import LedgerEntry
 from pipelines.ledger.entries import ACCEPTED, ASSIGNED, COMMENTED, User, decisions, order_key
@@ -58,11 +48,11 @@ class Reconciliation:
 
     db: duckdb.DuckDBPyConnection
     manifest: ReleaseManifest
-    selection: Selection
+    selection: released.Selection
 
     def lines(self) -> list[Record]:
         """Return one row per currency and sale class, with counts and sums: the lines of the summary."""
-        return records(
+        return released.records(
             self.db,
             f"select {LINE} as line, currency, sale_class, {_SUMS} from mart.daily_reconciliations as rows "
             f"where {self.selection.where()} group by currency, sale_class order by line",
@@ -71,7 +61,7 @@ class Reconciliation:
     def days(self) -> list[Record]:
         """Return a row per line of the summary and business day; a closed day without orders has one if unposted."""
         select = f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows"
-        found = records(self.db, f"{select} where {self.selection.where()} group by all")
+        found = released.records(self.db, f"{select} where {self.selection.where()} group by all")
         rows = self.db.execute(
             "select currency, sale_class, closed_business_date, count(*) from mart.restatements as rows "
             f"where {UNPOSTED} and {self.selection.where('closed_business_date')} group by all"
@@ -85,7 +75,7 @@ class Reconciliation:
 
     def unposted_restatements(self) -> list[Record]:
         """Return one row per currency, sale class and measure with unposted restatements: line, count and sum."""
-        return records(
+        return released.records(
             self.db,
             f"select {RESTATED_LINE} as line, currency, sale_class, measure, count(*) as restatement_count, "
             "cast(sum(restatement_amount) as decimal(38, 4)) as restatement_amount from mart.restatements as rows "
@@ -115,9 +105,9 @@ class Reconciliation:
         """Return the number of orders that a limit on days excludes because they have no business day."""
         if self.selection.since is None and self.selection.until is None:
             return 0
-        store = Selection(store_id=self.selection.store_id).where()
+        store = released.Selection(store_id=self.selection.store_id).where()
         query = f"select count(*) as n from mart.orders as rows where business_date is null and {store}"
-        return int(records(self.db, query)[0]["n"])
+        return int(released.records(self.db, query)[0]["n"])
 
     def variances(self) -> dict[str, int]:
         """Return the number of variances by kind."""
@@ -144,7 +134,7 @@ class Reconciliation:
     def count(self, table: str) -> int:
         """Return the number of rows of a table, or a view, that the selection has."""
         query = f"select count(*) as n from {table} as rows where {self.selection.where()}"
-        return int(records(self.db, query)[0]["n"])
+        return int(released.records(self.db, query)[0]["n"])
 
 
 # Rows refer to a line of the summary by number: a currency's label comes from outside, and a spreadsheet would read one
@@ -154,30 +144,32 @@ RESTATED_LINE = "dense_rank() over (order by currency nulls last, sale_class, me
 UNPOSTED = "rows.posted_period is null and rows.is_close_active and rows.restatement_amount <> 0"
 
 
-def reconciliation(release: Released, selection: Selection) -> Reconciliation:
+def reconciliation(release: released.Released, selection: released.Selection) -> Reconciliation:
     """Return the reconciliation of an open release."""
     create_break_views(release)
     return Reconciliation(release.con, release.manifest, selection)
 
 
-def create_break_views(release: Released) -> None:
+def create_break_views(release: released.Released) -> None:
     """Create the views breaks, and open_breaks: those that nobody accepted as they are, by the ledger of now."""
     accepted = ((key, each.content) for key, each in decisions(release.ledger.entries()).items() if each.content)
-    rows = arrow_table(accepted, break_key=pa.string(), content=pa.string())
+    rows = released.arrow_table(accepted, break_key=pa.string(), content=pa.string())
     release.con.register("accepted_breaks", rows)
-    release.con.execute(f"create or replace temp view breaks as {finance_sql('breaks')}")
+    release.con.execute(f"create or replace temp view breaks as {released.finance_sql('breaks')}")
     release.con.execute(
         "create or replace temp view open_breaks as from breaks anti join accepted_breaks using (break_key, content)"
     )
 
 
-def list_breaks(settings: Settings, selection: Selection) -> list[Record]:
+def list_breaks(settings: Settings, selection: released.Selection) -> list[Record]:
     """Return breaks by currency, the largest first, with decisions; `state`: open, accepted, changed since accepted."""
-    with open_release(settings) as release:
+    with released.open_release(settings) as release:
         found = decisions(release.ledger.entries())
         create_break_views(release)
         order = "currency nulls last, abs_residual desc, order_id"
-        breaks = records(release.con, f"select * from breaks as rows where {selection.where()} order by {order}")
+        breaks = released.records(
+            release.con, f"select * from breaks as rows where {selection.where()} order by {order}"
+        )
     for row in breaks:
         decided = found.get(row["break_key"])
         is_accepted = decided is not None and decided.content == row["content"]
@@ -194,7 +186,7 @@ def accept_breaks(
     A key is an order's id, or names a break as audit.settlement_breaks does. A journal writes the residual of the total
     off to `account_class`, which may also be named later.
     """
-    with open_release(settings) as release:
+    with released.open_release(settings) as release:
         of_class = {"account_class": account_class or None}
         found = _found(release, keys, is_open=not account_class)
         breaks = [
@@ -217,29 +209,29 @@ def comment_on_breaks(settings: Settings, keys: Sequence[int | str], text: str, 
 
 
 def _record(settings: Settings, act: str, keys: Sequence[int | str], said: dict[str, str], user: User) -> LedgerEntry:
-    with open_release(settings) as release:
+    with released.open_release(settings) as release:
         found = _found(release, keys)
         return release.ledger.append(act, {"keys": [row["break_key"] for row in found], **said, **user.body})
 
 
-def _found(release: Released, keys: Sequence[int | str], *, is_open: bool = False) -> list[Record]:
+def _found(release: released.Released, keys: Sequence[int | str], *, is_open: bool = False) -> list[Record]:
     """Return breaks of orders' prices and of settlements by their keys; only those that are open need the ledger."""
     if is_open:
         create_break_views(release)
     else:
-        release.con.execute(f"create or replace temp view breaks as {finance_sql('breaks')}")
+        release.con.execute(f"create or replace temp view breaks as {released.finance_sql('breaks')}")
     named = [order_key(key) if isinstance(key, int) else key for key in keys]
     select = (
         "from (from breaks union all by name select *, null as business_date from audit.settlement_breaks) "
         f"{'anti join accepted_breaks using (break_key, content) ' if is_open else ''}"
         "where break_key in (select unnest(?::varchar[])) order by order_id, break_key"
     )
-    found = records(release.con, select, [named])
+    found = released.records(release.con, select, [named])
     if lacking := sorted({*named} - {row["break_key"] for row in found}, key=lambda key: (len(key), key)):
         shown = ", ".join(lacking[:_SHOWN]).replace(order_key(""), "order ", 1).replace(order_key(""), "")
         more = ", …" if len(lacking) > _SHOWN else ""
         which = "`ordermart breaks list` and `settlements list`"
-        raise FinanceError(f"{shown}{more} has no break{' that is open' if is_open else ''}: see {which}")
+        raise released.FinanceError(f"{shown}{more} has no break{' that is open' if is_open else ''}: see {which}")
     return found
 
 
@@ -248,9 +240,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | str) else str(value)
 
 
-def untied_totals(db: duckdb.DuckDBPyConnection, selection: Selection) -> list[dict[str, Any]]:
+def untied_totals(db: duckdb.DuckDBPyConnection, selection: released.Selection) -> list[dict[str, Any]]:
     """Return the control totals that differ, or that cannot be compared, with the currency of their store."""
-    return records(
+    return released.records(
         db,
         "select rows.*, sales.currency from audit.control_totals as rows left join ("
         "select store_id, max(currency) as currency from mart.daily_store_sales group by store_id"
@@ -269,6 +261,9 @@ def describe_total(total: Mapping[str, Any]) -> str:
         differences.append(f"{total['control_order_count']:,} orders stated, {total['actual_order_count']:,} actual")
     if total["amount_variance"]:
         currency = total["currency"]
-        stated, actual = money(total["control_amount"], currency), money_of(total["actual_amount"], currency)
+        stated, actual = (
+            released.money(total["control_amount"], currency),
+            released.money_of(total["actual_amount"], currency),
+        )
         differences.append(f"{stated} stated, {actual} actual")
     return f"{where}: {', '.join(differences)}"

@@ -15,21 +15,7 @@ from typing import Any
 import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.inbox.store import (
-    BAD_TOGETHER,
-    FROM_JSON,
-    FROM_RANGE,
-    INT64,
-    INTERVAL,
-    State,
-    WorkListEntry,
-    connect,
-    micros,
-    moment,
-    reason_bit,
-    transaction,
-    upsert,
-)
+from pipelines.inbox import store
 from pipelines.resources import resource
 from pipelines.settings.kinds import KINDS, Kind
 
@@ -54,7 +40,9 @@ _CHANGED = 500
 _SORTED = 1_000_000  # ids in memory
 
 # Whether there is a notification that the finished fetch does not cover. Without `started`, `at` counts as its start.
-_DUE = f"max(notified_at, coalesce(last_attempt_at, 0) + {INTERVAL})"  # repeated webhooks make one request a minute
+_DUE = (
+    f"max(notified_at, coalesce(last_attempt_at, 0) + {store.INTERVAL})"  # repeated webhooks make one request a minute
+)
 _LATER = "(case when covered is null then notified_at > :at else notifications > covered end)"
 
 
@@ -64,7 +52,7 @@ class WorkList(AbstractContextManager["WorkList"]):
     def __init__(self, path: Path, *, clock: Callable[[], datetime] | None = None) -> None:
         self._clock = clock or utc_now
         self._lock = threading.RLock()
-        self._connection = connect(path)
+        self._connection = store.connect(path)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -89,23 +77,23 @@ class WorkList(AbstractContextManager["WorkList"]):
         becomes due again. An id added while its fetch is in flight becomes due again when that fetch is done.
         `unless_done_since` skips ids fetched since then, so that a repeated request resumes a killed run.
         """
-        now, kind = micros(self._clock()), known_kind(kind)
-        with self._lock, transaction(self._connection) as connection:
-            bit = reason_bit(connection, why)
-        due = now if due_at is None else micros(due_at)
-        since = None if unless_done_since is None else micros(unless_done_since)
+        now, kind = store.micros(self._clock()), known_kind(kind)
+        with self._lock, store.transaction(self._connection) as connection:
+            bit = store.reason_bit(connection, why)
+        due = now if due_at is None else store.micros(due_at)
+        since = None if unless_done_since is None else store.micros(unless_done_since)
         values = {"kind": kind, "why": bit, "now": now, "due": due, "interval": 0, "since": since}
         given = 0
         if isinstance(ids, range) and ids.step == 1:
-            if ids and (ids[0] not in INT64 or ids[-1] not in INT64):
+            if ids and (ids[0] not in store.INT64 or ids[-1] not in store.INT64):
                 raise ValueError("a range goes beyond 64-bit integers")
-            statement = upsert(FROM_RANGE)
+            statement = store.upsert(store.FROM_RANGE)
             for first in range(0, len(ids), _ADDED):
                 part = ids[first : first + _ADDED]
                 self._write(statement, {**values, "first": part[0], "last": part[-1]})
                 given += len(part)
             return given
-        statement = upsert(FROM_JSON)
+        statement = store.upsert(store.FROM_JSON)
         for chunk in _chunks(ids, _ADDED):
             self._write(statement, {**values, "ids": msgspec.json.encode(chunk).decode()})
             given += len(chunk)
@@ -148,18 +136,18 @@ class WorkList(AbstractContextManager["WorkList"]):
         rows = self._read(
             "select count(*), coalesce(reason, '') from entries where kind = ? and failing_since < ? "
             "group by reason order by 1 desc, 2",
-            (known_kind(kind), micros(self._clock() - UNFETCHED_FOR)),
+            (known_kind(kind), store.micros(self._clock() - UNFETCHED_FOR)),
         )
-        return [(number, reason.removeprefix(BAD_TOGETHER)) for number, reason in rows]
+        return [(number, reason.removeprefix(store.BAD_TOGETHER)) for number, reason in rows]
 
-    def forget(self, kind: Kind | None = None) -> list[WorkListEntry]:
+    def forget(self, kind: Kind | None = None) -> list[store.WorkListEntry]:
         """Remove the dead-letter queue from the list, and return it: nobody asks for these ids any more."""
         letters = self.dead_letters(kind)
-        with self._lock, transaction(self._connection) as connection:
+        with self._lock, store.transaction(self._connection) as connection:
             connection.execute("delete from entries where state = 'dead' and (? is null or kind = ?)", (kind, kind))
         return letters
 
-    def retry(self, kind: Kind | None = None) -> list[WorkListEntry]:
+    def retry(self, kind: Kind | None = None) -> list[store.WorkListEntry]:
         """Make due now the dead-letter queue and the ids that failed; return their entries as they were."""
         letters = self._entries(
             "(state = 'dead' or failing_since + due_at > 0) and (:kind is null or kind = :kind)", {"kind": kind}
@@ -173,22 +161,22 @@ class WorkList(AbstractContextManager["WorkList"]):
     def prune(self, before: datetime) -> int:
         """Delete the entries that were done before then and return how many."""
         query = "delete from entries where state = 'done' and finished_at < ?"
-        with self._lock, transaction(self._connection) as connection:
-            return connection.execute(query, (micros(before),)).rowcount
+        with self._lock, store.transaction(self._connection) as connection:
+            return connection.execute(query, (store.micros(before),)).rowcount
 
     def due(self, kind: Kind, now: datetime | None = None, limit: int | None = None) -> list[int]:
         """Return the ids due, longest due first; an interrupted fetch is due too."""
         rows = self._read(
             "select id from entries where kind = ? and due_at <= ? order by due_at, id limit ?",
-            (known_kind(kind), micros(now or self._clock()), -1 if limit is None else limit),
+            (known_kind(kind), store.micros(now or self._clock()), -1 if limit is None else limit),
         )
         return [row[0] for row in rows]
 
-    def dead_letters(self, kind: Kind | None = None) -> list[WorkListEntry]:
+    def dead_letters(self, kind: Kind | None = None) -> list[store.WorkListEntry]:
         """Return the dead-letter queue by kind and id."""
         return self._entries("state = 'dead' and (:kind is null or kind = :kind)", {"kind": kind})
 
-    def entry(self, kind: Kind, id: int) -> WorkListEntry | None:  # noqa: A002
+    def entry(self, kind: Kind, id: int) -> store.WorkListEntry | None:  # noqa: A002
         """Return the entry of an id, or None if it was never added."""
         return next(iter(self._entries("kind = :kind and id = :id", {"kind": known_kind(kind), "id": id})), None)
 
@@ -200,19 +188,19 @@ class WorkList(AbstractContextManager["WorkList"]):
             counted.setdefault(kind, {})[state] = number
         return counted
 
-    def ids_in(self, kind: Kind, state: State, since: datetime | None = None) -> list[int]:
+    def ids_in(self, kind: Kind, state: store.State, since: datetime | None = None) -> list[int]:
         """Return the ids in a state; if given, only those finished since then."""
         rows = self._read(
             "select id from entries where kind = :kind and state = :state "
             "and (:since is null or finished_at >= :since) order by id",
-            {"kind": known_kind(kind), "state": state, "since": None if since is None else micros(since)},
+            {"kind": known_kind(kind), "state": state, "since": None if since is None else store.micros(since)},
         )
         return [row[0] for row in rows]
 
     def due_counts(self, now: datetime | None = None) -> dict[str, int]:
         """Return the number of ids due at `now` by kind, without kinds that have none."""
         query = "select kind, count(*) from entries where due_at <= ? group by kind order by kind"
-        return dict(self._read(query, (micros(now or self._clock()),)))
+        return dict(self._read(query, (store.micros(now or self._clock()),)))
 
     def rejected_counts(self) -> dict[str, int]:
         """Return by kind how many ids wait because they failed, or their document was rejected."""
@@ -231,18 +219,22 @@ class WorkList(AbstractContextManager["WorkList"]):
 
     def bad_before(self, kind: Kind) -> int:
         """Return how many ids were bad together with most others and are not due: they wait, or wait no more."""
-        bad = f"kind = ? and reason like '{BAD_TOGETHER}%' and (due_at > ? or state = 'dead')"
-        where = known_kind(kind), micros(self._clock())
+        bad = f"kind = ? and reason like '{store.BAD_TOGETHER}%' and (due_at > ? or state = 'dead')"
+        where = known_kind(kind), store.micros(self._clock())
         return int(self._read(f"select count(*) from entries where {bad}", where)[0][0])
 
     def representative_due_ids(self, kind: Kind, now: datetime | None = None) -> set[int]:
         """Return the due ids whose answers say how the service does: see sql/inbox/representative_due_ids.sql."""
         query = (resource("sql") / "inbox" / "representative_due_ids.sql").read_text(encoding="utf-8")
-        values = {"kind": known_kind(kind), "now": micros(now or self._clock()), "together": f"{BAD_TOGETHER}%"}
+        values = {
+            "kind": known_kind(kind),
+            "now": store.micros(now or self._clock()),
+            "together": f"{store.BAD_TOGETHER}%",
+        }
         rows = self._read(query, {**values, "probe": GAP_PROBE, "range": RANGE, "webhook": WEBHOOK})
         return {row[0] for row in rows}
 
-    def _entries(self, where: str, values: dict[str, Any]) -> list[WorkListEntry]:
+    def _entries(self, where: str, values: dict[str, Any]) -> list[store.WorkListEntry]:
         names = dict(self._read("select no, name from reasons"))
         rows = self._read(
             "select kind, id, state, why, added_at, due_at, last_attempt_at, finished_at, attempts, "
@@ -250,10 +242,10 @@ class WorkList(AbstractContextManager["WorkList"]):
             values,
         )
         return [
-            WorkListEntry(
+            store.WorkListEntry(
                 row[0], row[1], row[2],
                 frozenset(name for no, name in names.items() if row[3] >> no & 1),
-                *(moment(at) for at in row[4:8]),  # type: ignore[arg-type]
+                *(store.moment(at) for at in row[4:8]),  # type: ignore[arg-type]
                 *row[8:],
             )
             for row in rows
@@ -268,7 +260,7 @@ class WorkList(AbstractContextManager["WorkList"]):
         kind: Kind,
         ids: Iterable[int],
         at: datetime | None,
-        state: State,
+        state: store.State,
         changes: str,
         reason: str = "",
         waits: str = "false",
@@ -284,16 +276,16 @@ class WorkList(AbstractContextManager["WorkList"]):
         )  # fmt: skip
 
     def _change(self, update: str, kind: Kind, ids: Iterable[int], at: datetime | None, **more: str) -> None:
-        values: dict[str, Any] = {"kind": known_kind(kind), "at": micros(at or self._clock()), **more}
+        values: dict[str, Any] = {"kind": known_kind(kind), "at": store.micros(at or self._clock()), **more}
         for chunk in _chunks(ids, _CHANGED):
             self._write(
                 # The plus keeps SQLite from scanning everything that is due: the ids are few.
-                f"{update} +due_at is not null and kind = :kind and id in ({FROM_JSON})",
+                f"{update} +due_at is not null and kind = :kind and id in ({store.FROM_JSON})",
                 {**values, "ids": msgspec.json.encode(chunk).decode()},
             )
 
     def _write(self, statement: str, values: dict[str, Any]) -> None:
-        with self._lock, transaction(self._connection) as connection:
+        with self._lock, store.transaction(self._connection) as connection:
             connection.execute(statement, values)
 
 
@@ -312,8 +304,8 @@ def due_by_request_reason(path: Path) -> dict[str, dict[str, int]]:
         where entries.due_at <= ? group by 1, 2 order by 1, 2
     """
     found: dict[str, dict[str, int]] = {}
-    with closing(connect(path)) as connection:
-        for kind, reason, number in connection.execute(query, (micros(utc_now()),)):
+    with closing(store.connect(path)) as connection:
+        for kind, reason, number in connection.execute(query, (store.micros(utc_now()),)):
             found.setdefault(kind, {})[reason] = number
     return found
 
@@ -326,7 +318,7 @@ def _chunks(ids: Iterable[int], size: int) -> Iterator[list[int]]:
     # Sorted a million at a time: neighbours share pages of the file, and memory stays bounded.
     given = iter(ids)
     while taken := list(islice(given, _SORTED)):
-        if any(type(id_) is not int or id_ not in INT64 for id_ in taken):
+        if any(type(id_) is not int or id_ not in store.INT64 for id_ in taken):
             raise ValueError("an id is not a 64-bit integer")
         taken.sort()
         yield from (taken[first : first + size] for first in range(0, len(taken), size))

@@ -19,19 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.inventory import note_files
-from pipelines.landing.raw_folder import (
-    Lock,
-    Merged,
-    MergedLoads,
-    RawFile,
-    check_files,
-    folder,
-    pair,
-    raw_files,
-    read_manifest,
-    sweep,
-    write_manifest,
-)
+from pipelines.landing import raw_folder
 from pipelines.landing.raw_rows import OBSERVATIONS, TableWriter, documents_schema
 from pipelines.landing.unknown_fields import without_plaintext
 
@@ -45,26 +33,26 @@ def merge_days(data_dir: Path, kind: str, before: dt.date, most_bytes: int = _MO
     Pairs of a month before that day's are merged across days, up to `most_bytes` together. Raise LandingError when a
     load of the kind is under way, RawDamageError when a file is not what was landed: its damage would be merged.
     """
-    if not folder(data_dir, "observations", kind).is_dir():
+    if not raw_folder.folder(data_dir, "observations", kind).is_dir():
         return 0
     gone = 0
-    with Lock(data_dir / "raw" / f"{kind}.lock", kind):
-        sweep(data_dir, kind)
-        files = raw_files(data_dir, kind)
+    with raw_folder.Lock(data_dir / "raw" / f"{kind}.lock", kind):
+        raw_folder.sweep(data_dir, kind)
+        files = raw_folder.raw_files(data_dir, kind)
         pairs = list(zip(files.documents, files.observations, strict=True))
         for together in _groups(pairs, before, most_bytes):
             if len(together) > 1:
                 rewrite(data_dir, kind, together)
                 gone += len(together)
-        sweep(data_dir, kind)
+        raw_folder.sweep(data_dir, kind)
     return gone
 
 
 def _groups(
-    pairs: list[tuple[RawFile, RawFile]], before: dt.date, most_bytes: int
-) -> Iterator[list[tuple[RawFile, RawFile]]]:
+    pairs: list[tuple[raw_folder.RawFile, raw_folder.RawFile]], before: dt.date, most_bytes: int
+) -> Iterator[list[tuple[raw_folder.RawFile, raw_folder.RawFile]]]:
     """Yield the pairs that become one: those of a past day, in a past month also neighbours that are small together."""
-    together: list[tuple[RawFile, RawFile]] = []
+    together: list[tuple[raw_folder.RawFile, raw_folder.RawFile]] = []
     held = 0
     for day, group in groupby(pairs, key=lambda each: each[0].load_ids[0][:8]):
         if day >= f"{before:%Y%m%d}":
@@ -83,7 +71,7 @@ def _groups(
 def rewrite(
     data_dir: Path,
     kind: str,
-    pairs: list[tuple[RawFile, RawFile]],
+    pairs: list[tuple[raw_folder.RawFile, raw_folder.RawFile]],
     of_documents: _Change = lambda rows: rows,
     of_observations: _Change = lambda rows: rows,
 ) -> None:
@@ -93,8 +81,8 @@ def rewrite(
     """
     name = f"merged-{pairs[0][0].load_ids[0][:8]}-{secrets.token_hex(3)}"
     load_ids = tuple(load_id for documents, _ in pairs for load_id in documents.load_ids)
-    documents, observations = pair(data_dir, kind, name)
-    check_files(data_dir, [file.path for each in pairs for file in each])
+    documents, observations = raw_folder.pair(data_dir, kind, name)
+    raw_folder.check_files(data_dir, [file.path for each in pairs for file in each])
     parts = (
         (documents, documents_schema(kind), [each[0].path for each in pairs], of_documents),
         (observations, OBSERVATIONS, [each[1].path for each in pairs], of_observations),
@@ -106,9 +94,9 @@ def rewrite(
                     for group in range(file.num_row_groups):
                         writer.add_table(changed(file.read_row_group(group)))
             writer.finish()
-    before = read_manifest(data_dir, kind).merged
+    before = raw_folder.read_manifest(data_dir, kind).merged
     kept = [each for each in before if not set(each.load_ids) & set(load_ids)]
-    write_manifest(data_dir, kind, MergedLoads((*kept, Merged(name, load_ids))))
+    raw_folder.write_manifest(data_dir, kind, raw_folder.MergedLoads((*kept, raw_folder.Merged(name, load_ids))))
     note_files(data_dir, (documents, observations))
 
 
@@ -165,12 +153,12 @@ def _change_orders(data_dir: Path, ids: pa.Array, of_documents: _Change, of_obse
     Return how many pairs. Doing it again rewrites nothing. Raise LandingError when a load of orders is under way,
     RawDamageError when a file that would be rewritten is damaged.
     """
-    if not folder(data_dir, "observations", "orders").is_dir():
+    if not raw_folder.folder(data_dir, "observations", "orders").is_dir():
         return 0
     rewritten = 0
-    with Lock(data_dir / "raw" / "orders.lock", "orders"):
-        sweep(data_dir, "orders")
-        files = raw_files(data_dir, "orders")
+    with raw_folder.Lock(data_dir / "raw" / "orders.lock", "orders"):
+        raw_folder.sweep(data_dir, "orders")
+        files = raw_folder.raw_files(data_dir, "orders")
         for both in zip(files.documents, files.observations, strict=True):
             if _is_concerned(of_documents, both[0].path, ["id", "document"], ids) or _is_concerned(
                 of_observations, both[1].path, ["id", "customer_key", "load_id", "seq"]
@@ -178,7 +166,7 @@ def _change_orders(data_dir: Path, ids: pa.Array, of_documents: _Change, of_obse
                 rewrite(data_dir, "orders", [both], of_documents, of_observations)
                 rewritten += 1
         if rewritten:
-            sweep(data_dir, "orders")
+            raw_folder.sweep(data_dir, "orders")
     return rewritten
 
 

@@ -13,19 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pipelines.landing.exact import (
-    EXACT,
-    ID_KEY,
-    INT64,
-    LEAVES,
-    InvalidDocumentError,
-    escaped,
-    integer,
-    money,
-    plain,
-    read,
-    safe_key,
-)
+from pipelines.landing import exact
 from pipelines.landing.raw_rows import EMPTY, ValidatedDocument
 from pipelines.landing.shape import (
     COUNTS,
@@ -69,17 +57,19 @@ class Validator:
         """Return the landed form of `body`; raise InvalidDocumentError with code and place."""
         limits = self._settings.landing
         try:
-            tree = read(unmarked(body), max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps)
+            tree = exact.read(
+                unmarked(body), max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps
+            )
             if not isinstance(tree, dict):
-                raise InvalidDocumentError("wrong_type", "")
+                raise exact.InvalidDocumentError("wrong_type", "")
             return self._walked(tree, requested_id)
         except RecursionError:  # max_depth was set higher than we can follow
-            raise InvalidDocumentError("too_deep", "") from None
-        except InvalidDocumentError as error:
+            raise exact.InvalidDocumentError("too_deep", "") from None
+        except exact.InvalidDocumentError as error:
             if self._kind != "orders":
                 raise
             pointer = documented(error.pointer, ORDER, self._settings.privacy.known_fields)
-            raise InvalidDocumentError(error.code, pointer) from None
+            raise exact.InvalidDocumentError(error.code, pointer) from None
 
     def _walked(self, tree: dict[str, Any], requested_id: int | None) -> ValidatedDocument:
         walk = Walk(self._keep, self._settings.privacy.plaintext_fields, self._most_parts, self._settings.landing)
@@ -90,9 +80,9 @@ class Validator:
             canonical = walk.document(tree, SHAPES[self._kind])
             id_ = _at(self.id_pointer, canonical)
         if id_ < 0:
-            raise InvalidDocumentError("id_out_of_range", self.id_pointer)
+            raise exact.InvalidDocumentError("id_out_of_range", self.id_pointer)
         if requested_id is not None and id_ != requested_id:
-            raise InvalidDocumentError("wrong_id", self.id_pointer)
+            raise exact.InvalidDocumentError("wrong_id", self.id_pointer)
         counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
         check_parts(counts, self._most_parts)
         if self._kind == "menus":
@@ -103,7 +93,7 @@ class Validator:
             id=id_,
             document=document,
             sha256=hashlib.sha256(document).digest(),
-            content=msgspec.json.encode(plain(encrypted)) if encrypted else EMPTY,
+            content=msgspec.json.encode(exact.plain(encrypted)) if encrypted else EMPTY,
             phone=encrypted.get("/user_phone") if self._kind == "orders" else None,
             email=encrypted.get("/user_email") if self._kind == "orders" else None,
             missing_fields=sorted(walk.missing_fields),
@@ -123,12 +113,12 @@ class Validator:
         """Return the id that a refused body claims, where it is readable and plainly one."""
         limits = self._settings.landing
         try:
-            at: Any = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
+            at: Any = exact.read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
             for token in self.id_pointer.split("/")[1:]:
                 at = at[token]
-            found = integer(at, "")
+            found = exact.integer(at, "")
             return found if found >= 0 else None
-        except (InvalidDocumentError, KeyError, TypeError, IndexError):
+        except (exact.InvalidDocumentError, KeyError, TypeError, IndexError):
             return None
 
 
@@ -183,7 +173,7 @@ class Walk:
 
     def _object(self, value: Any, shape: Shape, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise InvalidDocumentError("wrong_type", at)
+            raise exact.InvalidDocumentError("wrong_type", at)
         canonical: dict[str, Any] = {}
         for field in shape.fields:
             own = value.get(field.name, _ABSENT)
@@ -207,7 +197,7 @@ class Walk:
 
     def _missing(self, field: AnyField, canonical: dict[str, Any], place: str, path: str, *, absent: bool) -> None:
         if isinstance(field, Field | ObjectField) and field.required:
-            raise InvalidDocumentError("no_id", place)
+            raise exact.InvalidDocumentError("no_id", place)
         if absent and isinstance(field, Field) and field.is_optional:
             return
         self.missing_fields.add(f"{path[1:]}={'absent' if absent else 'null'}")
@@ -217,13 +207,13 @@ class Walk:
 
     def _leaf(self, field: Field, own: Any, canonical: dict[str, Any], place: str) -> None:
         if field.leaf == "money":
-            text, amount, rounded = money(own, place, rounds=self._rounds)
+            text, amount, rounded = exact.money(own, place, rounds=self._rounds)
             canonical[field.name] = text
             self.rounded += rounded
             total = self.sums.get(field.adds_to, Decimal(0))
-            self.sums[field.adds_to] = EXACT.add(total, amount)
+            self.sums[field.adds_to] = exact.EXACT.add(total, amount)
             return
-        valid = LEAVES[field.leaf](own, place)
+        valid = exact.LEAVES[field.leaf](own, place)
         if not field.is_hidden:
             canonical[field.name] = valid
             return
@@ -238,17 +228,17 @@ class Walk:
             self.missing_fields.add(f"{pattern[1:]}=type")
             own = elements_of(own)
         if not isinstance(own, list):
-            raise InvalidDocumentError("wrong_type", at)
+            raise exact.InvalidDocumentError("wrong_type", at)
         self._count(field, own)
         return [self._element(field.of, element, f"{at}/{no}", f"{pattern}/*", keep) for no, element in enumerate(own)]
 
     def _keyed(self, field: MapField, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
         own = self._object_of(own, pattern)
         if not isinstance(own, dict):
-            raise InvalidDocumentError("wrong_type", at)
+            raise exact.InvalidDocumentError("wrong_type", at)
         for key in own:
-            if not ID_KEY.fullmatch(key) or int(key) not in INT64:
-                raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(safe_key(key))}")
+            if not exact.ID_KEY.fullmatch(key) or int(key) not in exact.INT64:
+                raise exact.InvalidDocumentError("bad_dictionary_key", f"{at}/{exact.escaped(exact.safe_key(key))}")
         self._count(field, own)
         return {
             key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)
@@ -289,10 +279,10 @@ class Walk:
                 continue
             _, pointer, value = held[name][0] if held[name] else ("", named[name][0], _ABSENT)
             if value is not _ABSENT and value is not None:
-                canonical[name] = LEAVES[leaf](value, pointer)
+                canonical[name] = exact.LEAVES[leaf](value, pointer)
                 continue
             if name == "id":
-                raise InvalidDocumentError("no_id", pointer)
+                raise exact.InvalidDocumentError("no_id", pointer)
             self.missing_fields.add(f"{name}={'absent' if value is _ABSENT else 'null'}")
             if value is None:
                 canonical[name] = None
@@ -312,7 +302,7 @@ class Walk:
             if value is None:
                 self.missing_fields.add("menu_ids=null")
             else:
-                yield integer(value, pointer)
+                yield exact.integer(value, pointer)
 
 
 # How much work one document may cause. Few bytes make a row: an order of 5 MiB may have a million lines, each of which
@@ -399,7 +389,7 @@ _PRICES_OF_A_PRODUCT = 1_000  # in one menu: each line of that product is compar
 def check_parts(counts: Iterable[int], most: int) -> None:
     """Raise InvalidDocumentError for a document whose parts, such as lines and modifiers, are more than `most`."""
     if sum(counts) > most:
-        raise InvalidDocumentError(REASON, "")
+        raise exact.InvalidDocumentError(REASON, "")
 
 
 def check_menu(menu: dict[str, Any]) -> None:
@@ -411,11 +401,11 @@ def check_menu(menu: dict[str, Any]) -> None:
         if price is not None
     )
     if prices and max(prices.values()) > _PRICES_OF_A_PRODUCT:
-        raise InvalidDocumentError(REASON, "/menu/price_groups")
+        raise exact.InvalidDocumentError(REASON, "/menu/price_groups")
     total = 0
     for product, paths in paths_of_products(menu):
         if paths is None:
-            raise InvalidDocumentError(REASON, f"/products/{product}")
+            raise exact.InvalidDocumentError(REASON, f"/products/{product}")
         total += paths
         if total > PATHS_OF_A_MENU:
-            raise InvalidDocumentError(REASON, "/products")
+            raise exact.InvalidDocumentError(REASON, "/products")

@@ -11,15 +11,8 @@ from dataclasses import dataclass
 import httpx
 import msgspec
 
-from pipelines.partner import pointer
+from pipelines.partner import exchange, pointer
 from pipelines.partner.behaviour import Behaviour
-from pipelines.partner.exchange import (
-    ASK_FOR_JSON,
-    AuthenticationFailed,
-    PartnerMisconfigured,
-    RunStopped,
-    TokenRefused,
-)
 from pipelines.partner.pacing import Clock
 from pipelines.settings import Partner, Secret
 
@@ -70,7 +63,7 @@ class Tokens:
         self._token: Token | None = None
         self._lock = asyncio.Lock()
         self._refused_in_a_row = 0
-        self._failed: RunStopped | None = None
+        self._failed: exchange.RunStopped | None = None
 
     async def current(self) -> Token:
         """Return a token that has not expired, as far as is known."""
@@ -83,7 +76,7 @@ class Tokens:
             if self._token is None or self._expired(self._token):
                 try:
                     self._token = await self._obtain()
-                except RunStopped as error:
+                except exchange.RunStopped as error:
                     self._failed = error  # all that wait get the same error, without another request
                     raise
             return self._token
@@ -95,7 +88,7 @@ class Tokens:
         began = self._clock.monotonic()
         if (token := read_token(self._partner, await self._ask(), self._clock, began)) is None:
             how = self._partner.authenticate
-            raise AuthenticationFailed(
+            raise exchange.AuthenticationFailed(
                 f"the response of {how.path} has no token at {how.token_pointer!r}: "
                 "check [partner.authenticate] token_pointer"
             )
@@ -132,11 +125,11 @@ class Tokens:
             self._refused_in_a_row += 1
             self._record_age("refused", self._clock.monotonic() - token.obtained_at)
         if is_over:
-            self._failed = TokenRefused(
+            self._failed = exchange.TokenRefused(
                 "the service rejects a token that it has just issued (401 again): check the permissions of these "
                 "credentials, and [partner.authenticate] header and scheme"
             )
-            raise TokenRefused(str(self._failed))
+            raise exchange.TokenRefused(str(self._failed))
 
     def _expired(self, token: Token) -> bool:
         return token.expires_at is not None and self._clock.monotonic() >= token.expires_at
@@ -148,13 +141,13 @@ def authenticate_request(partner: Partner) -> httpx.Request:
     _require_credentials(partner)
     url = partner.base_url.rstrip("/") + how.path
     if how.encoding == "json":
-        return httpx.Request("POST", url, headers=ASK_FOR_JSON, json=_filled(partner))
+        return httpx.Request("POST", url, headers=exchange.ASK_FOR_JSON, json=_filled(partner))
     if how.encoding == "form":
-        return httpx.Request("POST", url, headers=ASK_FOR_JSON, data=_filled(partner))
+        return httpx.Request("POST", url, headers=exchange.ASK_FOR_JSON, data=_filled(partner))
     if how.encoding == "headers":
-        return httpx.Request("POST", url, headers={**ASK_FOR_JSON, **_filled(partner)})
+        return httpx.Request("POST", url, headers={**exchange.ASK_FOR_JSON, **_filled(partner)})
     pair = f"{partner.client_id.reveal()}:{partner.client_secret.reveal()}"
-    headers = {**ASK_FOR_JSON, "Authorization": f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"}
+    headers = {**exchange.ASK_FOR_JSON, "Authorization": f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"}
     return httpx.Request("POST", url, headers=headers, data=_filled(partner))
 
 
@@ -184,7 +177,7 @@ def refusal(path: str, status: int) -> str:
 
 def _require_credentials(partner: Partner) -> None:
     for name in missing_credentials(partner):
-        raise PartnerMisconfigured(
+        raise exchange.PartnerMisconfigured(
             f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
         )
 

@@ -33,17 +33,8 @@ from pipelines.finance.closing import build_and_record
 from pipelines.finance.released import FinanceError, fiscal_periods
 from pipelines.inbox.store import inbox_path, prune_deliveries
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest import loop
 from pipelines.ingest.ingest_session import PartnerSession, current_stop
-from pipelines.ingest.loop import (
-    BEFORE_ORDERS,
-    add_requested,
-    ids_of_file,
-    ids_of_range,
-    ingest,
-    ingest_unlisted_stores,
-    plan_orders,
-    report_sample,
-)
 from pipelines.ingest.outcome import Ingested
 from pipelines.landing.customers import settle_customers
 from pipelines.landing.data_folder import migrate
@@ -166,10 +157,10 @@ _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
 def check_before_run(settings: Settings, id_files: Iterable[str] = (), order_id_range: str = "") -> None:
     """Raise SettingsError for the first thing that is wrong with the settings or the files of ids."""
     for file in id_files:
-        for _ in ids_of_file(Path(file)) if file else ():
+        for _ in loop.ids_of_file(Path(file)) if file else ():
             pass
     if order_id_range:
-        ids_of_range(order_id_range)
+        loop.ids_of_range(order_id_range)
     try:
         read_keys(settings)
         authenticate_request(settings.partner)
@@ -327,18 +318,18 @@ def _fetch(way: UnderWay, step: Step) -> None:
     def request(work: WorkList) -> None:
         nonlocal sample
         if kind == "menus":
-            add_requested(work, menu_ids_file=asked.menu_ids, unless_done_since=since)
+            loop.add_requested(work, menu_ids_file=asked.menu_ids, unless_done_since=since)
         elif kind == "orders":
-            add_requested(
+            loop.add_requested(
                 work, order_ids_file=asked.order_ids, order_id_range=asked.order_id_range, unless_done_since=since
             )
             if way.run.kind == NIGHT:
-                plan = plan_orders(way.settings, work)
+                plan = loop.plan_orders(way.settings, work)
                 sample = plan.sample
                 step.said.append(plan.sentence())
 
-    lists, most = way.run.kind == NIGHT, None if kind == "orders" else BEFORE_ORDERS
-    ingested = ingest(
+    lists, most = way.run.kind == NIGHT, None if kind == "orders" else loop.BEFORE_ORDERS
+    ingested = loop.ingest(
         way.settings, kind, way.progress, request, lists=lists, session=way.partner, since=since, most=most
     )
     step.asked = ingested.due
@@ -357,7 +348,7 @@ def _fetch(way: UnderWay, step: Step) -> None:
     step.is_outage = isinstance(ingested.stopped, ServiceDown)
     if kind == "orders":
         with WorkList(inbox_path(way.settings.data_dir)) as work:
-            step.said += report_sample(way.settings, work, sample, ingested.loads)
+            step.said += loop.report_sample(way.settings, work, sample, ingested.loads)
         _fetch_after_orders(way)
 
 
@@ -367,13 +358,13 @@ def _fetch_after_orders(way: UnderWay) -> None:
 
     def rest(kind: Kind) -> None:
         if is_left:
-            one = ingest(
+            one = loop.ingest(
                 way.settings, kind, way.progress, lists=False, session=way.partner, since=way.run.resumes, is_rest=True
             )
             _count_with(way, one, one.assess().against)
 
     rest("stores")
-    if unlisted := ingest_unlisted_stores(way.settings, way.partner, way.progress):
+    if unlisted := loop.ingest_unlisted_stores(way.settings, way.partner, way.progress):
         _count_with(way, unlisted, unlisted.shortfalls)
     rest("menus")
 

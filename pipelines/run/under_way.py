@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from pipelines import record
 from pipelines.clock import utc_now
 from pipelines.durable import naming_a_full_disk
 from pipelines.inbox.store import inbox_path
@@ -19,19 +20,6 @@ from pipelines.ingest.ingest_session import PartnerSession, current_stop
 from pipelines.ingest.lock import A_MOMENT, RunLockedError, run_lock
 from pipelines.ingest.loop import add_requested
 from pipelines.landing.data_folder import guard_source
-from pipelines.record import (
-    NIGHT,
-    WEBHOOKS,
-    Run,
-    RunKind,
-    Step,
-    code_of_error,
-    current_release,
-    forget_old,
-    new_run,
-    resumable_since,
-    save,
-)
 from pipelines.report.status import lost_keys, refused, unused_statuses
 from pipelines.report.text import sentence_of
 from pipelines.run.reporting import RunReport, report_dead_runs, report_run
@@ -75,7 +63,7 @@ def note_requested(data_dir: Path, asked: RunRequest) -> bool:
 class NotBegunError(Exception):
     """A run could not begin; it is told, and the cause says why."""
 
-    def __init__(self, run: Run, told: RunReport) -> None:
+    def __init__(self, run: record.Run, told: RunReport) -> None:
         self.run, self.told = run, told
         super().__init__(run.error)
 
@@ -86,7 +74,7 @@ class UnderWay:
     def __init__(
         self,
         settings: Settings,
-        run: Run,
+        run: record.Run,
         partner: PartnerSession,
         asked: RunRequest,
         progress: Progress,
@@ -104,9 +92,9 @@ class UnderWay:
         run.release_before = _release_name(settings)
         self._save()
 
-    def do(self, name: str) -> Step:
+    def do(self, name: str) -> record.Step:
         """Do a step, and return its record; raise what it raises, KeyboardInterrupt after a signal."""
-        step = Step(name, utc_now())
+        step = record.Step(name, utc_now())
         self.run.steps.append(step)
         self._save()
         try:
@@ -154,13 +142,13 @@ class UnderWay:
     def _save(self) -> None:
         if self._keeps:
             with suppress(OSError):  # the disk is full: telling says so
-                save(self.settings.data_dir, self.run)
+                record.save(self.settings.data_dir, self.run)
 
 
 @contextmanager
 def begun(
     settings: Settings,
-    kind: RunKind,
+    kind: record.RunKind,
     asked: RunRequest = NOTHING,
     progress: Progress = lambda _what, _done, _total: None,
     *,
@@ -175,10 +163,10 @@ def begun(
     begin. `keeps` is false for steps that somebody runs singly: they have no record and are not told.
     """
     with ExitStack() as stack:
-        run = new_run(kind, dagster_run_id=dagster_run_id)
+        run = record.new_run(kind, dagster_run_id=dagster_run_id)
         try:
             check_before_run(settings, (asked.order_ids, asked.menu_ids), asked.order_id_range)
-            wait = _A_NIGHT_WAITS if kind == NIGHT else A_MOMENT
+            wait = _A_NIGHT_WAITS if kind == record.NIGHT else A_MOMENT
             with naming_a_full_disk(settings.data_dir):
                 try:
                     stack.enter_context(run_lock(settings.data_dir, holder, wait=wait, say=say))
@@ -187,11 +175,11 @@ def begun(
                     raise
                 guard_source(settings)
                 known = report_dead_runs(settings)
-            run = new_run(kind, dagster_run_id=dagster_run_id)
-            run.resumes = resumable_since(known, utc_now())
+            run = record.new_run(kind, dagster_run_id=dagster_run_id)
+            run.resumes = record.resumable_since(known, utc_now())
             is_noted = run.resumes is None and note_requested(settings.data_dir, asked)
             run.keys, run.doubts = sorted(given_keys(settings.file, {})), list(lost_keys(settings, known))
-            forget_old(settings.data_dir)
+            record.forget_old(settings.data_dir)
             partner = stack.enter_context(PartnerSession(settings))
             way = UnderWay(settings, run, partner, NOTHING if is_noted else asked, progress, keeps=keeps)
         except Exception as error:
@@ -204,12 +192,12 @@ def begun(
 
 def perform(
     settings: Settings,
-    kind: RunKind,
+    kind: record.RunKind,
     asked: RunRequest = NOTHING,
     progress: Progress = lambda _what, _done, _total: None,
     *,
     say: Callable[[str], None] = lambda _: None,
-) -> tuple[Run, RunReport]:
+) -> tuple[record.Run, RunReport]:
     """Do all steps of a run in this process; return its record, and what could not be told.
 
     A step that fails ends the run and raises nothing; an error that is not of this project is shown with its stack.
@@ -225,16 +213,16 @@ def perform(
     return way.run, way.told
 
 
-def _not_begun(settings: Settings, run: Run, error: Exception) -> NotBegunError:
+def _not_begun(settings: Settings, run: record.Run, error: Exception) -> NotBegunError:
     """Tell of a run that could not begin; for a run for webhooks, another one under way is no failure."""
     run.error = sentence_of(error) or f"{type(error).__name__}, see the log"
-    run.error_code = code_of_error(error)
+    run.error_code = record.code_of_error(error)
     run.release = run.release_before = _release_name(settings)
     run.ended_at = utc_now()
-    is_missed = settings.data_dir.exists() and not (run.kind == WEBHOOKS and isinstance(error, RunLockedError))
+    is_missed = settings.data_dir.exists() and not (run.kind == record.WEBHOOKS and isinstance(error, RunLockedError))
     return NotBegunError(run, report_run(settings, run) if is_missed else RunReport())
 
 
 def _release_name(settings: Settings) -> str:
-    release = current_release(settings.data_dir / "published")
+    release = record.current_release(settings.data_dir / "published")
     return release.name if release else ""

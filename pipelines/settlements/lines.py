@@ -22,24 +22,7 @@ from pipelines.landing.exact import YEARS
 from pipelines.landing.shape import currency_decimals
 from pipelines.ledger import LedgerError
 from pipelines.literals import encoding_of
-from pipelines.settlements.mapping import (
-    GROSS,
-    PAYOUT,
-    REFUNDS,
-    ROW_KINDS,
-    Csv,
-    Date,
-    LoadedMapping,
-    OrderColumn,
-    PlainColumn,
-    StoreColumn,
-    Text,
-    TotalRow,
-    Type,
-    first_groups,
-    has_short_numbers,
-    signed,
-)
+from pipelines.settlements import mapping
 
 BALANCES = ("opening", "paid", "closing")
 _TEXT, _DAY, _NUMBER, _AMOUNT = pa.string(), pa.date32(), pa.int64(), pa.decimal128(38, 4)
@@ -120,7 +103,7 @@ def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def records_of(content: bytes, name: str, csv_layout: Csv) -> Records:
+def records_of(content: bytes, name: str, csv_layout: mapping.Csv) -> Records:
     """Return header, rows and total rows of a CSV file, all text; rows without any text are left out."""
     encoding = encoding_of(content, csv_layout.encoding or "utf-8")
     try:
@@ -215,7 +198,7 @@ def _sign_of(text: str) -> tuple[str, str]:
 
 
 def currency_reader(
-    records: Records, stated: str | PlainColumn | None, name: str, *, may_lack: bool = False
+    records: Records, stated: str | mapping.PlainColumn | None, name: str, *, may_lack: bool = False
 ) -> Callable[[int, list[str]], str]:
     """Return a function that gives a row's currency: a constant, or a column; "" where a row may lack one."""
     if stated is None or isinstance(stated, str):
@@ -231,7 +214,9 @@ def currency_reader(
     return read
 
 
-def day_reader(records: Records, stated: Date, name: str, zone: str) -> Callable[[int, list[str]], dt.datetime | None]:
+def day_reader(
+    records: Records, stated: mapping.Date, name: str, zone: str
+) -> Callable[[int, list[str]], dt.datetime | None]:
     """Return a function that gives a row's day or time; it is aware if its zone is known. None: none that can be."""
     place = header_index(records, stated.column, name)
     return lambda number, cells: _moment(cells[place], stated.form, zone, CellRef(name, number, stated.column))
@@ -259,7 +244,7 @@ def _other_time(at: dt.datetime | None) -> dt.datetime | None:
     return later if later > at.astimezone(dt.UTC) else None
 
 
-def read_statements(content: bytes, name: str, read: LoadedMapping) -> tuple[pa.Table, list[dict[str, Any]]]:
+def read_statements(content: bytes, name: str, read: mapping.LoadedMapping) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return the neutral lines of a file, and the payouts among its rows; raise SettlementError with row and column."""
     reader = _Reader(records_of(content, name, read.mapping.file), name, read)
     return reader.lines(), reader.paid
@@ -268,7 +253,7 @@ def read_statements(content: bytes, name: str, read: LoadedMapping) -> tuple[pa.
 class _Reader:
     """Reads the rows of one file, with the places of its columns."""
 
-    def __init__(self, records: Records, name: str, read: LoadedMapping) -> None:
+    def __init__(self, records: Records, name: str, read: mapping.LoadedMapping) -> None:
         self.records, self.name, self.read, self.mapping = records, name, read, read.mapping
         self.line, file = self.mapping.line, self.mapping.file
         self.amount, self.rate = amount_reader(file.decimal, file.thousands), amount_reader(file.decimal, "", _RATE)
@@ -291,10 +276,10 @@ class _Reader:
         for key in ("order_date", "ordered_at", "date", "period", "type"):
             if (stated := getattr(line, key)) and not isinstance(stated, str):
                 yield stated.column
-        yield from (column for each in self.mapping.check.balances.values() for _, column in signed(each))
+        yield from (column for each in self.mapping.check.balances.values() for _, column in mapping.signed(each))
         if "values" in parts:
             yield str(parts["column"])
-        if isinstance(self.mapping.file.total, TotalRow):
+        if isinstance(self.mapping.file.total, mapping.TotalRow):
             yield self.mapping.file.total.column
         yield from self._sums()
 
@@ -303,7 +288,7 @@ class _Reader:
         parts, check = self.mapping.components, self.mapping.check
         amounts = [parts["amount"]] if "values" in parts else parts.values()
         for each in (*amounts, check.net, check.settled):
-            yield from (column for _, column in signed(each))
+            yield from (column for _, column in mapping.signed(each))
 
     def lines(self) -> pa.Table:
         columns: dict[str, list[Any]] = {field.name: [] for field in LINES}
@@ -352,10 +337,12 @@ class _Reader:
     def _is_payout(self, cells: list[str]) -> bool:
         """Whether a row is not a line, but says what was paid."""
         stated, parts = self.line.type, self.mapping.components
-        if isinstance(stated, Type) and cells[self.places[stated.column]].strip() in stated.payout:
+        if isinstance(stated, mapping.Type) and cells[self.places[stated.column]].strip() in stated.payout:
             return True
         values = parts.get("values")
-        return isinstance(values, dict) and values.get(cells[self.places[str(parts["column"])]].strip()) == PAYOUT
+        return (
+            isinstance(values, dict) and values.get(cells[self.places[str(parts["column"])]].strip()) == mapping.PAYOUT
+        )
 
     def _take_payout(self, number: int, cells: list[str], currency: str) -> None:
         parts = self.mapping.components
@@ -398,7 +385,7 @@ class _Reader:
         if check := self.mapping.check.settled:
             settled = self._signed(check, number, cells, code)
             if settled is None or (rate is not None and abs(settled - net * rate) > smallest / 2):
-                raise CellRef(self.name, number, signed(check)[0][1]).refused(
+                raise CellRef(self.name, number, mapping.signed(check)[0][1]).refused(
                     "not what the row comes to at its exchange rate"
                 )
         return code, rate, settled
@@ -410,7 +397,7 @@ class _Reader:
         known = self.balances.setdefault(of, {})
         for name, amount in found.items():
             if amount is not None and known.setdefault(name, amount) != amount:
-                raise CellRef(self.name, number, signed(stated[name])[0][1]).refused(
+                raise CellRef(self.name, number, mapping.signed(stated[name])[0][1]).refused(
                     "another row of the statement has another"
                 )
         return [found.get(name) for name in BALANCES]
@@ -435,13 +422,15 @@ class _Reader:
         day = at.date()
         statement = self._ref(line.statement, number, cells)
         payout = self._ref(line.payout, number, cells)
-        if not line.payout and statement and self.bare and (found := first_groups(self.bare, [statement])[0]):
+        if not line.payout and statement and self.bare and (found := mapping.first_groups(self.bare, [statement])[0]):
             payout = found
         store, store_id = self._store(day, number, cells)
         order = self._ref(line.order, number, cells)
         is_id = order is not None and _ID.fullmatch(order)
-        is_nobodys = store and store_id is None and isinstance(line.store, StoreColumn) and bool(line.store.file)
-        is_short = has_short_numbers(line)
+        is_nobodys = (
+            store and store_id is None and isinstance(line.store, mapping.StoreColumn) and bool(line.store.file)
+        )
+        is_short = mapping.has_short_numbers(line)
         if is_short and order and not is_id:
             raise self._where(number, line.order).refused("no short number")
         order_date = self._moment(line.order_date, number, cells)
@@ -472,14 +461,14 @@ class _Reader:
         if check := self.mapping.check.net:
             net = self._signed(check, number, cells, currency)
             if net is None or net != sum(amount or 0 for _, amount in amounts):
-                raise CellRef(self.name, number, signed(check)[0][1]).refused("the row does not add up to it")
+                raise CellRef(self.name, number, mapping.signed(check)[0][1]).refused("the row does not add up to it")
         found = [(name, amount) for name, amount in amounts if amount]
         return found or [(amounts[0][0], Decimal(0))]
 
     def _signed(self, stated: Any, number: int, cells: list[str], currency: str) -> Decimal | None:
         """Return the sum of columns with signs; None if all are empty."""
         found = []
-        for sign, column in signed(stated):
+        for sign, column in mapping.signed(stated):
             amount = self.amount(cells[self.places[column]], CellRef(self.name, number, column), currency)
             found += [] if amount is None else [sign * amount]
         return sum(found, Decimal(0)) if found else None
@@ -496,7 +485,7 @@ class _Reader:
             raise self._where(number, self.line.date).refused("has no date")
         return found, None, None
 
-    def _moment(self, stated: Date | None, number: int, cells: list[str]) -> dt.datetime | None:
+    def _moment(self, stated: mapping.Date | None, number: int, cells: list[str]) -> dt.datetime | None:
         if stated is None:
             return None
         text = cells[self.places[stated.column]]
@@ -505,7 +494,9 @@ class _Reader:
             self.days[key] = _moment(text, stated.form, self.mapping.file.timezone, self._where(number, stated))
         return self.days[key]
 
-    def _ref(self, stated: str | Text | OrderColumn | None, number: int, cells: list[str]) -> str | None:
+    def _ref(
+        self, stated: str | mapping.Text | mapping.OrderColumn | None, number: int, cells: list[str]
+    ) -> str | None:
         """Return a reference: letters, digits and a few characters, so that it starts no formula and hides nothing."""
         if stated is None:
             return None
@@ -516,7 +507,7 @@ class _Reader:
         if not text:
             return None
         if pattern:
-            (found,) = first_groups(pattern, [text])
+            (found,) = mapping.first_groups(pattern, [text])
             if found is None:
                 raise CellRef(self.name, number, column).refused("does not match the mapping's pattern")
             text = found
@@ -536,7 +527,7 @@ class _Reader:
             return None, None
         if len(text) > _MOST_NAME or any(unicodedata.category(sign)[0] == "C" for sign in text):
             raise where.refused("is too long or has control characters")
-        if isinstance(stated, StoreColumn) and stated.file:
+        if isinstance(stated, mapping.StoreColumn) and stated.file:
             for span in self.read.stores.get(text, ()):
                 if span.first_day <= day <= span.last_day:
                     return text, span.store_id
@@ -546,9 +537,9 @@ class _Reader:
     def _kind(self, number: int, cells: list[str]) -> str | None:
         stated = self.line.type
         if stated is None or isinstance(stated, str):
-            return ROW_KINDS[stated] if stated else None
+            return mapping.ROW_KINDS[stated] if stated else None
         word = cells[self.places[stated.column]].strip()
-        for key, kind in ROW_KINDS.items():
+        for key, kind in mapping.ROW_KINDS.items():
             if word in getattr(stated, key):
                 return kind
         raise self._where(number, stated).refused("a word that the mapping does not list")
@@ -586,7 +577,7 @@ def _kinds(columns: dict[str, list[Any]]) -> list[str]:
     for number, component in zip(columns["settlement_no"], columns["component"], strict=True):
         held.setdefault(number, set()).add(component)
     kinds = {
-        number: "order" if parts & {*GROSS} else "refund" if parts & {*REFUNDS} else "fee"
+        number: "order" if parts & {*mapping.GROSS} else "refund" if parts & {*mapping.REFUNDS} else "fee"
         for number, parts in held.items()
     }
     return [kinds[number] for number in columns["settlement_no"]]

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec.structs import replace
 
 from pipelines.settings import Settings
+from pipelines.vault import database
 from pipelines.vault.bodies import (
     KEY_BYTES,
     TALLIED,
@@ -33,19 +34,6 @@ from pipelines.vault.bodies import (
     require_key,
     state,
     stated,
-)
-from pipelines.vault.database import (
-    ROW,
-    RULE,
-    Lookup,
-    contact,
-    erased_ids,
-    opened,
-    pattern,
-    person_of,
-    select_in_parts,
-    transaction,
-    values,
 )
 from pipelines.vault.erasing import Erasing, Filing, Rule
 from pipelines.vault.tally import VaultTally
@@ -92,7 +80,9 @@ def open_vault(settings: Settings, rule: Rule | None = None) -> Vault:
 def _changed(old: bytes, new: bytes) -> list[str]:
     """Return the names of fields that differ."""
     texts = [{pointer: bytes(value) for pointer, value in _MEMBERS.decode(each).items()} for each in (old, new)]
-    return sorted({pattern(p) for p in texts[0].keys() | texts[1].keys() if texts[0].get(p) != texts[1].get(p)})
+    return sorted(
+        {database.pattern(p) for p in texts[0].keys() | texts[1].keys() if texts[0].get(p) != texts[1].get(p)}
+    )
 
 
 class Vault(AbstractContextManager["Vault"]):
@@ -101,9 +91,9 @@ class Vault(AbstractContextManager["Vault"]):
     def __init__(self, path: Path, keys: Keys, quarantine_retention_days: int = 30, rule: Rule = _RULE) -> None:
         self._most_people = rule.most_people
         self._master = AESGCM(keys.master)
-        self._lookup = Lookup(keys.lookup)
+        self._lookup = database.Lookup(keys.lookup)
         self._ciphers: dict[int, tuple[str, AESGCM]] = {}
-        self._db = opened(path)
+        self._db = database.opened(path)
         try:
             self.tally = VaultTally(self._db, self._master)
             self._check_keys()
@@ -135,7 +125,7 @@ class Vault(AbstractContextManager["Vault"]):
 
     def undo(self, load_id: str) -> None:
         """Remove what a load encrypted; its customers stay, since later loads may refer to them."""
-        with transaction(self._db):
+        with database.transaction(self._db):
             self._db.execute("delete from personal_data where load_id = ?", (load_id,))
             self._db.execute("delete from refused where load_id = ?", (load_id,))
             self._db.execute("delete from open_loads where load_id = ?", (load_id,))
@@ -148,7 +138,7 @@ class Vault(AbstractContextManager["Vault"]):
     def sync(self) -> None:
         """Make everything written so far durable."""
         self._db.execute("pragma synchronous = full")
-        with transaction(self._db):
+        with database.transaction(self._db):
             self._db.execute("insert or replace into meta values ('synced', ?)", (os.urandom(8),))
         self._db.execute("pragma synchronous = normal")
 
@@ -156,7 +146,7 @@ class Vault(AbstractContextManager["Vault"]):
 
     def encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
         """Encrypt a batch in one transaction; a row is added only if the content changed."""
-        with transaction(self._db):
+        with database.transaction(self._db):
             require_key(self._db, self._master)
             return self._encrypt(kind, load_id, batch)
 
@@ -165,7 +155,7 @@ class Vault(AbstractContextManager["Vault"]):
             self._ciphers.clear()
         hashes = [self._hashes(item) for item in batch]
         ids = {item.id for item in batch}
-        erased, previous = erased_ids(self._db, kind, ids), self._previous(kind, ids)
+        erased, previous = database.erased_ids(self._db, kind, ids), self._previous(kind, ids)
         shared = self._share({own for item, own in zip(batch, hashes, strict=True) if item.id not in erased})
         known = self._known({h for own in hashes for h in own} - shared)
         self._load_ciphers({before[1] for before in previous.values()})
@@ -218,14 +208,14 @@ class Vault(AbstractContextManager["Vault"]):
     def _share(self, pairs: set[tuple[bytes, bytes]]) -> set[bytes]:
         """Note the contacts that orders state together; return those of them that too many people state to tell one."""
         query = "select hash from shared where hash in ($values)"
-        shared = {h for (h,) in select_in_parts(self._db, query, {h for pair in pairs for h in pair if h})}
+        shared = {h for (h,) in database.select_in_parts(self._db, query, {h for pair in pairs for h in pair if h})}
         stated = {pair for pair in pairs if all(pair)}
         self._db.executemany("insert or ignore into pairs values (?, ?)", stated)
         for at, name in enumerate(("phone", "email")):
             query = (
                 f"select {name} from pairs where {name} in ($values) group by 1 having count(*) > {self._most_people}"
             )
-            new = set(select_in_parts(self._db, query, {pair[at] for pair in stated} - shared))
+            new = set(database.select_in_parts(self._db, query, {pair[at] for pair in stated} - shared))
             self._db.executemany("insert into shared values (?, 0)", new)
             shared.update(h for (h,) in new)
         return shared
@@ -253,8 +243,10 @@ class Vault(AbstractContextManager["Vault"]):
         if self._is_tallied:
             return
         last: tuple[Any, ...] = ("", 0, 0)
-        query = f"select {ROW} from personal_data where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?"
-        with transaction(self._db):
+        query = (
+            f"select {database.ROW} from personal_data where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?"
+        )
+        with database.transaction(self._db):
             require_key(self._db, self._master)
             while rows := self._db.execute(query, (*last, _ROWS_AT_ONCE)).fetchall():
                 for row in rows:
@@ -271,7 +263,7 @@ class Vault(AbstractContextManager["Vault"]):
         """Return the content of the previous row, which may be of this batch; of one that was erased it is unknown."""
         found = next((row[:4] + row[5:] for row in rows if row[1] == item.id and row[2] == before[0]), None)
         if found is None:
-            query = f"select {ROW} from personal_data {_ONE}"
+            query = f"select {database.ROW} from personal_data {_ONE}"
             found = self._db.execute(query, (kind, item.id, before[0])).fetchone()
         try:
             return self.content_of(*found)
@@ -280,8 +272,8 @@ class Vault(AbstractContextManager["Vault"]):
 
     def accept_rows(self) -> None:
         """Tally the rows that there are; all orders are filed again next."""
-        with transaction(self._db):
-            self._db.execute("delete from meta where name = ?", (RULE,))
+        with database.transaction(self._db):
+            self._db.execute("delete from meta where name = ?", (database.RULE,))
             if self._is_tallied:
                 self.tally.renew()
 
@@ -292,15 +284,15 @@ class Vault(AbstractContextManager["Vault"]):
 
         `at` is a load_id and seq: the version as of then. {} if there is none; VaultError if it was erased.
         """
-        return values(self.decrypt_content(kind, id, at=at))
+        return database.values(self.decrypt_content(kind, id, at=at))
 
     def decrypt_content(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> bytes:  # noqa: A002
         """Return the same as the original JSON object, numbers in their own text."""
         load_id, seq = at or ("~", 0)
         where = "kind = ? and id = ? and (load_id, seq) <= (?, ?)"
-        query = f"select {ROW} from personal_data where {where} order by no desc limit 1"
+        query = f"select {database.ROW} from personal_data where {where} order by no desc limit 1"
         row = self._db.execute(query, (kind, id, load_id, seq)).fetchone()
-        if row is None and erased_ids(self._db, kind, {id}):
+        if row is None and database.erased_ids(self._db, kind, {id}):
             raise VaultError(f"the personal data of {kind} {id} were erased")
         return self.content_of(*row) if row else _EMPTY
 
@@ -315,8 +307,8 @@ class Vault(AbstractContextManager["Vault"]):
 
     def _is_anothers(self, item: PersonalData, old: bytes) -> bool:
         """Tell whether an order without a contact has another name than its last version, which has a contact."""
-        names = {person_of(old), person_of(item.content)} - {""}
-        phone, email = contact(old)
+        names = {database.person_of(old), database.person_of(item.content)} - {""}
+        phone, email = database.contact(old)
         return len(names) > 1 and any(self._hashes(replace(item, phone=phone, email=email)))
 
     def _hashes(self, item: PersonalData) -> tuple[bytes, bytes]:
@@ -328,7 +320,7 @@ class Vault(AbstractContextManager["Vault"]):
     def _known(self, hashes: set[bytes]) -> dict[bytes, int]:
         """Return the customer whom each hash tells, unless erased, with the ciphers at hand."""
         query = "select hash, customer from lookups where owns and hash in ($values)"
-        found = sorted(select_in_parts(self._db, query, hashes), reverse=True)
+        found = sorted(database.select_in_parts(self._db, query, hashes), reverse=True)
         self._load_ciphers({n for _, n in found})
         ciphers = self._ciphers
         return {h: n for h, n in found if n in ciphers}
@@ -336,17 +328,17 @@ class Vault(AbstractContextManager["Vault"]):
     def _previous(self, kind: str, ids: set[int]) -> dict[int, _Previous]:
         """Return the last version of each of these documents."""
         query = "select id, no, customer, digest from personal_data where kind = ? and id in ($values) order by id, no"
-        rows = select_in_parts(self._db, query, ids, kind)
+        rows = database.select_in_parts(self._db, query, ids, kind)
         return {id_: (no, customer, digest) for id_, no, customer, digest in rows}
 
     def _load_ciphers(self, customers: set[int]) -> None:
         query = "select n, customer_key, wrapped from customers where n in ($values) and wrapped is not null"
-        for n, customer_key, wrapped in select_in_parts(self._db, query, customers - self._ciphers.keys()):
+        for n, customer_key, wrapped in database.select_in_parts(self._db, query, customers - self._ciphers.keys()):
             key = decrypt(self._master, wrapped, customer_key.encode())
             self._ciphers[n] = (customer_key, AESGCM(key))
 
     def _check_keys(self) -> None:
-        with transaction(self._db):
+        with database.transaction(self._db):
             held = dict(self._db.execute("select name, value from meta").fetchall())
             if "master_check" not in held:
                 state(self._db, self._master, TALLIED)

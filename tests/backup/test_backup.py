@@ -120,7 +120,7 @@ def test_loads_committed_during_a_backup_are_undone_in_its_vault(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A load that is committed after raw was copied is one that was killed in the copy: a restore undoes it."""
-    import pipelines.backup.backup as module  # noqa: PLC0415
+    import pipelines.backup.comparing as module  # noqa: PLC0415
 
     real = module.copy_database
 
@@ -148,7 +148,7 @@ def test_loads_committed_during_a_backup_are_undone_in_its_vault(
 @pytest.mark.slow
 def test_merge_during_a_backup_loses_no_load(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are merged away while they are copied: the list is read again, and every load is there once."""
-    import pipelines.backup.backup as module  # noqa: PLC0415
+    import pipelines.backup.comparing as module  # noqa: PLC0415
 
     folder.land("orders", [order(21)])
     loads = raw_files(folder.data, "orders").load_ids
