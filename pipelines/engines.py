@@ -4,8 +4,6 @@ Ray runs code for all who reach its ports, so a cluster without token authentica
 imported only where a cluster is used.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re
@@ -34,7 +32,7 @@ _ANSWER_SECONDS, _PROBE_SECONDS = 10, 60
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
-def engine_of(settings: Settings) -> RayCluster | None:
+def engine_of(settings: Settings) -> "RayCluster | None":
     """Return the engine that the settings name, None for this process; raise SettingsError where it cannot be used."""
     if settings.engine.name == "local":
         return None

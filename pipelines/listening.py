@@ -1,7 +1,5 @@
 """Serve an application on a port until SIGTERM or SIGINT: the common part of webhook receiver and sandbox."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket
@@ -34,7 +32,7 @@ def claimed(host: str, port: int = 0) -> int:
 
 
 async def serve_until_stopped(
-    app: ASGIApp, host: str, port: int, path: str, *, patience_seconds: float, **options: Any
+    app: "ASGIApp", host: str, port: int, path: str, *, patience_seconds: float, **options: Any
 ) -> None:
     """Serve until told to stop, and print where, with this path, once the first connection is accepted.
 

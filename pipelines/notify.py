@@ -8,8 +8,6 @@ most three messages in a week: the third one says so, and what has changed since
 night was good for too long is noticed by whatever runs, since a dead schedule cannot tell of itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import json
@@ -78,7 +76,7 @@ def _request(what: str, method: str, url: Secret, **content: Any) -> None:
     from pipelines.partner.exchange import PartnerMisconfigured  # noqa: PLC0415 -- slow: a status sends nothing
     from pipelines.partner.network import open_client  # noqa: PLC0415 -- the same
 
-    async def send() -> httpx.Response:
+    async def send() -> "httpx.Response":
         async with open_client(url.reveal()) as client:
             return await client.request(method, url.reveal(), timeout=_TIMEOUT_SECONDS, **content)
 

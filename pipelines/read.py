@@ -1,7 +1,5 @@
 """Open the current release in a notebook or script, `con = connect()`, and validate frames: `schema("core.orders")`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +40,7 @@ def connect(
     return con
 
 
-def schema(name: str, data: Path | str | None = None, *, config: Path | str | None = None) -> TableSchema:
+def schema(name: str, data: Path | str | None = None, *, config: Path | str | None = None) -> "TableSchema":
     """Return the Pandera schema of a table (`core.orders`, or a model's `own.weekly`): print it, or validate a frame.
 
     The frame has all columns of the table, with the types that `.arrow().read_all().to_pandas(types_mapper=

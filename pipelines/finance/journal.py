@@ -21,8 +21,6 @@ A part of an order has the first tax whose class, store, platform and days it me
 docs/DECISIONS.md names the source of the columns of each form. An amount is a debit, below zero a credit.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import hashlib
@@ -76,7 +74,7 @@ class Tax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             and (self.last_day is None or day <= self.last_day)
         )
 
-    def of_any(self) -> Tax:
+    def of_any(self) -> "Tax":
         """Return the same tax, whatever it is of: parts of an order that have it are taxed together."""
         return msgspec.structs.replace(self, of_class="", store=None, platform=None, first_day=None, last_day=None)
 
@@ -150,9 +148,9 @@ class Export(NamedTuple):
     export_format: str
     number: int
     without: tuple[str, ...]
-    entries: list[JournalEntry]
+    entries: "list[JournalEntry]"
 
-    def memo(self, entry: JournalEntry) -> str:
+    def memo(self, entry: "JournalEntry") -> str:
         """Return the memo of an entry's lines: whether it is a draft, and which store-days are left out."""
         lacks = f" (without {', '.join(self.without)})" if self.without else ""
         return ("DRAFT: " if self.number == 0 else "") + entry.memo + lacks
@@ -216,7 +214,7 @@ def _xero(export: Export, accounts: Accounts) -> Iterator[ExportRow]:
             ]
 
 
-def _xero_files(export: Export) -> Iterator[list[JournalEntry]]:
+def _xero_files(export: Export) -> "Iterator[list[JournalEntry]]":
     """Yield the entries of each file: whole ones, of the one currency in which Xero takes journals."""
     if len({each.currency for each in export.entries}) > 1:
         raise FinanceError("xero: the period has more than one currency, and a manual journal has none: use csv")
@@ -247,15 +245,15 @@ def _described(line: Any) -> str:
     return f"{line.account_class}, {line.platform or 'platform unknown'}"
 
 
-def _amount(entry: JournalEntry, amount: Decimal) -> str:
+def _amount(entry: "JournalEntry", amount: Decimal) -> str:
     return f"{amount:.{currency_decimals(entry.currency)}f}"
 
 
-def _sides(entry: JournalEntry, amount: Decimal) -> tuple[str, str]:
+def _sides(entry: "JournalEntry", amount: Decimal) -> tuple[str, str]:
     return (_amount(entry, amount), "") if amount > 0 else ("", _amount(entry, -amount))
 
 
-def _check_decimals(entry: JournalEntry, export_format: str) -> None:
+def _check_decimals(entry: "JournalEntry", export_format: str) -> None:
     if currency_decimals(entry.currency) > _USUAL_DECIMALS or any(
         abs(line.amount) >= _TOO_MUCH for line in entry.lines
     ):

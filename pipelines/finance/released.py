@@ -4,8 +4,6 @@ Amounts are written with the digits of their currency, exactly: 40,080 JPY, 1.21
 period (a month, or a fiscal period of [closing] periods_file), or selected for a report.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import io
@@ -178,7 +176,7 @@ class Selection:
     store_id: int | None = None
 
     @classmethod
-    def between(cls, since: str, until: str, store_id: int | None = None) -> Selection:
+    def between(cls, since: str, until: str, store_id: int | None = None) -> "Selection":
         """Return the selection of days written as 2026-10-31, '' for no limit; raise SettingsError for another text."""
         first, last = _option_day("--from", since), _option_day("--to", until)
         if first and last and first > last:

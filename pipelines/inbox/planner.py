@@ -3,8 +3,6 @@
 A random sample of older orders, and ids between known ones, find what nobody notified.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections import Counter
@@ -135,7 +133,7 @@ def plan(orders: Iterable[KnownOrder], now: datetime, settings: Planner, *, seed
     return Plan(first, tuple(sample), population, dict(due - kept), resting, final)
 
 
-def add_plan(work: WorkList, planned: Plan) -> None:
+def add_plan(work: "WorkList", planned: Plan) -> None:
     """Put a plan on the work list, which merges it with other requests for the same orders."""
     work.add("orders", (order.id for order in planned.due), PLANNER)
     work.add("orders", planned.sample, SAMPLE)

@@ -9,8 +9,6 @@ comes from the body alone, which is what was signed. No bodies are kept here: an
 its reference, and is decoded again after settings were corrected.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import fcntl
@@ -255,7 +253,7 @@ class WebhookDelivery(NamedTuple):
 
     ticket: object
     received_at: int
-    notification: Notification
+    notification: "Notification"
     size: int
     body: bytes | None
 

@@ -5,8 +5,6 @@ the handlers of the process while the run goes on. Which signal came is known al
 pipe, whichever function handles it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -28,7 +26,7 @@ Handler = Callable[[int, Any], None]
 
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_current: StopSignal | None = None
+_current: "StopSignal | None" = None
 
 
 class StopSignal:

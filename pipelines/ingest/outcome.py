@@ -1,7 +1,5 @@
 """Tell what became of requested ids, of one load or a whole kind, and if store records have what settings point to."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -52,7 +50,7 @@ class Ingested:
     counts: Counter[str] = field(default_factory=Counter)
     refused: list[Refusal] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
-    stopped: RunStopped | SuspectBaseUrlError | None = None
+    stopped: "RunStopped | SuspectBaseUrlError | None" = None
     shortfalls: list[str] = field(default_factory=list)
     listed: frozenset[int] | None = None
     accepted: set[int] = field(default_factory=set)
@@ -236,7 +234,7 @@ class AnswerCheck:
         return said
 
 
-def answer_of(end: Fetched) -> FetchedBody:
+def answer_of(end: "Fetched") -> FetchedBody:
     """Return the end of requests for an id as the spool keeps it."""
     cost = (round(end.ms), end.bytes, end.attempts, end.earlier)
     return FetchedBody(end.id, end.fetched_at, end.status, end.body, end.code, end.message, *cost, end.age)

@@ -1,7 +1,5 @@
 """An accepted document, the verdict of a load on each body, and the two raw tables of a kind with a writer of them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from array import array
 from collections.abc import Sequence
@@ -91,7 +89,7 @@ class Waiting(msgspec.Struct, gc=False):
     refusal: Refusal | None = None
 
 
-def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:
+def place(known: "dict[int, list[Seen]]", id_: int, own: "Seen") -> tuple[str, bool]:
     """Put an observation among those of its id, the latest last; return its verdict, and if its document is new."""
     if (seen := known.get(id_)) is None:
         known[id_] = [own]

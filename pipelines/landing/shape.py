@@ -11,8 +11,6 @@ those alone that the first release did not know: with `$label`, or with `${sign}
 `sql/templates/closes_of.sql`: what closed the store's day of each row of `days`.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator
@@ -130,7 +128,7 @@ class ArrayField(NamedTuple):
     """A field that holds an array of objects."""
 
     name: str
-    of: Shape
+    of: "Shape"
     counted_as: str
 
 
@@ -138,7 +136,7 @@ class MapField(NamedTuple):
     """A field that holds an object whose keys are ids."""
 
     name: str
-    of: Shape
+    of: "Shape"
     counted_as: str
 
 
@@ -146,7 +144,7 @@ class ObjectField(NamedTuple):
     """A field that holds an object."""
 
     name: str
-    of: Shape
+    of: "Shape"
     required: bool = False
 
 
@@ -177,7 +175,7 @@ class Shape(NamedTuple):
             elif not isinstance(field, Field):
                 yield from field.of.walk(f"{path}/{field.name}/*")
 
-    def objects(self) -> dict[str, Shape]:
+    def objects(self) -> "dict[str, Shape]":
         """Return every object of a document by its path, itself first."""
         below = {
             f"{path}/{field.name}" + ("" if isinstance(field, ObjectField) else "/*"): field.of

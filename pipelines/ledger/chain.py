@@ -5,8 +5,6 @@ head kept elsewhere proves that no earlier entry was changed. The line is writte
 entry: what a kill leaves before that does not count.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import fcntl
@@ -73,8 +71,8 @@ class Ledger:
     def __init__(
         self,
         folder: Path,
-        after: Callable[[Ledger, int], None] | None = None,
-        before: Callable[[Ledger], object] | None = None,
+        after: "Callable[[Ledger, int], None] | None" = None,
+        before: "Callable[[Ledger], object] | None" = None,
     ) -> None:
         self.folder = folder
         self._before = before  # is called before each entry, and may refuse it

@@ -3,8 +3,6 @@
 A name of an error body's key may be a person's, so only names that many different requests share are shown.
 """
 
-from __future__ import annotations
-
 import bisect
 import re
 import zlib

@@ -5,8 +5,6 @@ sentence. The page has the morning page's sections about it, of chosen orders: b
 cut with a note.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -57,7 +55,7 @@ def verified(done: IntactChain) -> Iterator[str]:
     yield f"Head (keep a copy elsewhere): {done.head}"
 
 
-def reopened(done: Reopened) -> Iterator[str]:
+def reopened(done: "Reopened") -> Iterator[str]:
     """Yield which day was reopened, and what was reversed."""
     body = done.entry.body
     store = "" if body["store_id"] is None else f" of store {body['store_id']}"
@@ -70,14 +68,14 @@ def reopened(done: Reopened) -> Iterator[str]:
     yield _head(done.entry)
 
 
-def posted(done: Posting) -> str:
+def posted(done: "Posting") -> str:
     """Return what was posted."""
     if not done.restatement_count:
         return "No unposted restatements: nothing was posted."
     return f"Posted {done.restatement_count:,} restatements to {done.period}: {_sums(done.amounts)}."
 
 
-def packed(pack: Pack) -> Iterator[str]:
+def packed(pack: "Pack") -> Iterator[str]:
     """Yield what an audit pack contains, and how to verify it."""
     yield f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts."
     yield f"Head of the ledger: {pack.head}"
@@ -98,7 +96,7 @@ def _sums(amounts: Sequence[tuple[str, Decimal]]) -> str:
     return sums or "no change of total_price"
 
 
-def closed(period: BookPeriod, done: Closed) -> Iterator[str]:
+def closed(period: BookPeriod, done: "Closed") -> Iterator[str]:
     """Yield the result of a close: totals and exceptions, or its blockers."""
     if done.entry is None:
         yield f"NOT CLOSED: {span(period)}. Blockers:"
@@ -128,7 +126,7 @@ def closed(period: BookPeriod, done: Closed) -> Iterator[str]:
     yield _head(done.entry)
 
 
-def _totals(totals: Totals) -> Iterator[str]:
+def _totals(totals: "Totals") -> Iterator[str]:
     for sale_class, order_count, currency, total in totals:
         yield f"  {sale_class:9} {order_count:8,} orders   total_price {money_of(total, currency)}"
 
@@ -236,7 +234,7 @@ def _who(entry: LedgerEntry) -> str:
     return f"{name}, {moment(entry.moment)}"
 
 
-def journal_lines(done: JournalExport) -> Iterator[str]:
+def journal_lines(done: "JournalExport") -> Iterator[str]:
     """Yield the entries of a period's journal by class; then its stops, differences, open days and files."""
     made = done.journal
     yield f"{made.period.name}: {counted(len(made.entries), 'entry', 'entries')}"
@@ -270,7 +268,7 @@ def journal_lines(done: JournalExport) -> Iterator[str]:
     yield from _exported(done)
 
 
-def _exported(done: JournalExport) -> Iterator[str]:
+def _exported(done: "JournalExport") -> Iterator[str]:
     if done.journal.open_days:
         yield f"  not closed: {counted(len(done.journal.open_days), 'store-day', 'store-days')}"
     yield from (f"Wrote {file}" for file in done.files)

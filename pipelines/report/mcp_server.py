@@ -5,8 +5,6 @@ never opened; selects run in processes without settings or secrets. Needs the pa
 server is made.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import importlib.metadata
@@ -73,7 +71,7 @@ class Limits:
     max_rows: int = 1000
 
 
-def server(settings: Settings, limits: Limits) -> MCPServer[Any]:
+def server(settings: Settings, limits: Limits) -> "MCPServer[Any]":
     """Return the server with its tools; raise SettingsError without the package mcp."""
     try:
         from mcp.server import MCPServer  # noqa: PLC0415 -- an extra

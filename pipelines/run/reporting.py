@@ -4,8 +4,6 @@ The next run that holds the run lock, or a look while nobody does, reports a run
 while it reported. Commands that only look import this module, and not the steps of a run.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -14,8 +14,6 @@ Before any of them, keys, credentials, rules and given files are checked: a nigh
 hour of requests is a night lost. Healing raises nothing for what it cannot rebuild: the run says so where it needs it.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -300,7 +298,7 @@ class NothingCameError(Exception):
     """The service stopped the run before anything of it was landed; the message says why."""
 
 
-def _heal(way: UnderWay, step: Step) -> None:
+def _heal(way: "UnderWay", step: Step) -> None:
     check_before_run(way.settings)
     found = mend(way.settings, seconds=way.settings.verify.read_seconds if way.run.kind == NIGHT else 0)
     step.said += [*(damage.sentence() for damage in found.damages), *([f"{found.overdue}."] if found.overdue else [])]
@@ -310,7 +308,7 @@ def _heal(way: UnderWay, step: Step) -> None:
     step.said += heal(way.settings, way.progress, kind=way.run.kind, resumes=way.run.resumes)
 
 
-def _fetch(way: UnderWay, step: Step) -> None:
+def _fetch(way: "UnderWay", step: Step) -> None:
     kind = cast("Kind", step.name)
     asked, since = way.asked, way.run.resumes
     sample: tuple[int, ...] = ()
@@ -352,7 +350,7 @@ def _fetch(way: UnderWay, step: Step) -> None:
         _fetch_after_orders(way)
 
 
-def _fetch_after_orders(way: UnderWay) -> None:
+def _fetch_after_orders(way: "UnderWay") -> None:
     """Fetch stores and menus that waited for the orders, and the stores that orders name and the list does not."""
     is_left = any(each.waiting for each in way.partner.ingested)
 
@@ -369,7 +367,7 @@ def _fetch_after_orders(way: UnderWay) -> None:
     rest("menus")
 
 
-def _count_with(way: UnderWay, ingested: Ingested, shortfalls: list[str]) -> None:
+def _count_with(way: "UnderWay", ingested: Ingested, shortfalls: list[str]) -> None:
     """Count what was fetched after the orders with the step of its kind."""
     step = next(each for each in way.run.steps if each.name == ingested.kind)
     step.shortfalls = list(dict.fromkeys([*step.shortfalls, *shortfalls]))
@@ -377,7 +375,7 @@ def _count_with(way: UnderWay, ingested: Ingested, shortfalls: list[str]) -> Non
         step.counts[verdict] = step.counts.get(verdict, 0) + count
 
 
-def _build(way: UnderWay, step: Step) -> None:
+def _build(way: "UnderWay", step: Step) -> None:
     fail_if_nothing_came(way.settings, way.partner)
     try:
         result = build_and_record(way.settings, progress=way.progress)
@@ -404,19 +402,19 @@ def fail_if_nothing_came(settings: Settings, session: PartnerSession) -> None:
     raise NothingCameError(sentence) from stopped[0].stopped
 
 
-def _note_checks(way: UnderWay, checks: list[CheckResult]) -> None:
+def _note_checks(way: "UnderWay", checks: list[CheckResult]) -> None:
     way.checks, way.run.checks = checks, len(checks)
     way.run.failing = [(each.table, each.name, each.violations) for each in checks if each.violations]
 
 
-def _publish(way: UnderWay, step: Step) -> None:
+def _publish(way: "UnderWay", step: Step) -> None:
     release = publish(way.settings, way.result, run=way.run.kind)
     step.said += release.notes
     way.run.release, way.run.why_kept = release.id, release.why_kept
     way.run.rows |= release.own
 
 
-def _maintenance(way: UnderWay, step: Step) -> None:
+def _maintenance(way: "UnderWay", step: Step) -> None:
     for result in run_maintenance(way.settings):
         if result.error:
             step.shortfalls.append(f"{result.task}: {result.error}")
@@ -424,7 +422,7 @@ def _maintenance(way: UnderWay, step: Step) -> None:
             step.counts[result.task] = result.items
 
 
-STEPS: dict[str, Callable[[UnderWay, Step], None]] = {
+STEPS: "dict[str, Callable[[UnderWay, Step], None]]" = {
     "heal": _heal,
     "stores": _fetch,
     "menus": _fetch,

@@ -3,8 +3,6 @@
 Serves a world over HTTP on loopback until told to stop. Flags for the demo are hidden from help.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -59,8 +57,8 @@ def serve(
 
 
 def serve_world(
-    config: Config,
-    application: Callable[[World], ASGIApp],
+    config: "Config",
+    application: "Callable[[World], ASGIApp]",
     *,
     port: int,
     path: str = "",

@@ -14,8 +14,6 @@
 docs/BOOKS.md describes each key. A column that no key names is not kept.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import fnmatch
@@ -239,7 +237,7 @@ class Mapping(_MappingPart, frozen=True):
     statements: StatementHeads | None = None
     payouts: Payouts | None = None
 
-    def heads_of(self, name: str) -> tuple[str, Mapping] | None:
+    def heads_of(self, name: str) -> "tuple[str, Mapping] | None":
         """Return the key of a file with a row for each statement or payout, and its mapping; None for another file.
 
         Each row is one line: all that the lines of its statement come to, or of its payout.

@@ -12,8 +12,6 @@ key that signs the ledger's head is kept in the vault, wrapped by the master key
 rotating wraps it again.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import datetime as dt
@@ -480,7 +478,7 @@ class _Head(msgspec.Struct, frozen=True, array_like=True):
     key: bytes  # wrapped by the master key
 
 
-def open_spool(settings: Settings, kind: str) -> Spool:
+def open_spool(settings: Settings, kind: str) -> "Spool":
     """Open the spool of a kind; raise VaultError for missing or wrong keys."""
     return Spool(settings.data_dir / "vault" / f"spool-{kind}", AESGCM(read_keys(settings).master))
 

@@ -8,8 +8,6 @@ orders are filed again, under the customers that the rule of today gives them, w
 stores are known better, or the keys were rotated. Raw files, which have the keys of customers, follow by `moved`.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -69,14 +67,14 @@ class Rule:
 class Filing:
     """The customers of a vault's orders."""
 
-    _db: VaultConnection
-    _lookup: Lookup
+    _db: "VaultConnection"
+    _lookup: "Lookup"
     _rule: Rule
     _content_of: Callable[..., bytes]  # of a row of ROW
     _again: Callable[..., bytes]  # a row's content, encrypted for its customer
     _new_customer: Callable[[], int]
     _destroy_idle: Callable[[], int]
-    _tally: VaultTally
+    _tally: "VaultTally"
 
     def file_again(self) -> bool:
         """File orders again that the rule gives to others; tell whether any order in raw files has another customer."""
@@ -245,13 +243,13 @@ class Destroyed(NamedTuple):
 class Erasing:
     """The rights of the people whose data a vault holds."""
 
-    _db: VaultConnection
-    _lookup: Lookup
+    _db: "VaultConnection"
+    _lookup: "Lookup"
     _content_of: Callable[..., bytes]  # of a row of ROW
-    _refused: QuarantinedBodies
+    _refused: "QuarantinedBodies"
     _folder: Path
     rule: Rule
-    _tally: VaultTally
+    _tally: "VaultTally"
 
     def of_order(self, order_id: int) -> Person:
         """Return all data held of an order."""

@@ -5,8 +5,6 @@ e-mail address where no phone is stated; a contact stated with more than so many
 with no contact that tells is its last customer's, or one of its own.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -71,7 +69,7 @@ _ERASED = Encrypted(None, [], is_erased=True)
 _Previous = tuple[int, int, bytes]  # no, customer, digest
 
 
-def open_vault(settings: Settings, rule: Rule | None = None) -> Vault:
+def open_vault(settings: Settings, rule: Rule | None = None) -> "Vault":
     """Open the vault, created if necessary; raise VaultError for missing or wrong keys. To find people needs `rule`."""
     path, days = settings.data_dir / "vault" / "vault.sqlite", settings.vault.quarantine_retention_days
     return Vault(path, read_keys(settings), days, rule or Rule(settings.privacy.max_people_per_contact))
