@@ -37,10 +37,8 @@ def engine_of(settings: Settings) -> "RayCluster | None":
     if settings.engine.name == "local":
         return None
     if importlib.util.find_spec("ray") is None:
-        raise SettingsError(
-            '[engine] name: "ray" needs the extra ray, on every node: pip install "ordermart[ray]", '
-            "or pip install --require-hashes --no-deps -r requirements-ray.lock"
-        )
+        why = '[engine] name: "ray" needs the extra ray, on every node: pip install "ordermart[ray]"'
+        raise SettingsError(f"{why}, or pip install --require-hashes --no-deps -r requirements-ray.lock")
     if not re.fullmatch(r"([^\s:]+|\[[0-9a-fA-F:]+\]):\d+", settings.engine.address):
         raise SettingsError(
             "[engine] address: name the head of a Ray cluster, such as 10.0.0.5:6379, or give --address"

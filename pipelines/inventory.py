@@ -282,10 +282,8 @@ def read_inventory(data_dir: Path) -> Inventory:
     if found := [each for name in (INVENTORY, COPY) if (each := read_copy(data_dir / name))]:
         return max(found, key=lambda each: each.no)
     if is_expected(data_dir):
-        raise InventoryError(
-            f"{data_dir / INVENTORY} and its copy are missing or damaged: copy {INVENTORY} from the last backup; "
-            'without one, `ordermart inventory --accept "REASON"` records what is there now'
-        )
+        why = f"{data_dir / INVENTORY} and its copy are missing or damaged: copy {INVENTORY} from the last backup"
+        raise InventoryError(f'{why}; without one, `ordermart inventory --accept "REASON"` records what is there now')
     return Inventory()
 
 

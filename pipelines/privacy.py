@@ -130,10 +130,8 @@ def find(vault: Vault, asked: PersonRequest) -> Person:
 
 def _require_whole(vault: Vault) -> None:
     if broken := vault.tally.broken("personal_data", "erased", "shared"):
-        raise PrivacyError(
-            f"rows of the vault were changed without its keys ({'; '.join(broken)}), so nothing was shown or erased: "
-            "restore it from a backup, or see `ordermart inventory`"
-        )
+        why = f"rows of the vault were changed without its keys ({'; '.join(broken)}), so nothing was shown or erased"
+        raise PrivacyError(f"{why}: restore it from a backup, or see `ordermart inventory`")
 
 
 def facts_of(settings: Settings, person: Person) -> Facts:
@@ -290,10 +288,8 @@ def read_log(path: Path) -> ErasureLog:
         erased = {line["sha256"]: dict(line["body"]) for line in lines if "backup" not in line}
         return ErasureLog(erased, {str(line["backup"]) for line in lines if "backup" in line})
     except FileNotFoundError:
-        raise PrivacyError(
-            f"[privacy] erasure_log: {path} is missing: without it, erased data would come back. Bring it back, or "
-            "take a backup, which writes it again from the ledger"
-        ) from None
+        why = f"[privacy] erasure_log: {path} is missing: without it, erased data would come back"
+        raise PrivacyError(f"{why}. Bring it back, or take a backup, which writes it again from the ledger") from None
     except OSError as error:
         raise PrivacyError(f"[privacy] erasure_log: {path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
@@ -431,10 +427,8 @@ def _require_erased(settings: Settings) -> None:
     It would show the erased, or say of orders that it lost that there were none.
     """
     if _lacking(settings, list(ledger_of(settings.data_dir).unchained(ERASED))):
-        raise PrivacyError(
-            "vault/vault.sqlite is from before an erasure that the ledger has, so it was put back from a copy: "
-            "`ordermart run` erases again what it brought back; nothing was shown"
-        )
+        what = "vault/vault.sqlite is from before an erasure that the ledger has, so it was put back from a copy"
+        raise PrivacyError(f"{what}: `ordermart run` erases again what it brought back; nothing was shown")
     store = read_inventory(settings.data_dir).stores.get(VAULT)
     if store and (why := why_not_continued(settings.data_dir / VAULT, store)):
         raise PrivacyError(f"{VAULT}: {why}. `ordermart inventory` says what to do; nothing was shown")

@@ -146,10 +146,8 @@ class _Backup:
         try:
             record_backup(self.data_dir, LastBackup(started, str(done), total))
         except OSError as error:
-            raise comparing.BackupError(
-                f"{done} is complete; that it was taken could not be noted in {self.data_dir} ({error.strerror}), so "
-                "`ordermart status` does not know of it"
-            ) from None
+            why = f"{done} is complete; that it was taken could not be noted in {self.data_dir} ({error.strerror})"
+            raise comparing.BackupError(f"{why}, so `ordermart status` does not know of it") from None
         doomed = comparing.backups(self.folder)[:-keep] if keep else []
         for each in doomed:
             shutil.rmtree(each.rename(each.with_name(comparing.UNFINISHED + each.name)))

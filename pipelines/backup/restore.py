@@ -286,10 +286,8 @@ def _require_signature(settings: Settings, backup: Path, manifest: comparing.Bac
             why = "has another signature: somebody changed it"
         except VaultError as error:
             why = f"is signed, which only the vault's keys of that time can prove ({error})"
-    raise comparing.BackupError(
-        f"{backup / comparing.MANIFEST} {why}. Nothing was restored: use another backup of {backup.parent}, or give "
-        "--unsigned REASON if you know that nobody changed it"
-    )
+    what = f"{backup / comparing.MANIFEST} {why}. Nothing was restored: use another backup of {backup.parent}"
+    raise comparing.BackupError(f"{what}, or give --unsigned REASON if you know that nobody changed it")
 
 
 def _is_copy(path: Path, draft: Path) -> bool:
@@ -344,10 +342,8 @@ def _copy(backup: Path, manifest: comparing.BackupManifest, draft: Path, show: P
     for number, file in enumerate(manifest.files, 1):
         source, target = backup / file.path, draft / file.path
         if not _WRITTEN.fullmatch(file.path) or source.resolve() != backup.resolve() / file.path:
-            raise comparing.BackupError(
-                f"{backup / comparing.MANIFEST}: {file.path} is a link, or no file that a backup writes; nothing was "
-                f"restored. Use another backup of {backup.parent}"
-            )
+            why = f"{backup / comparing.MANIFEST}: {file.path} is a link, or no file that a backup writes"
+            raise comparing.BackupError(f"{why}; nothing was restored. Use another backup of {backup.parent}")
         try:
             if comparing.copy_file(source, target) != (noted := (file.bytes, file.sha256)):
                 wrong[source] = fault(source, noted, reads=True) or "read with errors"
@@ -365,10 +361,8 @@ def _copy(backup: Path, manifest: comparing.BackupManifest, draft: Path, show: P
 def _raise_damage(backup: Path, faults: dict[Path, str]) -> None:
     """Raise BackupError if a file has a fault, naming the first five."""
     if wrong := [f"{path} ({why})" for path, why in faults.items() if why]:
-        raise comparing.BackupError(
-            f"{backup} is damaged in {len(wrong)} files: {'; '.join(wrong[:5])}. Nothing was restored: use another "
-            f"backup of {backup.parent}"
-        )
+        what = f"{backup} is damaged in {len(wrong)} files: {'; '.join(wrong[:5])}. Nothing was restored"
+        raise comparing.BackupError(f"{what}: use another backup of {backup.parent}")
 
 
 def _erased_again(settings: Settings, erasures: dict[str, Any], backup: str, word: NoErasures | None) -> list[str]:

@@ -335,10 +335,8 @@ def totals_import(file: File, *, settings: Settings) -> None:
 
     done = import_totals(signing_ledger(settings), file)
     replaced = f", replacing {done.replaced:,} earlier ones" if done.replaced else ""
-    typer.echo(
-        f"Imported {done.totals:,} control totals as ledger entry {done.entry_no}{replaced}. "
-        "The next `ordermart run` or `ordermart build` compares them: see audit.control_totals."
-    )
+    what = f"Imported {done.totals:,} control totals as ledger entry {done.entry_no}{replaced}"
+    typer.echo(f"{what}. The next `ordermart run` or `ordermart build` compares them: see audit.control_totals.")
 
 
 @ledger.command("verify", short_help="Verify the ledger and print its head.")

@@ -138,10 +138,8 @@ def find_blockers(
     lost = f"{path} is missing: ids that are due, failed or were given up are unknown; `ordermart run`"
     early = "orders last checked before their day could be closed: {}; fetch them: `ordermart run --order-ids FILE`"
     refused = "quarantined or failed, on these days or an unknown day: {}; see audit.quarantine"
-    reused = (
-        "ids reused for another order: {}; see core.order_changes. The earlier order is kept; to count the other "
-        "one instead, add the id to [closing] replaced_orders and run `ordermart build`"
-    )
+    reused = "ids reused for another order: {}; see core.order_changes. The earlier order is kept;"
+    reused += " to count the other one instead, add the id to [closing] replaced_orders and run `ordermart build`"
     blockers = [
         *_day_not_ended(ends, now, f"{settings.closing.close_after_hours:g}"),
         *_not_built(settings, released),
@@ -228,10 +226,8 @@ def _earliest(first_day: dt.date) -> dt.datetime:
 
 
 def _unmapped(released: Released) -> Iterator[str]:
-    rows = released.con.execute(
-        "select currency, count(*), sum(total_price) from orders_to_close where sale_class = 'unmapped' "
-        "group by currency order by currency"
-    ).fetchall()
+    select = "select currency, count(*), sum(total_price) from orders_to_close where sale_class = 'unmapped'"
+    rows = released.con.execute(f"{select} group by currency order by currency").fetchall()
     for currency, count, total in rows:
         amount = money_of(total, currency or "(no currency)")
         yield f"unmapped, status in neither list of [sales]: orders {count:,}, total_price {amount}"
@@ -258,10 +254,8 @@ def _indeterminate(settings: Settings, released: Released) -> Iterator[str]:
 
 
 def _refuted_settings(released: Released) -> Iterator[str]:
-    refuted = released.con.execute(
-        "select scope, sentence from audit.formula_populations "
-        "where rule_setting_no is not null and verdict = 'none' order by all"
-    ).fetchall()
+    select = "select scope, sentence from audit.formula_populations where rule_setting_no is not null"
+    refuted = released.con.execute(f"{select} and verdict = 'none' order by all").fetchall()
     yield from (f"configured rule refuted: {scope}: {sentence}" for scope, sentence in refuted)
 
 
@@ -288,10 +282,8 @@ def find_book_blockers(
         yield from _absent_totals(released)
     found = days_without_orders(settings, released, period, store_id, now)
     if empty := [(day, store) for day, store in found if not closes.of(day, store)]:
-        yield (
-            f"stores without orders on days that usually have some: {_store_days(empty)}; fetch them, or accept them: "
-            '`ordermart close accept-no-orders DAY --reason "…"`'
-        )
+        what = f"stores without orders on days that usually have some: {_store_days(empty)}; fetch them, or accept them"
+        yield f'{what}: `ordermart close accept-no-orders DAY --reason "…"`'
     for before, after in gaps(settings):
         if before.last_day < period.last_day:
             first, last = before.last_day + dt.timedelta(days=1), after.first_day - dt.timedelta(days=1)
@@ -314,11 +306,8 @@ def days_without_orders(
 def _breaks(settings: Settings, released: Released, closes: Closes, selection: Selection) -> Iterator[str]:
     """Yield the open breaks above the tolerance of their currency, which sums are never added across."""
     create_break_views(released)
-    rows = records(
-        released.con,
-        "select currency, order_id, abs_residual, business_date, store_id from open_breaks as rows "
-        f"where {selection.where()} order by currency nulls last, order_id",
-    )
+    select = "select currency, order_id, abs_residual, business_date, store_id from open_breaks as rows"
+    rows = records(released.con, f"{select} where {selection.where()} order by currency nulls last, order_id")
     by_currency: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         if closes.of(row["business_date"], row["store_id"]):

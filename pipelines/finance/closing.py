@@ -127,10 +127,8 @@ def record_restatements(settings: Settings) -> int:
 
 def _check_orders_exist(con: duckdb.DuckDBPyConnection) -> None:
     """Raise FinanceError if a closed order is in no table: losing data is not a cause for a restatement."""
-    lost = con.execute(
-        "select distinct order_id, business_date from audit.pending_restatements "
-        "anti join mart.orders using (order_id) order by all"
-    ).fetchall()
+    select = "select distinct order_id, business_date from audit.pending_restatements"
+    lost = con.execute(f"{select} anti join mart.orders using (order_id) order by all").fetchall()
     if lost:
         shown = ", ".join(f"{order_id} of {day}" for order_id, day in lost[:_SHOWN])
         raise FinanceError(
@@ -337,19 +335,15 @@ def approve(
                 f"{_name(period, store_id)} is not prepared: run `ordermart close` as another user first"
             )
         if prepared.body["uid"] == user.uid:
-            raise FinanceError(
-                f"{_name(period, store_id)} was prepared by this system user, {prepared.who} (entry {prepared.no}): "
-                "another one must approve it; --as does not count"
-            )
+            why = f"{_name(period, store_id)} was prepared by this system user, {prepared.who} (entry {prepared.no})"
+            raise FinanceError(f"{why}: another one must approve it; --as does not count")
         excepted = prepared.body["exceptions"]
         accepted = excepted["blockers"] if excepted else []
         if remaining := [blocker for blocker in draft.blockers if blocker not in accepted]:
             return Closed(None, remaining, is_prepared=True)
         if draft.fingerprint != prepared.body["fingerprint"]:
-            raise FinanceError(
-                f"the orders of {_name(period, store_id)} have changed since they were prepared (entry {prepared.no}): "
-                "prepare it again"
-            )
+            why = f"the orders of {_name(period, store_id)} have changed since they were prepared (entry {prepared.no})"
+            raise FinanceError(f"{why}: prepare it again")
         body = {**draft.body, "exceptions": excepted, "prepared_entry_no": prepared.no, **user.body}
         return _write(release, period, store_id, draft, body)
 

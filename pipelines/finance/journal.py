@@ -441,14 +441,10 @@ class _Book:
         self._con.execute(
             f"create temp table wanted as select order_id, close_entry_no from memory.raw.restated {held}", values
         )
-        restated = (
-            f"from memory.raw.restated semi join wanted using (order_id) where sale_class = '{COUNTED}' "
-            "order by restatement_no"
-        )
-        closed = (
-            "from memory.raw.closed_orders semi join wanted using (order_id, close_entry_no) "
-            f"where sale_class = '{COUNTED}'"
-        )
+        restated = "from memory.raw.restated semi join wanted using (order_id)"
+        restated += f" where sale_class = '{COUNTED}' order by restatement_no"
+        closed = "from memory.raw.closed_orders semi join wanted using (order_id, close_entry_no)"
+        closed += f" where sale_class = '{COUNTED}'"
         before: dict[tuple[Any, ...], _State] = {
             _restated_place(row): _state(row, row[TOTAL])
             for row in self._con.execute(closed).to_arrow_table().to_pylist()
@@ -632,10 +628,8 @@ class _Book:
 
     def _unlike_the_books(self) -> Iterator[str]:
         """Yield a sentence for each amount by store, currency and class that differs from mart.period_books."""
-        query = (
-            "select store_id, currency, measure, total_amount from mart.period_books "
-            f"where period = $period and sale_class = '{COUNTED}'"
-        )
+        query = "select store_id, currency, measure, total_amount from mart.period_books"
+        query += f" where period = $period and sale_class = '{COUNTED}'"
         rows = self._con.execute(query, {"period": self._period.name}).fetchall()
         books = {row[:3]: row[3] for row in rows}
         found: dict[tuple[int | None, str | None, str], Decimal] = defaultdict(Decimal)

@@ -89,10 +89,8 @@ class Reconciliation:
 
     def populations(self) -> list[tuple[str, str, str | None]]:
         """Return scope, sentence and proposed settings of each population: what orders show of rules, largest first."""
-        return self.db.execute(
-            "select scope, sentence, settlement from audit.formula_populations where order_count > 0 "
-            "order by rule_target desc, order_count desc, population_no"
-        ).fetchall()
+        select = "select scope, sentence, settlement from audit.formula_populations where order_count > 0"
+        return self.db.execute(f"{select} order by rule_target desc, order_count desc, population_no").fetchall()
 
     def largest_breaks(self, most: int = 5) -> list[tuple[str | None, list[int]]]:
         """Return each currency with the ids of its largest open breaks, largest first: none ranks across currencies."""

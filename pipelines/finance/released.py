@@ -340,10 +340,8 @@ def circumstances(
 def _rules(settings: Settings, con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Return the rule of each population and its orders: the configured rule, else the one that the evidence gives."""
     configured, conditions = rules_of_settings(settings), population_conditions(con)
-    rules = con.execute(
-        "select rule_target, scope, rule, verdict, rule_setting_no, is_assumable, open_parts, population_no "
-        "from audit.formula_populations order by all"
-    )
+    select = "select rule_target, scope, rule, verdict, rule_setting_no, is_assumable, open_parts, population_no"
+    rules = con.execute(f"{select} from audit.formula_populations order by all")
     names = [column[0] for column in rules.description or ()]
     found = [dict(zip(names, row, strict=True)) for row in rules.fetchall()]
     for rule in found:
@@ -412,10 +410,8 @@ def population_conditions(con: duckdb.DuckDBPyConnection) -> dict[Scope, list[Co
 
 
 def _children(con: duckdb.DuckDBPyConnection) -> dict[Scope, _Child]:
-    rows = con.execute(
-        "select rule_target, node_no, dimension, part_no, is_rest, value, child_no from workings.formula_divisions "
-        "order by all"
-    ).fetchall()
+    select = "select rule_target, node_no, dimension, part_no, is_rest, value, child_no"
+    rows = con.execute(f"{select} from workings.formula_divisions order by all").fetchall()
     found: dict[Scope, _Child] = {}
     for target, node_no, dimension, part_no, is_rest, value, child_no in rows:
         child = found.setdefault((target, child_no), _Child((target, node_no), dimension, part_no, is_rest))

@@ -276,10 +276,8 @@ class Bodies:
         wanted = min(self._most, size + self._most // _SOME)
         removed = self._vault.refused.forget_oldest(_KIND, leave=self._most - wanted)
         self._bytes, self._uncounted = self._vault.refused.stored_bytes(_KIND), 0
-        sys.stderr.write(
-            f"{len(removed):,} bodies of undecodable deliveries, the oldest, were removed from the vault: "
-            "[webhooks] max_stored_bytes; the deliveries stay listed\n"
-        )
+        what = f"{len(removed):,} bodies of undecodable deliveries, the oldest, were removed from the vault"
+        sys.stderr.write(f"{what}: [webhooks] max_stored_bytes; the deliveries stay listed\n")
         sys.stderr.flush()
         return removed
 

@@ -209,11 +209,8 @@ class WorkListEntry:
 
 def reason_bit(connection: sqlite3.Connection, why: str) -> int:
     """Return the bit of a reason, adding a new one; call it inside a transaction."""
-    connection.execute(
-        "insert into reasons (no, name) select (select count(*) from reasons), :why "
-        "where not exists (select 1 from reasons where name = :why)",
-        {"why": why},
-    )
+    query = "insert into reasons (no, name) select (select count(*) from reasons), :why"
+    connection.execute(f"{query} where not exists (select 1 from reasons where name = :why)", {"why": why})
     no: int = connection.execute("select no from reasons where name = ?", (why,)).fetchone()[0]
     if no > _MOST_REASONS:
         raise ValueError(f"more than {_MOST_REASONS} reasons: a reason is a category, not free text")
@@ -554,10 +551,8 @@ class StoredDelivery:
 
 def undecodable(path: Path) -> list[StoredDelivery]:
     """Return the undecodable deliveries, oldest first."""
-    query = (
-        "select seq, received_at, topic, kind, id, delivery_id, bytes, undecodable, vault_ref from deliveries "
-        "where undecodable is not null order by seq"
-    )
+    query = "select seq, received_at, topic, kind, id, delivery_id, bytes, undecodable, vault_ref"
+    query += " from deliveries where undecodable is not null order by seq"
     with closing(connect(path)) as connection:
         rows = connection.execute(query).fetchall()
     return [StoredDelivery(seq, EPOCH + timedelta(microseconds=at), *rest) for seq, at, *rest in rows]
@@ -566,10 +561,8 @@ def undecodable(path: Path) -> list[StoredDelivery]:
 def naming_deliveries(path: Path) -> Iterator[list[tuple[int, int, str | None, str, int]]]:
     """Yield number, time in microseconds, topic, kind and id of the deliveries that name an id, a page at a time."""
     after = 0
-    query = (
-        "select seq, received_at, topic, kind, id from deliveries "
-        f"where seq > ? and id is not null order by seq limit {_PAGE}"
-    )
+    query = "select seq, received_at, topic, kind, id from deliveries"
+    query += f" where seq > ? and id is not null order by seq limit {_PAGE}"
     with closing(connect(path)) as connection:
         while rows := connection.execute(query, (after,)).fetchall():
             yield rows

@@ -236,11 +236,8 @@ class WorkList(AbstractContextManager["WorkList"]):
 
     def _entries(self, where: str, values: dict[str, Any]) -> list[store.WorkListEntry]:
         names = dict(self._read("select no, name from reasons"))
-        rows = self._read(
-            "select kind, id, state, why, added_at, due_at, last_attempt_at, finished_at, attempts, "
-            f"misses, reason, rejections from entries where {where} order by kind, id",
-            values,
-        )
+        select = "select kind, id, state, why, added_at, due_at, last_attempt_at, finished_at, attempts, misses"
+        rows = self._read(f"{select}, reason, rejections from entries where {where} order by kind, id", values)
         return [
             store.WorkListEntry(
                 row[0], row[1], row[2],

@@ -187,10 +187,8 @@ class AnswerCheck:
             self._answered += 1
             self._refused += answer.code in _REFUSALS
             if self._refused == self._answered >= max(_FEWEST_REFUSED, min(_REFUSED, len(self.representative))):
-                raise SuspectBaseUrlError(
-                    f"all of {self._refused:,} requested {self._kind} are refused, because {answer.message}; check "
-                    "[partner] base_url and what the credentials may read"
-                )
+                why = f"all of {self._refused:,} requested {self._kind} are refused, because {answer.message}"
+                raise SuspectBaseUrlError(f"{why}; check [partner] base_url and what the credentials may read")
         if answer.code:
             return
         if answer.id in self._known:
@@ -222,10 +220,8 @@ class AnswerCheck:
         if not is_above(self._max_bad_rate, bad + self._before, answered + self._before):
             return said
         if self._before:
-            said.append(
-                f"{self._before:,} {self._kind} failed, were rejected or not found before and wait: correct the cause, "
-                "then run `ordermart retry`"
-            )
+            what = f"{self._before:,} {self._kind} failed, were rejected or not found before and wait"
+            said.append(f"{what}: correct the cause, then run `ordermart retry`")
         if bad and not (said and bad == self._bad["are not found"].total()):
             how = " or ".join(how for how, reasons in self._bad.items() if reasons)
             why, count = sum(self._bad.values(), Counter()).most_common(1)[0]

@@ -302,10 +302,8 @@ class _Unpacked(AbstractContextManager["_Unpacked"]):
 
     def _checked(self, content: bytes) -> bytes:
         if self._file.tell() > max(_ALWAYS_UNPACKED, self._max_ratio * self._packed.tell()):
-            raise LandingError(
-                f"{self._name} unpacks to more than {self._max_ratio} times its size, as no archive of documents does; "
-                "if it is right, unpack it and land that, or raise [landing] max_unpack_ratio"
-            )
+            why = f"{self._name} unpacks to more than {self._max_ratio} times its size, as no archive of documents does"
+            raise LandingError(f"{why}; if it is right, unpack it and land that, or raise [landing] max_unpack_ratio")
         return content
 
 

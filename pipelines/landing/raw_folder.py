@@ -186,10 +186,8 @@ def sweep(data_dir: Path, kind: str) -> None:
                 doomed.append(path)
             elif path.suffix == _SUFFIX and path not in paths:
                 if is_merged(path.stem) and not loads_of(path) <= set(in_force.load_ids):
-                    raise LandingError(
-                        f"{manifest_file(data_dir, kind)} does not name {path.name}, which alone holds some loads: "
-                        "put the manifest back from a copy"
-                    )
+                    why = f"{manifest_file(data_dir, kind)} does not name {path.name}, which alone holds some loads"
+                    raise LandingError(f"{why}: put the manifest back from a copy")
                 if path in counted and not is_merged(path.stem) and path.stem not in in_force.load_ids:
                     continue
                 doomed.append(path)
@@ -361,10 +359,8 @@ class Index:
         wanted = sorted(set(ids))
         for start in range(0, len(wanted), _ASKED_AT_ONCE):
             part = wanted[start : start + _ASKED_AT_ONCE]
-            query = (
-                "select id, sha256, observed_at, is_live, load_id, seq from documents "
-                f"where id in ({', '.join('?' * len(part))}) order by id, observed_at, is_live, load_id, seq"
-            )
+            query = "select id, sha256, observed_at, is_live, load_id, seq from documents"
+            query += f" where id in ({', '.join('?' * len(part))}) order by id, observed_at, is_live, load_id, seq"
             for id_, sha256, at, is_live, load_id, seq in self._db.execute(query, part):
                 found.setdefault(id_, []).append(Seen(sha256, (at, bool(is_live), load_id, seq)))
         return found

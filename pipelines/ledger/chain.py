@@ -199,10 +199,8 @@ def select_rows(files: Iterable[Path], names: Iterable[str]) -> str:
     files = list(files)
     stored = {name for file in files for name in pq.read_schema(file).names}
     columns = ", ".join(name if name in stored else f"null as {name}" for name in names)
-    return (
-        f"select cast(split_part(parse_filename(filename), '-', 1) as bigint) as entry_no, {columns} "
-        f"from read_parquet([{literals(files)}], filename = true, union_by_name = true)"
-    )
+    select = f"select cast(split_part(parse_filename(filename), '-', 1) as bigint) as entry_no, {columns}"
+    return f"{select} from read_parquet([{literals(files)}], filename = true, union_by_name = true)"
 
 
 def _entry(line: bytes, no: int, previous: str | None) -> LedgerEntry:

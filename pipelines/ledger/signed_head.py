@@ -79,15 +79,11 @@ def check_heads(settings: Settings, ledger: Ledger, *, is_whole: bool = True) ->
         if len(keys) > 1 or not (_is_signed(head) if head.signature else is_open):
             raise LedgerError(f"the ledger's head in {place} was not signed by this ledger's key: {_RESTORE}")
         if head.entries > count:
-            raise LedgerError(
-                f"the ledger has {count} entries, its head in {place} is of {head.entries}: entries were "
-                f"removed; {_RESTORE}"
-            )
+            why = f"the ledger has {count} entries, its head in {place} is of {head.entries}"
+            raise LedgerError(f"{why}: entries were removed; {_RESTORE}")
         if head.entries and hashes[head.entries] != head.sha256:
-            raise LedgerError(
-                f"the entries up to {head.entries} are not those of the head in {place}: the ledger was rewritten; "
-                f"{_RESTORE}"
-            )
+            why = f"the entries up to {head.entries} are not those of the head in {place}"
+            raise LedgerError(f"{why}: the ledger was rewritten; {_RESTORE}")
     return Verdict({"entries": count, "heads": len(known)})
 
 

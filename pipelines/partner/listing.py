@@ -194,10 +194,8 @@ class StoreListing:
             if len(self._seen) == self._how.max_pages:
                 raise self._broken(f"it does not end after {self._how.max_pages:,} pages; raise max_pages if it may")
             if self._clock.monotonic() - began > self._how.max_seconds:
-                raise self._broken(
-                    f"it does not end after {self._how.max_seconds:g} s and {len(self._seen):,} pages; "
-                    "raise max_seconds if it may"
-                )
+                why = f"it does not end after {self._how.max_seconds:g} s and {len(self._seen):,} pages"
+                raise self._broken(f"{why}; raise max_seconds if it may")
             self._seen.add(str(url))
             answer = await self._requested(url)
             records = self._records(answer.body)
@@ -210,10 +208,8 @@ class StoreListing:
             if following is None:
                 self._expect_no_more(url, answer)
             elif self._without_news == _PAGES_WITHOUT_NEWS:
-                raise self._broken(
-                    f"it does not end: {_PAGES_WITHOUT_NEWS} pages in a row, up to page {len(self._seen):,}, "
-                    "bring no store not seen before"
-                )
+                why = f"it does not end: {_PAGES_WITHOUT_NEWS} pages in a row"
+                raise self._broken(f"{why}, up to page {len(self._seen):,}, bring no store not seen before")
             url = following
 
     def _count(self, records: list[bytes]) -> None:
@@ -325,10 +321,8 @@ class StoreListing:
         if (raw := value_at(body, pointer)) is None:
             if self._how.cursor_is_optional:
                 return None
-            raise self._broken(
-                f"cursor_pointer {pointer!r} leads to nothing; the last page needs a null there, unless "
-                "cursor_is_optional"
-            )
+            why = f"cursor_pointer {pointer!r} leads to nothing"
+            raise self._broken(f"{why}; the last page needs a null there, unless cursor_is_optional")
         try:
             cursor = msgspec.json.decode(raw, type=str | int | bool | None)
         except UNREADABLE:

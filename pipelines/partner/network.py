@@ -85,10 +85,8 @@ def _trusted() -> ssl.SSLContext:
         return httpx.create_ssl_context()
     except OSError as error:  # also what OpenSSL says of the file
         file = os.environ.get("SSL_CERT_FILE", "")
-        raise PartnerMisconfigured(
-            f"SSL_CERT_FILE names {file}, from which no certificates can be read ({error.strerror or 'not PEM'}): "
-            "correct it, or unset it"
-        ) from None
+        why = f"SSL_CERT_FILE names {file}, from which no certificates can be read ({error.strerror or 'not PEM'})"
+        raise PartnerMisconfigured(f"{why}: correct it, or unset it") from None
 
 
 def _proxy(address: str) -> httpx.Proxy:

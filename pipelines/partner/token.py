@@ -88,10 +88,8 @@ class Tokens:
         began = self._clock.monotonic()
         if (token := read_token(self._partner, await self._ask(), self._clock, began)) is None:
             how = self._partner.authenticate
-            raise exchange.AuthenticationFailed(
-                f"the response of {how.path} has no token at {how.token_pointer!r}: "
-                "check [partner.authenticate] token_pointer"
-            )
+            why = f"the response of {how.path} has no token at {how.token_pointer!r}"
+            raise exchange.AuthenticationFailed(f"{why}: check [partner.authenticate] token_pointer")
         if token.life is not None:
             self._record_age("claimed", token.life)
         return token

@@ -66,10 +66,8 @@ def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterato
         [order["business_date"], order["store_id"]],
     )
     for close in closes:
-        yield from wrapped(
-            f"business day {order['business_date']} of this store is closed: ledger entry {close['close_entry_no']}, "
-            f"{moment(close['closed_at'])}"
-        )
+        what = f"business day {order['business_date']} of this store is closed"
+        yield from wrapped(f"{what}: ledger entry {close['close_entry_no']}, {moment(close['closed_at'])}")
     if not closes:
         yield "  its business day is not closed"
     for row in records(db, "from mart.restatements where order_id = ? order by restatement_no", [order["order_id"]]):
@@ -212,10 +210,8 @@ def explain_order(settings: Settings, order_id: int, limits: ReadLimits | None =
 
 def receipt(db: duckdb.DuckDBPyConnection, order_id: int) -> list[str]:
     """Return an order's receipt, at most 80 columns wide; an empty list if the release lacks the order."""
-    query = (
-        "select core.*, mart.* exclude (order_id) from core.orders as core "
-        "inner join mart.orders as mart using (order_id) where core.order_id = ?"
-    )
+    query = "select core.*, mart.* exclude (order_id)"
+    query += " from core.orders as core inner join mart.orders as mart using (order_id) where core.order_id = ?"
     return [line for found in records(db, query, [order_id]) for line in _receipt(db, found)]
 
 
@@ -285,15 +281,11 @@ def _document(db: duckdb.DuckDBPyConnection, order: Record, absent: Sequence[str
         "from audit.quarantine where kind = 'orders' and entity_id = ? and is_unresolved order by seq",
         [order["order_id"]],
     ):
-        yield from wrapped(
-            f"A later version was rejected, {moment(rejection['last_seen_at'])}: {_reason(rejection)}. "
-            "The data below is older."
-        )
+        what = f"A later version was rejected, {moment(rejection['last_seen_at'])}"
+        yield from wrapped(f"{what}: {_reason(rejection)}. The data below is older.")
     for suspect in records(db, "from audit.possible_duplicate_orders where order_id = ?", [order["order_id"]]):
-        yield from wrapped(
-            f"Possible duplicate of order {suspect['original_order_id']}: same customer, store and lines, "
-            f"{suspect['seconds_later']:,} seconds later."
-        )
+        what = f"Possible duplicate of order {suspect['original_order_id']}"
+        yield from wrapped(f"{what}: same customer, store and lines, {suspect['seconds_later']:,} seconds later.")
 
 
 def _lines(db: duckdb.DuckDBPyConnection, order: Record, rule: LineRule | None) -> Iterator[str]:
@@ -343,10 +335,8 @@ def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -
     for each in rejections:
         times = counted(each["occurrence_count"], "time", "times")
         status = "unresolved" if each["is_unresolved"] else "resolved"
-        yield (
-            f"audit.quarantine: {_reason(each)}, {times}, last {moment(each['last_seen_at'])} "
-            f"in load {each['load_id']}, {status}."
-        )
+        what = f"audit.quarantine: {_reason(each)}, {times}"
+        yield f"{what}, last {moment(each['last_seen_at'])} in load {each['load_id']}, {status}."
 
 
 def _work_list_entry(settings: Settings, order_id: int) -> str:

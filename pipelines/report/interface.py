@@ -66,10 +66,8 @@ def questions(settings: Settings, *, markdown: bool = False, limits: ReadLimits 
     with open_release(settings, limits) as release:
         found = records(release.con, "from audit.questions order by rank")
         orders = release.con.execute("select count(*) from mart.orders").fetchone()
-        proposed = release.con.execute(
-            "select rule_target || '_formula', settlement from audit.formula_populations "
-            "where settlement is not null order by population_no"
-        ).fetchall()
+        select = "select rule_target || '_formula', settlement from audit.formula_populations"
+        proposed = release.con.execute(f"{select} where settlement is not null order by population_no").fetchall()
     for row in found:
         row["proposed"] = [text for question, text in proposed if question == row["question"]]
         row["assumption"] = assumed.get(row["question"], row["assumption"])

@@ -100,18 +100,14 @@ def _contents(settings: Settings, release: Path, run: Run, *, is_verbose: bool) 
         for schema in ("core", "mart", "audit", "workings") if tables else ():
             rows = [f"{name.split('.')[1]} {size:,}" for name, size in tables if name.startswith(schema + ".")]
             yield f"  {schema + ':':9} " + ", ".join(rows)
-        unresolved = db.execute(
-            "select kind, reason, count(*), min(entity_id) from audit.quarantine where is_unresolved "
-            "group by all order by all"
-        ).fetchall()
+        select = "select kind, reason, count(*), min(entity_id) from audit.quarantine"
+        unresolved = db.execute(f"{select} where is_unresolved group by all order by all").fetchall()
         yield f"Rejected or failed: {sum(row[2] for row in unresolved):,} (see audit.quarantine)"
         for kind, reason, number, first in unresolved:
             yield f"  {kind} {reason}: {number:,}" + (f", e.g. {first}" if first is not None else "")
         yield "Published total_price, by currency and sale class"
-        totals = db.execute(
-            "select coalesce(currency, 'no currency'), sale_class, count(*), count(total_price), sum(total_price) "
-            "from mart.orders group by all order by all"
-        ).fetchall()
+        select = "select coalesce(currency, 'no currency'), sale_class, count(*), count(total_price), sum(total_price)"
+        totals = db.execute(f"{select} from mart.orders group by all order by all").fetchall()
         for currency, sale_class, number, priced, total in totals if is_verbose else totals[:_TOTALS]:
             amount = money(total, currency) if total is not None else "unknown"
             of_all = "" if priced == number else f"{priced:,} of "
@@ -141,10 +137,8 @@ def untestable(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
 
 def _unnamed(db: duckdb.DuckDBPyConnection, sales: Sales) -> Iterator[str]:
     """Yield which settings would name sales and currencies, while no order has them."""
-    found = db.execute(
-        "select count(*), count(*) filter (sale_class = 'unmapped'), count(*) filter (currency is null) "
-        "from mart.orders"
-    ).fetchone()
+    select = "select count(*), count(*) filter (sale_class = 'unmapped'), count(*) filter (currency is null)"
+    found = db.execute(f"{select} from mart.orders").fetchone()
     orders, unmapped, unlabelled = found or (0, 0, 0)
     if orders and unmapped == orders:
         from pipelines.report.status import STATUSES, named  # noqa: PLC0415 -- slow: seldom needed
@@ -331,15 +325,11 @@ def erased(done: Erasure, backups: Sequence[Path], copies: Sequence[str]) -> Ite
         customers = counted(len(entry.body["customer_sha256"]), "customer", "customers")
         yield f"Erased {counted(orders, 'order', 'orders')} of {customers}."
         yield f"Ledger entry {entry.no} of {entry.at}, hash {entry.sha256}"
-    yield (
-        f"Destroyed: the keys and lookup hashes, {destroyed.versions:,} encrypted versions, "
-        f"{destroyed.quarantined:,} quarantined bodies. Raw files rewritten: {done.rewritten:,}."
-    )
+    what = f"Destroyed: the keys and lookup hashes, {destroyed.versions:,} encrypted versions"
+    yield f"{what}, {destroyed.quarantined:,} quarantined bodies. Raw files rewritten: {done.rewritten:,}."
     if destroyed.unread:
-        yield (
-            f"STILL HELD  {counted(destroyed.unread, 'quarantined body', 'quarantined bodies')} that cannot be read: "
-            "destroyed after [vault] quarantine_retention_days, at most 30."
-        )
+        what = f"STILL HELD  {counted(destroyed.unread, 'quarantined body', 'quarantined bodies')} that cannot be read"
+        yield f"{what}: destroyed after [vault] quarantine_retention_days, at most 30."
     if done.build_error:
         yield f"NOT PUBLISHED  the tables could not be rebuilt ({done.build_error}): correct that, then erase again."
     for release in done.removed_releases:

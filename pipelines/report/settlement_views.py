@@ -74,10 +74,8 @@ def aging(settings: Settings, day: dt.date) -> Iterator[str]:
 def unknown_orders(settings: Settings) -> list[str]:
     """Return the ids on statements that the warehouse lacks: `ordermart run --order-ids` asks for them."""
     with open_release(settings) as release:
-        unknown = (
-            "select distinct order_id from mart.settlement_lines where order_id is not null "
-            "and order_id not in (select order_id from mart.orders) order by order_id"
-        )
+        unknown = "select distinct order_id from mart.settlement_lines where order_id is not null"
+        unknown += " and order_id not in (select order_id from mart.orders) order by order_id"
         return [str(order_id) for (order_id,) in release.con.execute(unknown).fetchall()]
 
 

@@ -65,10 +65,8 @@ def write_workbook(
         _write_summary(book.sheet("summary"), reconciled, chosen)
         for listing in chosen.values():
             if listing.rows > most_rows:
-                raise WorkbookError(
-                    f"{listing.name}: {listing.rows:,} rows, of {most_rows:,} that a sheet takes: choose fewer days "
-                    "with --from and --to"
-                )
+                why = f"{listing.name}: {listing.rows:,} rows, of {most_rows:,} that a sheet takes"
+                raise WorkbookError(f"{why}: choose fewer days with --from and --to")
             _write_listing(book.sheet(listing.name), reconciled, listing, progress)
 
 

@@ -138,20 +138,16 @@ def _formula(settings: Settings) -> Iterator[str]:
 
     for number, each in enumerate(formula.rule, 1):
         if not _RULE.fullmatch(each.rule):
-            yield (
-                f"[[formula.rule]] no. {number}: {each.rule!r} is not a rule like observed/unrounded; "
-                "audit.formula_rules lists them"
-            )
+            what = f"[[formula.rule]] no. {number}: {each.rule!r} is not a rule like observed/unrounded"
+            yield f"{what}; audit.formula_rules lists them"
         yield from _condition(f"[[formula.rule]] no. {number}", each)
     for component in formula.component:
         yield from _condition(f"[[formula.component]] {component.name}", component)
         name = component.name
         given = [each for each in (component.constant, component.share, component.price_factor, component.step) if each]
         if len(given) != 1 or not (_SHARE if component.share else _AMOUNT).fullmatch(given[0]):
-            yield (
-                f"[[formula.component]] {name}: give constant, share, price_factor or step, "
-                'as text like "0.99", with at most 4 decimals, a share at most 6'
-            )
+            what = f"[[formula.component]] {name}: give constant, share, price_factor or step"
+            yield f'{what}, as text like "0.99", with at most 4 decimals, a share at most 6'
         elif float(component.price_factor or 1) == 0 or float(component.step or 1) <= 0:
             yield f"[[formula.component]] {name}: a price_factor must not be 0, and a step must be above 0"
         if bool(component.share) != bool(component.base):
@@ -291,10 +287,8 @@ def security(settings: Settings) -> Iterator[str]:
             yield f"[webhooks] trusted_proxies: {each} is neither an address nor a network such as 10.0.0.0/8"
     url = urlsplit(settings.partner.base_url)
     if url.scheme == "http" and not is_loopback(url.hostname or "") and not settings.security.allow_plain_http:
-        yield (
-            "[partner] base_url: plain http sends credentials and personal data readable over the network; "
-            "use https, or set [security] allow_plain_http = true"
-        )
+        what = "[partner] base_url: plain http sends credentials and personal data readable over the network"
+        yield f"{what}; use https, or set [security] allow_plain_http = true"
 
 
 def is_network(text: str) -> bool:

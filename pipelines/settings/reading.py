@@ -53,10 +53,8 @@ def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | N
         raise SettingsError(f"{place}: {_complaint(error)} (in {path.name} or the environment)") from None
     for variable, secret in secret_files if not settings.security.allow_readable_secrets else ():
         if readable_by_others(secret):
-            raise SettingsError(
-                f"{variable} names a file that others can read: chmod 600 it, then change the secret; "
-                "or set [security] allow_readable_secrets = true"
-            )
+            why = f"{variable} names a file that others can read: chmod 600 it, then change the secret"
+            raise SettingsError(f"{why}; or set [security] allow_readable_secrets = true")
     for complaint in contradictions(settings):
         raise SettingsError(complaint)
     return settings

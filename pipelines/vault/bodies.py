@@ -61,10 +61,8 @@ def read_keys(settings: Settings) -> Keys:
     given = {name: getattr(settings.vault, name).reveal() for name in _NAMES}
     is_untouched = settings.file == DEFAULT_FILE or not settings.file.exists()
     if is_untouched and not any((*given.values(), settings.vault.key_file, settings.partner.client_id)):
-        raise VaultError(
-            "no service is configured ([vault] master_key is missing): "
-            "try `ordermart demo`, or `ordermart init shop.toml`"
-        )
+        why = "no service is configured ([vault] master_key is missing)"
+        raise VaultError(f"{why}: try `ordermart demo`, or `ordermart init shop.toml`")
     origin = dict.fromkeys(_NAMES, "the environment")
     if settings.vault.key_file:
         path = settings.file.parent / settings.vault.key_file

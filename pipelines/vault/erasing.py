@@ -97,10 +97,8 @@ class Filing:
 
     def moved(self) -> dict[int, list[tuple[tuple[str, int], str]]]:
         """Return the orders whose customer changed: the load and place of each version, and its customer's key."""
-        rows = self._db.execute(
-            "select id, load_id, seq, customer_key from personal_data join customers on n = customer "
-            "where kind = 'orders' and id in (select id from moved) order by id, no"
-        )
+        select = "select id, load_id, seq, customer_key from personal_data join customers on n = customer"
+        rows = self._db.execute(f"{select} where kind = 'orders' and id in (select id from moved) order by id, no")
         found: dict[int, list[tuple[tuple[str, int], str]]] = {}
         for id_, load_id, seq, key in rows:
             found.setdefault(id_, []).append(((load_id, seq), key))
@@ -142,10 +140,8 @@ class Filing:
         self._move()
         db.execute("delete from lookups where customer in (select customer from filing)")
         for name in ("phone", "email"):
-            db.execute(
-                f"insert into lookups select distinct {name}, target, {name} = own from filing where {name} <> x'' "
-                "on conflict do update set owns = max(owns, excluded.owns)"
-            )
+            query = f"insert into lookups select distinct {name}, target, {name} = own from filing"
+            db.execute(f"{query} where {name} <> x'' on conflict do update set owns = max(owns, excluded.owns)")
         self._destroy_idle()
         db.execute("drop table filing")
 
@@ -162,20 +158,16 @@ class Filing:
 
     def _rows(self, only: str) -> Iterator[tuple[Any, ...]]:
         last = (-(2**63), 0)
-        query = (
-            f"select {ROW} from personal_data where kind = 'orders' and (id, no) > (?, ?) "
-            f"and customer in (select n from customers where wrapped is not null) {only} order by id, no limit ?"
-        )
+        query = f"select {ROW} from personal_data where kind = 'orders' and (id, no) > (?, ?)"
+        query += f" and customer in (select n from customers where wrapped is not null) {only} order by id, no limit ?"
         while rows := self._db.execute(query, (*last, _ROWS_AT_ONCE)).fetchall():
             yield from rows
             last = rows[-1][1:3]
 
     def _give_customers(self) -> None:
         """Give each version its customer: whom its contact tells already, else the one it has, else a new one."""
-        groups = self._db.execute(
-            "select own, customer, min(id), (select l.customer from lookups as l where l.hash = own and l.owns) "
-            "from filing group by own, customer order by customer, min(id)"
-        ).fetchall()
+        select = "select own, customer, min(id), (select l.customer from lookups as l where l.hash = own and l.owns)"
+        groups = self._db.execute(f"{select} from filing group by own, customer order by customer, min(id)").fetchall()
         query = "select customer from lookups where owns and customer in (select customer from filing)"
         told = self._db.execute(query).fetchall()
         taken = {n for (n,) in told}
@@ -398,15 +390,10 @@ class Erasing:
             self._db.execute("create temp table if not exists expired (id integer primary key)")
             self._db.execute("delete from expired")
             self._db.executemany("insert or ignore into expired values (?)", ((each,) for each in ids))
-            self._db.execute(
-                "insert or ignore into expired select id from personal_data where kind = 'orders' "
-                "group by id having max(load_id) < ?",
-                (landed,),
-            )
-            orders = self._db.execute(
-                "insert or ignore into erased select distinct 'orders', id from personal_data "
-                "where kind = 'orders' and id in (select id from expired)"
-            ).rowcount
+            query = "insert or ignore into expired select id from personal_data"
+            self._db.execute(f"{query} where kind = 'orders' group by id having max(load_id) < ?", (landed))
+            query = "insert or ignore into erased select distinct 'orders', id from personal_data"
+            orders = self._db.execute(f"{query} where kind = 'orders' and id in (select id from expired)").rowcount
             self._db.execute("delete from personal_data where kind = 'orders' and id in (select id from expired)")
             if orders:
                 self.destroy_idle()

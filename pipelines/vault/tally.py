@@ -37,10 +37,8 @@ class VaultTally:
         for table, columns in _COLUMNS.items():
             for event, row, sign in (("insert", "new", 1), ("delete", "old", -1)):
                 values = ", ".join(f"{row}.{column}" for column in columns.split(", "))
-                db.execute(
-                    f"create temp trigger tally_{table}_{event} after {event} on main.{table} "
-                    f"begin select note_tallied('{table}', {sign}, {values}); end"
-                )
+                query = f"create temp trigger tally_{table}_{event} after {event}"
+                db.execute(f"{query} on main.{table} begin select note_tallied('{table}', {sign}, {values}); end")
         db.began, db.ending = self._begin, self._write
 
     def renew(self, *tables: str) -> None:
