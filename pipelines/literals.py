@@ -12,13 +12,8 @@ UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
+_MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
 def encoding_of(text: bytes, otherwise: str = "utf-8") -> str:

@@ -378,10 +378,8 @@ async def _path(draft: Draft, meter: Meter) -> tuple[str, Reply]:
                     return path, reply
         moved = next((path for path, reply in replies if reply.status in _MOVED), "")
         why = f"{moved} redirects, which is not followed" if moved else "none of the usual paths is one"
-    path = draft.ask(
-        "partner.authenticate.path",
-        f"Path of the login ({why}; none, as authenticate.encoding, if the secret is the token)",
-    )
+    what = f"Path of the login ({why}; none, as authenticate.encoding, if the secret is the token)"
+    path = draft.ask("partner.authenticate.path", what)
     if path in ("", "none"):
         return "", nonsense
     draft.set(ANSWERED, authenticate__path=path)

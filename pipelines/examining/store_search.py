@@ -291,10 +291,8 @@ class StoreSearch:
         _, walked = self.draft.found.get("partner.store.id_pointer", ("", ""))
         paged_by = self.draft.settings.partner.store.id_pointer if walked else ""
         if len(candidates) > 1 and not self.draft.has("store.id_pointer"):
-            which = self.draft.ask(
-                "partner.store.id_pointer",
-                f"Which number do orders name a store by: {', '.join(candidates)} (or --order-id)",
-            )
+            what = f"Which number do orders name a store by: {', '.join(candidates)} (or --order-id)"
+            which = self.draft.ask("partner.store.id_pointer", what)
             candidates = [which] if which in candidates else []
         if self.draft.has("store.id_pointer"):
             candidates = [self.draft.settings.partner.store.id_pointer]

@@ -110,10 +110,8 @@ def find_blockers(
         return Verdict({"open days": 0})
     ends = _ends(settings, released, days, store_id)
     con.register("day_ends", ends)
-    trading = con.execute(
-        "select distinct business_date, store_id from mart.daily_store_sales where business_date between ? and ?",
-        [period.first_day, period.last_day],
-    ).fetchall()
+    query = "select distinct business_date, store_id from mart.daily_store_sales where business_date between ? and ?"
+    trading = con.execute(query, [period.first_day, period.last_day]).fetchall()
     closed = arrow_table((each for each in trading if closes.of(*each)), business_date=pa.date32(), store_id=pa.int64())
     con.register("closed_store_days", closed)
     con.execute(

@@ -166,10 +166,8 @@ class WorkList(AbstractContextManager["WorkList"]):
 
     def due(self, kind: Kind, now: datetime | None = None, limit: int | None = None) -> list[int]:
         """Return the ids due, longest due first; an interrupted fetch is due too."""
-        rows = self._read(
-            "select id from entries where kind = ? and due_at <= ? order by due_at, id limit ?",
-            (known_kind(kind), store.micros(now or self._clock()), -1 if limit is None else limit),
-        )
+        query = "select id from entries where kind = ? and due_at <= ? order by due_at, id limit ?"
+        rows = self._read(query, (known_kind(kind), store.micros(now or self._clock()), -1 if limit is None else limit))
         return [row[0] for row in rows]
 
     def dead_letters(self, kind: Kind | None = None) -> list[store.WorkListEntry]:

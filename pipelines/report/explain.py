@@ -276,11 +276,8 @@ def _document(db: duckdb.DuckDBPyConnection, order: Record, absent: Sequence[str
         yield from wrapped(f"The document lacks {', '.join(f'/{each}' for each in absent)}.")
     if order["is_deleted"]:
         yield "  Deleted at source: this is the last version received."
-    for rejection in records(
-        db,
-        "from audit.quarantine where kind = 'orders' and entity_id = ? and is_unresolved order by seq",
-        [order["order_id"]],
-    ):
+    query = "from audit.quarantine where kind = 'orders' and entity_id = ? and is_unresolved order by seq"
+    for rejection in records(db, query, [order["order_id"]]):
         what = f"A later version was rejected, {moment(rejection['last_seen_at'])}"
         yield from wrapped(f"{what}: {_reason(rejection)}. The data below is older.")
     for suspect in records(db, "from audit.possible_duplicate_orders where order_id = ?", [order["order_id"]]):

@@ -52,12 +52,8 @@ the data, so that a short answer is enough. Thank you for your help.
 """
 _FOUND_BY_INIT = ("partner.base_url", "partner.authenticate.", "partner.list_stores.", "partner.store.")
 _KEPT_PRIVATE = "partner.store.allowed_pointers"  # a decision, which nothing proves
-_WORDS = {
-    "contradicted": "the data do not all agree",
-    "supported": "the data agree so far",
-    "observed": "this is what we have seen so far",
-    "unknown": "the data do not show",
-}
+_WORDS = {"contradicted": "the data do not all agree", "supported": "the data agree so far"}
+_WORDS |= {"observed": "this is what we have seen so far", "unknown": "the data do not show"}
 
 
 def questions(settings: Settings, *, markdown: bool = False, limits: ReadLimits | None = None) -> str:

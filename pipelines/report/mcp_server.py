@@ -101,11 +101,8 @@ class Tools:
 
     def list_tables(self) -> dict[str, Any]:
         """List every table with its grain and row count, the macros, and the questions that the source leaves open."""
-        return {
-            "tables": self._records(_TABLES),
-            "macros": self._records("from meta.macros order by all"),
-            "not_available": self._records("from meta.not_available order by subject"),
-        }
+        shown = {"tables": self._records(_TABLES), "macros": self._records("from meta.macros order by all")}
+        return shown | {"not_available": self._records("from meta.not_available order by subject")}
 
     def describe_table(self, table_name: str) -> dict[str, Any]:
         """Describe one table, such as mart.orders: grain, source, caveats, and the meaning of each column."""

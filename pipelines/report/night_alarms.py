@@ -178,10 +178,8 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.A
         what = counted(len(wrong), "own table or check is", "own tables or checks are")
         yield notify.Alarm("models", f"{what} not made: {names}. {_MODELS_SEE}")
     if is_new and before and (changed := rules ^ rules_before):
-        yield notify.Alarm(
-            "rule_changed",
-            f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
-        )
+        said = f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations."
+        yield notify.Alarm("rule_changed", said)
 
 
 def _of_verification(data_dir: Path, night: Run) -> Iterator[notify.Alarm]:

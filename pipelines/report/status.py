@@ -29,15 +29,8 @@ from pipelines.report.text import counted, moment
 from pipelines.settings import Settings, given_keys
 from pipelines.warehouse.storage import bytes_in_spill
 
-_NICKNAMES = {
-    "@hourly": "0 * * * *",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *",
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-}
+_NICKNAMES = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0"}
+_NICKNAMES |= {"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *"}
 _WAITING = ("waiting", "started", "dead")
 _QUARANTINE = "select kind, reason, count(*) from audit.quarantine where is_unresolved group by all order by all"
 _REFUSED = """

@@ -161,10 +161,8 @@ def _measure(sheet: Sheet, lines: Sequence[Record], column: str, days: WorkbookL
 def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks: WorkbookList) -> list[Record]:
     """Return the lines with the count and the residuals of the breaks that are listed for each."""
     names = ("listed_count", "listed_total_residual", "listed_subtotal_residual")
-    sums = db.execute(
-        f"select line, count(*), sum(total_residual), sum(subtotal_residual) from ({breaks.query}) group by line",
-        breaks.values,
-    ).fetchall()
+    query = f"select line, count(*), sum(total_residual), sum(subtotal_residual) from ({breaks.query}) group by line"
+    sums = db.execute(query, breaks.values).fetchall()
     listed = {line: dict(zip(names, found, strict=True)) for line, *found in sums}
     return [line | listed.get(line["line"], {}) for line in lines]
 

@@ -422,15 +422,8 @@ def _maintenance(way: "UnderWay", step: Step) -> None:
             step.counts[result.task] = result.items
 
 
-STEPS: "dict[str, Callable[[UnderWay, Step], None]]" = {
-    "heal": _heal,
-    "stores": _fetch,
-    "menus": _fetch,
-    "orders": _fetch,
-    "build": _build,
-    "publish": _publish,
-    "maintenance": _maintenance,
-}
+STEPS: "dict[str, Callable[[UnderWay, Step], None]]" = {"heal": _heal, "stores": _fetch, "menus": _fetch}
+STEPS |= {"orders": _fetch, "build": _build, "publish": _publish, "maintenance": _maintenance}
 
 
 def steps_of(kind: RunKind) -> list[str]:

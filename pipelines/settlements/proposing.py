@@ -26,12 +26,8 @@ _WORDS = {  # of names of columns, the more particular first
     "fee": "fee|gebühr|taxa",
     "gross": "gross|total|sale|umsatz|amount|valor|betrag|venda|venta|verkauf",
 }
-_NAMES = {
-    "statement": "statement|invoice|settlement|period",
-    "payout": "payout|transfer",
-    "store": "store|shop|restaurant|location|outlet",
-    "type": "type|event|kind",
-}
+_NAMES = {"statement": "statement|invoice|settlement|period", "payout": "payout|transfer"}
+_NAMES |= {"store": "store|shop|restaurant|location|outlet", "type": "type|event|kind"}
 
 
 def proposed_mapping(records: Records, delimiter: str, order: str, name: str) -> Iterator[str]:

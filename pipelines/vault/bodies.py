@@ -261,10 +261,8 @@ class _Rotation:
     def _rewrap(self, table: str, key: str, bound: str, bound_to: Callable[[str], bytes]) -> int:
         """Wrap the keys of a table's rows with the new master key; return how many."""
         rows = self._db.execute(f"select {key}, {bound}, wrapped from {table} where wrapped is not null").fetchall()
-        self._db.executemany(
-            f"update {table} set wrapped = ? where {key} = ?",
-            ((self._again(wrapped, bound_to(text)), value) for value, text, wrapped in rows),
-        )
+        query = f"update {table} set wrapped = ? where {key} = ?"
+        self._db.executemany(query, ((self._again(wrapped, bound_to(text)), value) for value, text, wrapped in rows))
         return len(rows)
 
     def _rekey(self) -> int:
