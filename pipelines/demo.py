@@ -180,7 +180,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
     A new demo plays four nights; one that exists plays the last again, or the next one if asked. Planted faults are
     expected to be quarantined: they do not make the exit code 3 here. Raise SettingsError if there is no next night.
     """
-    started = time.monotonic()
+    begun = time.monotonic()
     settings = demo_settings(config)
     state = read_state(settings)
     if next_night and state is None:
@@ -201,18 +201,14 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
             if not run.did_all_steps:
                 break
             if now != nights[-1]:
-                accepted = run.landed.get("orders", {}).get("accepted", 0)
-                typer.echo(
-                    f"Night {state.night}, {now:%Y-%m-%d %H:%M}: {accepted:,} orders accepted, a release published"
-                )
+                good = run.landed.get("orders", {}).get("accepted", 0)
+                typer.echo(f"Night {state.night}, {now:%Y-%m-%d %H:%M}: {good:,} orders accepted, a release published")
             if len(nights) > 1 and state.night == _CLOSING:
                 close_the_books(settings, now)
             if len(nights) > 1 and state.night == _VERIFYING:
                 settle(settings, now)
     typer.echo("\n".join(summary(settings, run)))
-    typer.echo(
-        f"\nTook {time.monotonic() - started:.1f} s. Faults were planted: {settings.data_dir}/sandbox/truth.json"
-    )
+    typer.echo(f"\nTook {time.monotonic() - begun:.1f} s. Faults were planted: {settings.data_dir}/sandbox/truth.json")
     typer.echo(f"Morning page: {settings.data_dir / 'published' / PAGE}")
     typer.echo(f"Other commands: `ordermart --config {settings.file} reconcile`, and so on.")
     return Exit.DONE if run.did_all_steps else Exit.FAILED

@@ -93,9 +93,7 @@ def news(
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Yield the evaluations of tables that changed, and those that are not as Dagster shows them."""
     found, keys = list(evaluations(results, validated)), {key_of(name) for name in changed}
-    records = instance.event_log_storage.get_latest_asset_check_execution_by_key(
-        [each.asset_check_key for each in found]
-    )
+    records = instance.event_log_storage.get_latest_asset_check_execution_by_key([e.asset_check_key for e in found])
     for each in found:
         record = records.get(each.asset_check_key)
         shown = record.evaluation if record else None

@@ -136,10 +136,8 @@ def _hashes(file: Path, names: Iterable[str]) -> dict[str, comparing.Rows]:
         con.execute(f"attach {literal(file)} as stored (read_only)")
         for name in names:
             kinds = {f'"{column.name}"': column.type for column in tables[name].columns}
-            as_text = {
-                each: f"cast({each} as varchar) as {each}" for each, of in kinds.items() if of.startswith("ENUM")
-            }
-            columns = ", ".join(as_text.get(each, each) for each in kinds)
+            as_text = {key: f"cast({key} as varchar) as {key}" for key, of in kinds.items() if of.startswith("ENUM")}
+            columns = ", ".join(as_text.get(key, key) for key in kinds)
             row = con.execute(
                 f"select count(*), sum(hash(r)) from (select {columns} from stored.{name}) as r"
             ).fetchone()

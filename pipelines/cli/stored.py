@@ -47,9 +47,7 @@ Copied = Annotated[str, Option("--copy", metavar="URL", help="Read every object 
 Before = Annotated[str, Argument(metavar="[A]", help="The earlier release's id, or its beginning.")]
 After = Annotated[str, Argument(metavar="[B]", help="The later release's id, or its beginning.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
-To = Annotated[
-    str, Option("--to", metavar="URL", help="Such as postgresql://USER@HOST/DATABASE or s3://BUCKET/PREFIX.")
-]
+To = Annotated[str, Option(metavar="URL", help="Such as postgresql://USER@HOST/DATABASE or s3://BUCKET/PREFIX.")]
 Kind = Annotated[str, Argument(metavar="order", help="The word order.")]
 RevealedOrder = Annotated[int, Argument(metavar="N", help="The order.")]
 Reason = Annotated[str, Option(help="Why it is needed; recorded in the ledger.")]

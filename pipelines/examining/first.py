@@ -306,9 +306,7 @@ def make_settings(file: Path, given: InitAnswers, ask: login.Ask, environ: dict[
     return list(_said(file, made, environ, given.again, is_changed=changed != text)), made.is_proven
 
 
-def _ask_first(
-    answers: dict[str, Any], known: set[str], environ: dict[str, str], secret_file: Path, ask: login.Ask
-) -> None:
+def _ask_first(answers: dict[str, Any], known: set[str], env: dict[str, str], secret: Path, ask: login.Ask) -> None:
     """Add address and credentials that are not known; raise SettingsError that names all that are missing."""
     missing: list[str] = []
 
@@ -322,13 +320,13 @@ def _ask_first(
     if not {"partner.base_url"} & {*answers, *known}:
         answers["partner.base_url"] = first("partner.base_url", "Address of the service (https://…)")
     client_id = answers.pop("partner.client_id", "")
-    if client_id or not {_ID, f"{_ID}_FILE"} & environ.keys():
-        environ[_ID] = str(client_id or first("partner.client_id", "client_id"))
-    if not {_SECRET, f"{_SECRET}_FILE"} & environ.keys():
-        if secret_file.exists():
-            environ[f"{_SECRET}_FILE"] = str(secret_file)
+    if client_id or not {_ID, f"{_ID}_FILE"} & env.keys():
+        env[_ID] = str(client_id or first("partner.client_id", "client_id"))
+    if not {_SECRET, f"{_SECRET}_FILE"} & env.keys():
+        if secret.exists():
+            env[f"{_SECRET}_FILE"] = str(secret)
         else:
-            environ[_SECRET] = first("partner.client_secret", "client_secret")
+            env[_SECRET] = first("partner.client_secret", "client_secret")
     if missing:
         raise SettingsError("; ".join(missing))
 

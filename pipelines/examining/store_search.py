@@ -160,10 +160,8 @@ class StoreSearch:
         if total is not None:
             raise UnprovenError(f"the list states {total} stores and shows {len(records)}: {_GIVE_PAGES}")
         if len(records) in _ROUND and not self._stores:
-            answer = self.draft.ask(
-                "--stores", f"How many stores are there? The list has {len(records)}, a round number"
-            )
-            self._stores = int(answer) if answer.isdigit() else 0
+            said = self.draft.ask("--stores", f"How many stores are there? The list has {len(records)}, a round number")
+            self._stores = int(said) if said.isdigit() else 0
         if (len(records) in _ROUND or self._stores) and self._stores != len(records):
             raise UnprovenError(f"the list may end early at {len(records)} stores: {_GIVE_PAGES}")
 
@@ -225,13 +223,11 @@ class StoreSearch:
         more = (await self._page(query))[0]
         return bool(more) and not _meet(more, records)
 
-    def _set_pages(
-        self, evidence: str, pagination: str, pointer: str = "", parameter: str = "", first: int = 1
-    ) -> None:
+    def _set_pages(self, why: str, pagination: str, pointer: str = "", parameter: str = "", first: int = 1) -> None:
         keys = {"pagination": pagination, "cursor_pointer": pointer, "cursor_parameter": parameter, "first_page": first}
         how = self.draft.settings.partner.list_stores
         changed = {key: value for key, value in keys.items() if key == "pagination" or value != getattr(how, key)}
-        self.draft.set(evidence, **{f"list_stores__{key}": value for key, value in changed.items()})
+        self.draft.set(why, **{f"list_stores__{key}": value for key, value in changed.items()})
 
     async def _walk(self) -> None:
         """Walk the list to its end, by the code of a run; keep all records."""

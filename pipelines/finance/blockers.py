@@ -347,12 +347,10 @@ def _store_days(found: Sequence[StoreDay]) -> str:
     return _listed([f"{day} store {store}" for day, store in found])
 
 
-def accept_no_orders(
-    settings: Settings, period: BookPeriod, store_id: int | None, reason: str, user: User
-) -> LedgerEntry:
+def accept_no_orders(settings: Settings, period: BookPeriod, store_id: int | None, why: str, user: User) -> LedgerEntry:
     """Record that store-days which usually have orders have none; raise FinanceError if there is none to accept."""
     with open_release(settings) as release:
         if not (empty := days_without_orders(settings, release, period, store_id, utc_now())):
             raise FinanceError("nothing to accept: none of these store-days lacks its usual orders")
         days = [{"day": day.isoformat(), "store_id": store} for day, store in empty]
-        return release.ledger.append(NO_ORDERS, {"days": days, "reason": reason, **user.body})
+        return release.ledger.append(NO_ORDERS, {"days": days, "reason": why, **user.body})

@@ -254,9 +254,7 @@ def _sides(entry: "JournalEntry", amount: Decimal) -> tuple[str, str]:
 
 
 def _check_decimals(entry: "JournalEntry", export_format: str) -> None:
-    if currency_decimals(entry.currency) > _USUAL_DECIMALS or any(
-        abs(line.amount) >= _TOO_MUCH for line in entry.lines
-    ):
+    if currency_decimals(entry.currency) > _USUAL_DECIMALS or any(abs(one.amount) >= _TOO_MUCH for one in entry.lines):
         raise FinanceError(
             f"{export_format}: {entry.number} has more than ten digits before or two after the point: use csv"
         )
@@ -501,11 +499,9 @@ class _Book:
         ]
         sources_of |= {each.no: each.body["platform"] for each in effective_banks(self._entries)}
         groups: dict[tuple[Any, ...], dict[int, _Amounts]] = {}
-        for kind, no, *at, platform, of_class, amount in self._con.execute(
-            finance_sql("journal_settlements")
-        ).fetchall():
+        for kind, no, *at, platform, part, amount in self._con.execute(finance_sql("journal_settlements")).fetchall():
             of_group = groups.setdefault((kind, sources_of.get(no), *at), {})
-            of_group.setdefault(no, defaultdict(Decimal))[of_class, platform, ""] = amount
+            of_group.setdefault(no, defaultdict(Decimal))[part, platform, ""] = amount
         for (kind, platform, day, store_id, currency), of_entries in groups.items():
             place, no, amounts = (day, store_id), max(of_entries), defaultdict[_Key, Decimal](Decimal)
             for each in of_entries.values():

@@ -165,9 +165,7 @@ def list_breaks(settings: Settings, selection: released.Selection) -> list[Recor
         found = decisions(release.ledger.entries())
         create_break_views(release)
         order = "currency nulls last, abs_residual desc, order_id"
-        breaks = released.records(
-            release.con, f"select * from breaks as rows where {selection.where()} order by {order}"
-        )
+        breaks = released.records(release.con, f"from breaks as rows where {selection.where()} order by {order}")
     for row in breaks:
         decided = found.get(row["break_key"])
         is_accepted = decided is not None and decided.content == row["content"]

@@ -106,26 +106,24 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
     Raise sqlite3.Error if the file is not an inbox, has a newer layout or one of before 0.1.0, or the disk is full.
     """
     make_folder(path.parent)
-    connection = sqlite3.connect(
-        path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, factory=Inbox
-    )
+    db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, factory=Inbox)
     try:
-        connection.queue_lock = path.with_name(path.name + "-queue").open("ab")
-        connection.write_lock = path.with_name(path.name + "-write").open("ab")
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = full")
-        layout = connection.execute("pragma user_version").fetchone()[0]
+        db.queue_lock = path.with_name(path.name + "-queue").open("ab")
+        db.write_lock = path.with_name(path.name + "-write").open("ab")
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = full")
+        layout = db.execute("pragma user_version").fetchone()[0]
         if layout > _LAYOUT or 0 < layout < _FIRST_LAYOUT:
             raise sqlite3.DatabaseError(
                 f"{path.name} has layout {layout}, this version reads {_FIRST_LAYOUT} to {_LAYOUT}"
             )
         if layout < _LAYOUT:
-            with transaction(connection):
-                _migrate(connection)
+            with transaction(db):
+                _migrate(db)
     except BaseException:
-        connection.close()
+        db.close()
         raise
-    return connection
+    return db
 
 
 def _migrate(connection: Inbox) -> None:
@@ -217,16 +215,14 @@ def reason_bit(connection: sqlite3.Connection, why: str) -> int:
     return 1 << no
 
 
-def add_notified(
-    connection: sqlite3.Connection, ids_of: Mapping[str, Collection[int]], why: int, interval: int
-) -> None:
+def add_notified(db: sqlite3.Connection, ids_of: Mapping[str, Collection[int]], why: int, interval: int) -> None:
     """Make ids due that webhooks named, `interval` µs after a request at the earliest, for `why`, in a transaction."""
     now = micros(utc_now())
     values = {"why": why, "now": now, "due": now, "since": None, "interval": interval}
     for kind, ids in ids_of.items():
         if ids:
             given = msgspec.json.encode(sorted(ids)).decode()
-            connection.execute(upsert(FROM_JSON), {**values, "kind": kind, "ids": given})
+            db.execute(upsert(FROM_JSON), {**values, "kind": kind, "ids": given})
 
 
 _GROUP = 500  # deliveries per transaction
@@ -324,9 +320,7 @@ class Committer:
         refs, removed = self._encrypt([group[n].body or b"" for n in undecodable])
         return dict(zip(undecodable, refs, strict=True)), removed
 
-    def _write(
-        self, connection: Inbox, group: list[WebhookDelivery], refs: dict[int, str], removed: Sequence[str]
-    ) -> None:
+    def _write(self, db: Inbox, group: list[WebhookDelivery], refs: dict[int, str], removed: Sequence[str]) -> None:
         rows = [
             (at, named.topic, named.kind, named.id, named.delivery_id, size, named.undecodable, refs.get(n))
             for n, (_, at, named, size, _) in enumerate(group)
@@ -335,11 +329,11 @@ class Committer:
         for _, _, named, _, _ in group:
             if named.kind is not None and named.id is not None:
                 ids_of[named.kind].add(named.id)
-        with transaction(connection):
-            connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
+        with transaction(db):
+            db.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
             if removed:
-                connection.execute(_NOT_KEPT, (msgspec.json.encode(removed).decode(),))
-            add_notified(connection, ids_of, self._why, INTERVAL)
+                db.execute(_NOT_KEPT, (msgspec.json.encode(removed).decode(),))
+            add_notified(db, ids_of, self._why, INTERVAL)
 
     def _open(self) -> Inbox:
         """Return the connection; open a new one after an error, or if the file was removed."""

@@ -40,9 +40,8 @@ _CHANGED = 500
 _SORTED = 1_000_000  # ids in memory
 
 # Whether there is a notification that the finished fetch does not cover. Without `started`, `at` counts as its start.
-_DUE = (
-    f"max(notified_at, coalesce(last_attempt_at, 0) + {store.INTERVAL})"  # repeated webhooks make one request a minute
-)
+# Repeated webhooks make one request a minute.
+_DUE = f"max(notified_at, coalesce(last_attempt_at, 0) + {store.INTERVAL})"
 _LATER = "(case when covered is null then notified_at > :at else notifications > covered end)"
 
 

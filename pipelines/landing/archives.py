@@ -544,9 +544,7 @@ def backfill(
             tell(kind, done, 0)
     tell(kind, done, 0)
     verdicts = read_rows(settings.data_dir, kind, "observations", ("verdict",), {each.load_id for each in loads})
-    return Backfilled(
-        kind, len(asked.paths), Counter(verdict for (verdict,) in verdicts), len(loads), earlier, refusals
-    )
+    return Backfilled(kind, len(asked.paths), Counter(each for (each,) in verdicts), len(loads), earlier, refusals)
 
 
 def _parts(path: Path, settings: Settings, kind: str, asked: LandingRequest, size: int) -> Iterator[Iterator[bytes]]:

@@ -78,11 +78,9 @@ class Load(AbstractContextManager["Load"]):
         except BaseException:
             self._lock.release()
             raise
-        self._landed_live, before = self._index.last_live, raw_folder.time_of_load(self._index.last_load_id)
+        self._landed_live, last = self._index.last_live, raw_folder.time_of_load(self._index.last_load_id)
         # The machine's clock may be behind what was landed before.
-        self._started_at = max(
-            filter(None, (self._now(), self._landed_live, before and before + raw_folder.MICROSECOND))
-        )
+        self._started_at = max(filter(None, (self._now(), self._landed_live, last and last + raw_folder.MICROSECOND)))
         self.load_id = raw_folder.load_id_at(self._started_at)
         self._last_live: dt.datetime | None = None
 

@@ -135,9 +135,7 @@ def folder(data_dir: Path, area: str, kind: str) -> Path:
 
 def pair(data_dir: Path, kind: str, name: str) -> tuple[Path, Path]:
     """Return the documents file and the observations file of a load or of a merge."""
-    documents, observations = (
-        folder(data_dir, area, kind) / (name + _SUFFIX) for area in ("documents", "observations")
-    )
+    documents, observations = (folder(data_dir, at, kind) / (name + _SUFFIX) for at in ("documents", "observations"))
     return documents, observations
 
 

@@ -55,11 +55,9 @@ class Validator:
 
     def validate(self, body: bytes, requested_id: int | None = None) -> ValidatedDocument:
         """Return the landed form of `body`; raise InvalidDocumentError with code and place."""
-        limits = self._settings.landing
+        most = self._settings.landing
         try:
-            tree = exact.read(
-                unmarked(body), max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps
-            )
+            tree = exact.read(unmarked(body), max_bytes=most.max_bytes, max_depth=most.max_depth, id_maps=self._id_maps)
             if not isinstance(tree, dict):
                 raise exact.InvalidDocumentError("wrong_type", "")
             return self._walked(tree, requested_id)
@@ -240,9 +238,7 @@ class Walk:
             if not exact.ID_KEY.fullmatch(key) or int(key) not in exact.INT64:
                 raise exact.InvalidDocumentError("bad_dictionary_key", f"{at}/{exact.escaped(exact.safe_key(key))}")
         self._count(field, own)
-        return {
-            key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)
-        }
+        return {k: self._element(field.of, own[k], f"{at}/{k}", f"{pattern}/*", keep) for k in sorted(own, key=int)}
 
     def _object_of(self, own: Any, pattern: str) -> Any:
         """Return an empty object for an empty array, which PHP writes in its place; anything else as it is."""

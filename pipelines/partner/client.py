@@ -219,12 +219,10 @@ class PartnerClient(AbstractAsyncContextManager["PartnerClient"]):
             return unusable(answer, "unauthorized", alone, transient=False)
         return None
 
-    async def _is_expiry(
-        self, error: RequestError, attempts: int, token: Token, group: str, url: str, limit: int
-    ) -> bool:
+    async def _is_expiry(self, error: RequestError, tries: int, token: Token, group: str, url: str, limit: int) -> bool:
         """Tell whether an error other than 401 means that the token has expired, which is then replaced."""
         may_be = error.status in _EXPIRIES or error.code in {"no_known_field", "content_type", "redirect"}
-        is_left = attempts < self._partner.max_attempts
+        is_left = tries < self._partner.max_attempts
         return may_be and is_left and await self._known.is_expired(token, group, url, error, limit)
 
     async def _attempt(self, group: str, url: str, token: Token, limit: int) -> Answer | RequestError | None:

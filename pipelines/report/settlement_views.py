@@ -191,13 +191,11 @@ def settled_facts(release: Released, day: dt.date) -> dict[str, Any]:
 def explain_payout(settings: Settings, payout_ref: str) -> list[str]:
     """Return a payout from the bank back to rows and orders; raise FinanceError if the release lacks it."""
     with open_release(settings) as release:
-        payouts = records(
-            release.con, "from mart.payouts where payout_ref = ? order by platform, currency", [payout_ref]
-        )
-        if not payouts:
+        paid = records(release.con, "from mart.payouts where payout_ref = ? order by platform, currency", [payout_ref])
+        if not paid:
             raise FinanceError(f"no statement and no bank file of the current release names payout {payout_ref}")
         lines: list[str] = []
-        for payout in payouts:
+        for payout in paid:
             lines += wrapped(f"Payout {payout_ref} of {payout['platform']}: {_payout(payout)}", 0)
             lines += _parts(release.con, payout)
     return lines

@@ -246,9 +246,7 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     if state["work_list_error"]:
         yield f"Work list: {state['work_list_error']}"
     for kind, counts in state["work_list"].items():
-        yield f"Work list, {kind}: " + ", ".join(
-            f"{number:,} {_STATES.get(name, name)}" for name, number in counts.items()
-        )
+        yield f"Work list, {kind}: " + ", ".join(f"{n:,} {_STATES.get(name, name)}" for name, n in counts.items())
     if state["spilled_bytes"]:
         yield f"Left in warehouse/spill by processes that were killed: {state['spilled_bytes'] / _GB:.1f} GB"
     if state["free_bytes"] is not None:

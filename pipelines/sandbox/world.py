@@ -169,12 +169,10 @@ class World:
                 found.append(self._encode("orders", order_id, placed.planted, document)[1])
         return [fault for fault in found if fault is not None]
 
-    def _encode(
-        self, kind: str, document_id: int, fault: str | None, document: dict[str, Any]
-    ) -> tuple[bytes, Fault | None]:
+    def _encode(self, kind: str, id_: int, fault: str | None, document: dict[str, Any]) -> tuple[bytes, Fault | None]:
         if fault is None:
             return _ENCODER.encode(document), None
-        planted, spoil = plant(self.config.seed, kind, document_id, fault, document)
+        planted, spoil = plant(self.config.seed, kind, id_, fault, document)
         return spoil(_ENCODER.encode(document)), planted
 
     def _moment(self, at: dt.datetime | None) -> int:

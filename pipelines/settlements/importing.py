@@ -146,9 +146,7 @@ def effective_banks(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """Return the entries of the effective files of banks, oldest first; what each replaces as of statements."""
     found: list[LedgerEntry] = []
     for new in _imports(entries, BANK):
-        found = [
-            each for each in found if each.no not in new.body["replaces"] and not _shares_days(each.body, new.body)
-        ]
+        found = [one for one in found if one.no not in new.body["replaces"] and not _shares_days(one.body, new.body)]
         found.append(new)
     return found
 

@@ -427,16 +427,14 @@ class _Reader:
         store, store_id = self._store(day, number, cells)
         order = self._ref(line.order, number, cells)
         is_id = order is not None and _ID.fullmatch(order)
-        is_nobodys = (
-            store and store_id is None and isinstance(line.store, mapping.StoreColumn) and bool(line.store.file)
-        )
+        is_nobody = store and store_id is None and isinstance(line.store, mapping.StoreColumn) and bool(line.store.file)
         is_short = mapping.has_short_numbers(line)
         if is_short and order and not is_id:
             raise self._where(number, line.order).refused("no short number")
         order_date = self._moment(line.order_date, number, cells)
         ordered_at = self._moment(line.ordered_at, number, cells)
         aware = ordered_at is not None and ordered_at.tzinfo is not None
-        ours = int(order) if is_id and order and not is_nobodys else None
+        ours = int(order) if is_id and order and not is_nobody else None
         return (
             *(number, number, self._kind(number, cells), statement, payout, store, store_id, order),
             *((None, ours) if is_short else (ours, None)),

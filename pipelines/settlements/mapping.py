@@ -242,9 +242,7 @@ class Mapping(_MappingPart, frozen=True):
 
         Each row is one line: all that the lines of its statement come to, or of its payout.
         """
-        part = next(
-            (each for each in (self.statements, self.payouts) if each and fnmatch.fnmatch(name, each.names)), None
-        )
+        part = next((one for one in (self.statements, self.payouts) if one and fnmatch.fnmatch(name, one.names)), None)
         if part is None:
             return None
         sums, net = StatedSums(), signed_columns(part.amount if isinstance(part, Payouts) else part.paid)

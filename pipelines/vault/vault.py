@@ -77,10 +77,8 @@ def open_vault(settings: Settings, rule: Rule | None = None) -> "Vault":
 
 def _changed(old: bytes, new: bytes) -> list[str]:
     """Return the names of fields that differ."""
-    texts = [{pointer: bytes(value) for pointer, value in _MEMBERS.decode(each).items()} for each in (old, new)]
-    return sorted(
-        {database.pattern(p) for p in texts[0].keys() | texts[1].keys() if texts[0].get(p) != texts[1].get(p)}
-    )
+    both = [{pointer: bytes(value) for pointer, value in _MEMBERS.decode(each).items()} for each in (old, new)]
+    return sorted({database.pattern(p) for p in both[0].keys() | both[1].keys() if both[0].get(p) != both[1].get(p)})
 
 
 class Vault(AbstractContextManager["Vault"]):
@@ -209,10 +207,8 @@ class Vault(AbstractContextManager["Vault"]):
         shared = {h for (h,) in database.select_in_parts(self._db, query, {h for pair in pairs for h in pair if h})}
         stated = {pair for pair in pairs if all(pair)}
         self._db.executemany("insert or ignore into pairs values (?, ?)", stated)
-        for at, name in enumerate(("phone", "email")):
-            query = (
-                f"select {name} from pairs where {name} in ($values) group by 1 having count(*) > {self._most_people}"
-            )
+        for at, by in enumerate(("phone", "email")):
+            query = f"select {by} from pairs where {by} in ($values) group by 1 having count(*) > {self._most_people}"
             new = set(database.select_in_parts(self._db, query, {pair[at] for pair in stated} - shared))
             self._db.executemany("insert into shared values (?, 0)", new)
             shared.update(h for (h,) in new)
