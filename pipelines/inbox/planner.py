@@ -11,13 +11,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from pipelines.inbox.worklist import WorkList
 from pipelines.settings import Planner
-
-if TYPE_CHECKING:
-    from pipelines.inbox.worklist import WorkList
-
 
 Tier = Literal["not_found", "hot", "warm", "cold"]
 Presence = Literal["present", "not_found", "deleted"]
@@ -133,7 +130,7 @@ def plan(orders: Iterable[KnownOrder], now: datetime, settings: Planner, *, seed
     return Plan(first, tuple(sample), population, dict(due - kept), resting, final)
 
 
-def add_plan(work: "WorkList", planned: Plan) -> None:
+def add_plan(work: WorkList, planned: Plan) -> None:
     """Put a plan on the work list, which merges it with other requests for the same orders."""
     work.add("orders", (order.id for order in planned.due), PLANNER)
     work.add("orders", planned.sample, SAMPLE)

@@ -11,16 +11,14 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from pipelines.ingest.outcome import Ingested
 from pipelines.landing.shape import SHAPES
 from pipelines.partner.client import PartnerClient
 from pipelines.partner.pointer import parse
 from pipelines.record import SHELL
 from pipelines.settings import Settings
-
-if TYPE_CHECKING:
-    from pipelines.ingest.outcome import Ingested
 
 Handler = Callable[[int, Any], None]
 

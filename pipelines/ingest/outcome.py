@@ -7,21 +7,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from pipelines.inbox.store import IDS
 from pipelines.landing.raw_folder import read_rows
 from pipelines.landing.raw_rows import Refusal
+from pipelines.partner.exchange import Fetched, RunStopped
 from pipelines.partner.pointer import UNREADABLE, get_all
 from pipelines.record import Verdict
 from pipelines.settings import Settings
 from pipelines.settings.contradictions import is_zone
 from pipelines.vault import FetchedBody
-
-if TYPE_CHECKING:
-    from pipelines.partner.exchange import Fetched, RunStopped
 
 _NOT_FOUND = 404
 _REFUSALS = {"redirect", *(f"status_{status}" for status in (400, 402, 403, 405, 406, 410, 421, 451))}
@@ -230,7 +228,7 @@ class AnswerCheck:
         return said
 
 
-def answer_of(end: "Fetched") -> FetchedBody:
+def answer_of(end: Fetched) -> FetchedBody:
     """Return the end of requests for an id as the spool keeps it."""
     cost = (round(end.ms), end.bytes, end.attempts, end.earlier)
     return FetchedBody(end.id, end.fetched_at, end.status, end.body, end.code, end.message, *cost, end.age)

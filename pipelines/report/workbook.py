@@ -5,8 +5,6 @@ also written as text. Rows come from `sql/finance/listing_*.sql`, streamed in co
 write is checked.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import xlsxwriter
 from xlsxwriter.utility import xl_col_to_name
 
@@ -25,9 +24,6 @@ from pipelines.landing.shape import currency_decimals
 from pipelines.literals import is_formula
 from pipelines.report.finance_views import draft_of, undated, verdict
 from pipelines.report.identities import bridge
-
-if TYPE_CHECKING:
-    import duckdb
 
 Progress = Callable[[str, int, int], None]
 
@@ -70,7 +66,7 @@ def write_workbook(
             _write_listing(book.sheet(listing.name), reconciled, listing, progress)
 
 
-def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str, WorkbookList]) -> None:
+def _write_summary(sheet: "Sheet", reconciled: Reconciliation, chosen: "Mapping[str, WorkbookList]") -> None:
     manifest, lines = reconciled.manifest, reconciled.lines()
     sheet.lone(f"Reconciliation: {reconciled.selection.description}", "title")
     sheet.lone(f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
@@ -116,7 +112,7 @@ def _write_summary(sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str
 
 
 def _write_bridge(
-    sheet: Sheet, reconciled: Reconciliation, lines: Sequence[Record], days: WorkbookList, keys: Sequence[str]
+    sheet: "Sheet", reconciled: Reconciliation, lines: Sequence[Record], days: "WorkbookList", keys: Sequence[str]
 ) -> None:
     """Write what leads from lines to totals, its sum, and that less the sum of the days' totals, which must be zero."""
     sheet.lone("From lines to totals", "strong")
@@ -141,7 +137,7 @@ def _write_bridge(
         sheet.row += 1
 
 
-def _measure(sheet: Sheet, lines: Sequence[Record], column: str, days: WorkbookList, keys: Sequence[str]) -> None:
+def _measure(sheet: "Sheet", lines: Sequence[Record], column: str, days: "WorkbookList", keys: Sequence[str]) -> None:
     """Write the sums of one column of the days by line; below them, in full, those beyond a double's precision."""
     name = column.replace("_", " ")
     values = [Decimal(0) if line[column] is None else line[column] for line in lines]
@@ -158,7 +154,7 @@ def _measure(sheet: Sheet, lines: Sequence[Record], column: str, days: WorkbookL
         sheet.row += 1
 
 
-def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks: WorkbookList) -> list[Record]:
+def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks: "WorkbookList") -> list[Record]:
     """Return the lines with the count and the residuals of the breaks that are listed for each."""
     names = ("listed_count", "listed_total_residual", "listed_subtotal_residual")
     query = f"select line, count(*), sum(total_residual), sum(subtotal_residual) from ({breaks.query}) group by line"
@@ -167,7 +163,7 @@ def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks:
     return [line | listed.get(line["line"], {}) for line in lines]
 
 
-def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: WorkbookList) -> None:
+def _unposted(sheet: "Sheet", reconciled: Reconciliation, restatements: "WorkbookList") -> None:
     found = reconciled.unposted_restatements()
     title = "Unposted restatements of closed days"
     sheet.lone(title if found else f"{title}: none", "strong")
@@ -188,7 +184,9 @@ def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: WorkbookLi
         sheet.row += 1
 
 
-def _write_listing(sheet: Sheet, reconciled: Reconciliation, listing: WorkbookList, progress: Progress | None) -> None:
+def _write_listing(
+    sheet: "Sheet", reconciled: Reconciliation, listing: "WorkbookList", progress: Progress | None
+) -> None:
     sheet.lone(listing.description, "note")
     sheet.row += 1
     currencies = {line["currency"] for line in reconciled.lines()}
@@ -347,7 +345,7 @@ class Book(AbstractContextManager["Book"]):
                 sheet.row_data_fh.close()
             self._spool.cleanup()
 
-    def sheet(self, name: str) -> Sheet:
+    def sheet(self, name: str) -> "Sheet":
         """Add a sheet."""
         return Sheet(name, self._book.add_worksheet(name), self._looks)
 

@@ -9,33 +9,27 @@ them. The clock and the webhooks are controlled below /_sandbox, which needs no 
 Webhooks are signed, tried again, and at times lost, as seed decides.
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import secrets
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 from standardwebhooks import Webhook
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from pipelines.sandbox.rng import Rng
+from pipelines.sandbox.world import Event, World
 from pipelines.settings.contradictions import is_loopback
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from starlette.requests import Request
-
-    from pipelines.sandbox.world import Event, World
-
-    Shape = Callable[[str, int, str, str], tuple[dict[str, str], bytes]]
+Shape = Callable[[str, int, str, str], tuple[dict[str, str], bytes]]
 
 ROOT = "/v1/partner_developers"
 _AT_ONCE = 4  # webhooks

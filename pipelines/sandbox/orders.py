@@ -3,21 +3,14 @@
 The interface shows one status of orders and one of deliveries; the others are the stand-in's own.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from pipelines.sandbox import stores
 from pipelines.sandbox.rng import Rng
-from pipelines.sandbox.stores import CENT, WISHES, ZERO, SandboxCustomer, at, contact, shortest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pipelines.sandbox.stores import Menu, PlacedModifier, Price, SandboxStore
-
 
 FEE = Decimal("0.99")  # of an order by phone, in the world of the story
 TIP = Decimal(7)
@@ -36,7 +29,7 @@ class Placed:
     """
 
     order_id: int
-    store: SandboxStore
+    store: stores.SandboxStore
     created: int
     planted: str | None
     repeats: int | None = None
@@ -59,8 +52,8 @@ class SandboxOrder:
     base: dict[str, Any]
     is_told: bool  # by the story
     lines: tuple[SandboxLine, ...]
-    course: Course
-    amendments: tuple[Amendment, ...]
+    course: "Course"
+    amendments: "tuple[Amendment, ...]"
 
     @property
     def settled(self) -> int:
@@ -74,10 +67,10 @@ class SandboxOrder:
         tips = [a.tip for a in self.amendments if a.moment <= moment and a.tip is not None]
         base, tip = self.base, tips[-1] if tips else self.base["tip"]
         kept = [(number, line) for number, line in enumerate(self.lines) if number not in gone]
-        subtotal = sum((line.amount for _, line in kept), ZERO)
+        subtotal = sum((line.amount for _, line in kept), stores.ZERO)
         total = subtotal + base["delivery_price"] + tip - base["discount"] - base["loyalty_discount"]
         if self.is_told:  # no field states the fee by phone, nor that the iOS app's tip is not in
-            total += {"phone": FEE, "ios": -tip}.get(base["platform"], ZERO)
+            total += {"phone": FEE, "ios": -tip}.get(base["platform"], stores.ZERO)
         phone = base["user_phone"]
         if self.placed.corrected is not None and self.placed.corrected <= moment and phone:
             phone = phone[:-1] + str((int(phone[-1]) + 1) % 10)
@@ -85,9 +78,9 @@ class SandboxOrder:
             **base,
             "user_phone": phone,
             "status": current(self.course.steps, moment),
-            "subtotal_price": shortest(subtotal),
+            "subtotal_price": stores.shortest(subtotal),
             "tip": tip,
-            "total_price": shortest(total),
+            "total_price": stores.shortest(total),
             "items": [_item(self.placed.order_id * 20 + number, line) for number, line in kept],
             "deliveries": [
                 {
@@ -116,21 +109,21 @@ class Composer:
     """Makes up orders, each from its own random numbers: the same order again, whatever was made before."""
 
     def __init__(
-        self, seed: int, customer_of: Callable[[Rng, SandboxStore], SandboxCustomer], *, is_told: bool
+        self, seed: int, customer_of: Callable[[Rng, stores.SandboxStore], stores.SandboxCustomer], *, is_told: bool
     ) -> None:
         self._seed, self._customer_of, self._is_told = seed, customer_of, is_told
-        self._offers: dict[tuple[int, str], list[Price]] = {}
+        self._offers: dict[tuple[int, str], list[stores.Price]] = {}
 
     def compose(self, placed: Placed) -> SandboxOrder:
         """Return the order."""
         rng = Rng(self._seed, "order", placed.repeats or placed.order_id)
         method, platform = rng.weighted(METHODS), rng.weighted(PLATFORMS)
         customer = self._customer_of(rng, placed.store)
-        phone, email = contact(rng, customer)
+        phone, email = stores.contact(rng, customer)
         menu = rng.pick(placed.store.menus)
         offers = self._offered(menu, method)
 
-        def line(offer: Price) -> SandboxLine:
+        def line(offer: stores.Price) -> SandboxLine:
             return _line(rng, menu, offer, placed.created, method != "pick_up")
 
         # The first ones of each section sell better than the last.
@@ -139,13 +132,13 @@ class Composer:
             rich = [offer for offer in offers if menu.products[offer.product_id].choices]
             while not lines[0].item["modifiers"]:
                 lines[0] = line(rng.pick(rich))  # a fault may sit in a modifier
-        worth = sum((line.amount for line in lines), ZERO)
+        worth = sum((line.amount for line in lines), stores.ZERO)
         discount = _draw_discount(rng, worth)
-        loyalty = min(rng.pick((2, 5)) * Decimal(1), worth // 3) if rng.often(0.08) else ZERO
+        loyalty = min(rng.pick((2, 5)) * Decimal(1), worth // 3) if rng.often(0.08) else stores.ZERO
         events, is_away = course(rng, placed.created, method), method != "pick_up"
-        tip = _draw_tip(rng, worth) if rng.often(0.42 if is_away else 0.12) else ZERO
+        tip = _draw_tip(rng, worth) if rng.often(0.42 if is_away else 0.12) else stores.ZERO
         note = rng.pick(customer.notes) if is_away and rng.often(0.3) else ""
-        delivery = shortest(rng.pick((0, 190, 190, 290, 350)) * CENT) if is_away else ZERO
+        delivery = stores.shortest(rng.pick((0, 190, 190, 290, 350)) * stores.CENT) if is_away else stores.ZERO
         promised = _stamp(events.promised)
         base = {
             "id": placed.order_id,
@@ -165,7 +158,7 @@ class Composer:
             "promised_delivery_time": promised,
             "promised_pick_up_time": None if is_away else promised,
             "created_at": _stamp(placed.created),
-            "subtotal_price": ZERO,
+            "subtotal_price": stores.ZERO,
             "delivery_price": delivery,
             "tip": tip,
             "discount": discount,
@@ -174,7 +167,7 @@ class Composer:
         amendments = _amendments(rng, events.ended, lines, discount + loyalty, placed)
         return SandboxOrder(placed, base, self._is_told, tuple(lines), events, amendments)
 
-    def _offered(self, menu: Menu, method: str) -> list[Price]:
+    def _offered(self, menu: stores.Menu, method: str) -> list[stores.Price]:
         key = (menu.menu_id, "pick_up" if method == "pick_up" else "delivery")
         if key not in self._offers:
             self._offers[key] = [
@@ -183,21 +176,23 @@ class Composer:
         return self._offers[key]
 
 
-def _line(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool) -> SandboxLine:
+def _line(rng: Rng, menu: stores.Menu, offer: stores.Price, created: int, delivered: bool) -> SandboxLine:
     product = menu.products[offer.product_id]
-    unit = at(offer.prices, created)[1 if delivered else 0]
+    unit = stores.at(offer.prices, created)[1 if delivered else 0]
     quantity = rng.weighted(QUANTITIES)
     modifiers: list[dict[str, Any]] = []
     for reference in product.choices:
         _choose(rng, menu, reference, created, modifiers)
-    chosen = sum((modifier["price"] * modifier["quantity"] for modifier in modifiers), ZERO)
-    wish = rng.pick(WISHES) if rng.often(0.12) else ""
+    chosen = sum((modifier["price"] * modifier["quantity"] for modifier in modifiers), stores.ZERO)
+    wish = rng.pick(stores.WISHES) if rng.often(0.12) else ""
     item = {"product_id": product.product_id, "quantity": quantity, "name": product.name, "instructions": wish}
-    item |= {"price": shortest(unit), "modifiers": modifiers}
+    item |= {"price": stores.shortest(unit), "modifiers": modifiers}
     return SandboxLine(item, (unit + chosen) * quantity)
 
 
-def _choose(rng: Rng, menu: Menu, group: PlacedModifier, created: int, chosen: list[dict[str, Any]]) -> None:
+def _choose(
+    rng: Rng, menu: stores.Menu, group: stores.PlacedModifier, created: int, chosen: list[dict[str, Any]]
+) -> None:
     """Choose among a group's options, and among what those open."""
     modifier = menu.modifiers[group.modifier_id]
     often, times = {"one": (0.8, 1), "some": (0.4, 2), "without": (0.16, 1)}[modifier.kind or "one"]
@@ -208,7 +203,7 @@ def _choose(rng: Rng, menu: Menu, group: PlacedModifier, created: int, chosen: l
         option = menu.modifiers[reference.modifier_id]
         action = "remove" if modifier.kind == "without" else "add"
         quantity = rng.between(2, 3) if modifier.kind == "some" and rng.often(0.12) else 1
-        one = {"id": option.modifier_id, "name": option.name, "price": at(reference.prices, created)}
+        one = {"id": option.modifier_id, "name": option.name, "price": stores.at(reference.prices, created)}
         chosen.append({**one, "action": action, "quantity": quantity})
         for inner in option.children:
             _choose(rng, menu, inner, created, chosen)
@@ -217,31 +212,31 @@ def _choose(rng: Rng, menu: Menu, group: PlacedModifier, created: int, chosen: l
 def _draw_discount(rng: Rng, worth: Decimal) -> Decimal:
     """Draw a discount on lines of this worth."""
     if (drawn := rng.random()) < 0.09:
-        percent = rng.pick((10, 15, 20)) * CENT
-        return shortest((worth * percent).quantize(CENT, ROUND_HALF_UP))
-    return min(Decimal(5), worth // 3) if drawn < 0.14 else ZERO
+        percent = rng.pick((10, 15, 20)) * stores.CENT
+        return stores.shortest((worth * percent).quantize(stores.CENT, ROUND_HALF_UP))
+    return min(Decimal(5), worth // 3) if drawn < 0.14 else stores.ZERO
 
 
 def _draw_tip(rng: Rng, worth: Decimal) -> Decimal:
     """Draw a tip on lines of this worth."""
     if rng.often(0.5):
         return Decimal(rng.pick((1, 2, 2, 3, 5)))
-    return shortest((worth * rng.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))
+    return stores.shortest((worth * rng.pick((5, 10, 15)) * stores.CENT).quantize(stores.CENT, ROUND_HALF_UP))
 
 
 def _amendments(
     rng: Rng, ended: int, lines: Sequence[SandboxLine], taken_off: Decimal, placed: Placed
-) -> tuple[Amendment, ...]:
+) -> "tuple[Amendment, ...]":
     amendments = []
     if rng.often(0.025):
         amendments.append(Amendment(ended + rng.between(5 * MINUTE, 20 * HOUR), tip=Decimal(rng.between(0, 6))))
     if len(lines) > 1 and rng.often(0.02) and placed.planted is None:
         number = rng.below(len(lines))
-        if (rest := sum((line.amount for line in lines), ZERO) - lines[number].amount) >= taken_off:
+        if (rest := sum((line.amount for line in lines), stores.ZERO) - lines[number].amount) >= taken_off:
             amendments.append(Amendment(ended + rng.between(10 * MINUTE, 45 * HOUR), removed_line=number))
     if placed.amended is not None:
         number = max(range(len(lines)), key=lambda each: len(lines[each].item["modifiers"]))
-        rest = sum((line.amount for line in lines), ZERO) - lines[number].amount
+        rest = sum((line.amount for line in lines), stores.ZERO) - lines[number].amount
         off = number if len(lines) > 1 and rest >= taken_off else None
         amendments.append(Amendment(placed.amended, tip=TIP, removed_line=off))
     return tuple(sorted(amendments, key=lambda each: each.moment))

@@ -6,15 +6,14 @@ import datetime as dt
 import ipaddress
 import re
 import zoneinfo
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from pipelines.settings.setting_tables import FormulaComponent, OrderScope, Settings, WebhookSettings
 
 _AND = re.compile(r"\band\b(?=(?:[^']*'[^']*')*[^']*$)")  # outside of a text
