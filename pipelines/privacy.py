@@ -33,20 +33,7 @@ from pipelines.landing.data_folder import applied_erasures, erasure_log_place, g
 from pipelines.landing.merge import erase_in_raw
 from pipelines.landing.raw_folder import LandingError, raw_files
 from pipelines.landing.unknown_fields import unknown_pattern
-from pipelines.ledger import Ledger, LedgerEntry, LedgerError, ledger_of
-from pipelines.ledger.entries import (
-    ERASED,
-    EXPORTED,
-    FIELDS_REVEALED,
-    NO_ERASURES,
-    REVEALED,
-    ROTATED,
-    FoundBy,
-    User,
-    current_user,
-    erasures,
-    origin,
-)
+from pipelines.ledger import Ledger, LedgerEntry, LedgerError, entries, ledger_of
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.record import current_release
 from pipelines.settings import Settings, SettingsError
@@ -70,7 +57,7 @@ class PrivacyError(Exception):
 class PersonRequest(NamedTuple):
     """By what a person is found, and the value: an order id, a phone number or an e-mail address."""
 
-    found_by: FoundBy
+    found_by: entries.FoundBy
     value: str
 
     def __repr__(self) -> str:
@@ -150,11 +137,11 @@ def facts_of(settings: Settings, person: Person) -> Facts:
     return Facts(ids, stores, first or "", last or "", phones, emails, names, len(person.refused))
 
 
-def _record(settings: Settings, act: str, user: User | None, **body: Any) -> None:
-    signing_ledger(settings).append(act, body | (user or current_user()).body)
+def _record(settings: Settings, act: str, user: entries.User | None, **body: Any) -> None:
+    signing_ledger(settings).append(act, body | (user or entries.current_user()).body)
 
 
-def reveal(settings: Settings, order_id: int, reason: str, user: User | None = None) -> dict[str, Any]:
+def reveal(settings: Settings, order_id: int, reason: str, user: entries.User | None = None) -> dict[str, Any]:
     """Return an order's personal data by pointer, and record who saw it and why; raise PrivacyError or VaultError."""
     _require_erased(settings)
     with open_vault(settings) as vault:
@@ -162,11 +149,11 @@ def reveal(settings: Settings, order_id: int, reason: str, user: User | None = N
         found = vault.decrypt("orders", order_id)
     if not found:
         raise PrivacyError(f"the vault holds no personal data of order {order_id}")
-    _record(settings, REVEALED, user, order_id=order_id, reason=reason)
+    _record(settings, entries.REVEALED, user, order_id=order_id, reason=reason)
     return found
 
 
-def undocumented(settings: Settings, reason: str, user: User | None = None) -> list[dict[str, Any]]:
+def undocumented(settings: Settings, reason: str, user: entries.User | None = None) -> list[dict[str, Any]]:
     """Return the undocumented fields of orders with their true names, and record who saw them and why."""
     orders: Counter[str] = Counter()
     owners: defaultdict[str, set[int]] = defaultdict(set)
@@ -177,12 +164,12 @@ def undocumented(settings: Settings, reason: str, user: User | None = None) -> l
             for pattern in {found for pointer in content if (found := unknown_pattern(pointer))}:
                 orders[pattern] += 1
                 owners[pattern].add(customer)
-    _record(settings, FIELDS_REVEALED, user, reason=reason, field_count=len(orders))
+    _record(settings, entries.FIELDS_REVEALED, user, reason=reason, field_count=len(orders))
     return [{"path": p, "order_count": n, "customer_count": len(owners[p])} for p, n in orders.most_common()]
 
 
 def export(
-    settings: Settings, asked: PersonRequest, user: User | None = None, *, confirm: Confirm = lambda _: None
+    settings: Settings, asked: PersonRequest, user: entries.User | None = None, *, confirm: Confirm = lambda _: None
 ) -> dict[str, Any]:
     """Return the data held about a person, every version, and record that it was exported.
 
@@ -199,7 +186,7 @@ def export(
         bodies = vault.erasing.bodies(found.refused)
     confirm(facts_of(settings, found))
     found_by, count = asked.found_by, len(found.versions)
-    _record(settings, EXPORTED, user, found_by=found_by, customer_sha256=customers, version_count=count)
+    _record(settings, entries.EXPORTED, user, found_by=found_by, customer_sha256=customers, version_count=count)
     documents = [
         {"kind": "orders", "id": v.id, "version": v.no, "load_id": v.load_id, "fields": v.fields}
         for v in found.versions
@@ -208,7 +195,9 @@ def export(
     return shown | {"quarantined_bodies": bodies}
 
 
-def rotate_keys(settings: Settings, file: Path, user: User | None = None, progress: Progress | None = None) -> Rotated:
+def rotate_keys(
+    settings: Settings, file: Path, user: entries.User | None = None, progress: Progress | None = None
+) -> Rotated:
     """Give the vault the keys of a file, created if necessary; doing it again changes nothing.
 
     The caller holds the run lock. Raise PrivacyError if there is no vault yet, VaultError for unusable keys.
@@ -224,10 +213,10 @@ def rotate_keys(settings: Settings, file: Path, user: User | None = None, progre
     rotated = msgspec.structs.replace(settings, vault=vault)
     settle_customers(rotated)
     sign_missing_heads(rotated)
-    entries = ledger_of(settings.data_dir).entries(ROTATED)
-    if done.at and not any(entry.body["rotated_at"] == done.at for entry in entries):
+    rotations = ledger_of(settings.data_dir).entries(entries.ROTATED)
+    if done.at and not any(entry.body["rotated_at"] == done.at for entry in rotations):
         figures = {"rotated_at": done.at, "customer_count": done.customers, "version_count": done.versions}
-        _record(rotated, ROTATED, user, **figures)
+        _record(rotated, entries.ROTATED, user, **figures)
     return done
 
 
@@ -268,13 +257,17 @@ def required_log(settings: Settings, *, has_backups: bool) -> Path | None:
     return log
 
 
-def add_to_log(path: Path, entries: Iterable[LedgerEntry], backups: Iterable[str] = ()) -> None:
+def add_to_log(path: Path, erased: Iterable[LedgerEntry], backups: Iterable[str] = ()) -> None:
     """Add the erasures and names of backups that the log does not have yet, durably; create it if it is missing."""
     make_folder(path.parent)
     with path.with_name(path.name + ".lock").open("a") as lock:  # a backup may go on while somebody is erased
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = read_log(path) if path.exists() else ErasureLog({}, set())
-        new = [{"sha256": origin(e), "at": e.at, "body": e.body} for e in entries if origin(e) not in known.erasures]
+        new = [
+            {"sha256": entries.origin(e), "at": e.at, "body": e.body}
+            for e in erased
+            if entries.origin(e) not in known.erasures
+        ]
         new += [{"backup": name} for name in backups if name not in known.backups]
         if new or not path.exists():
             content = path.read_bytes() if path.exists() else b""
@@ -315,7 +308,7 @@ class Erasure:
 def erase(
     settings: Settings,
     asked: PersonRequest,
-    user: User | None = None,
+    user: entries.User | None = None,
     *,
     has_backups: bool = False,
     progress: Progress | None = None,
@@ -350,9 +343,9 @@ def erase(
         body: dict[str, Any] = {"found_by": asked.found_by, "customer_sha256": customers, "order_ids": order_ids}
         body |= {"refused": list(found.refused), "is_by_order": True}  # customers keep their other orders
         write_whole(under_way, request)
-        _record(settings, ERASED, user, **body)
+        _record(settings, entries.ERASED, user, **body)
         done = apply_erasures(settings)
-    done.entry = done.entry or erasures(ledger_of(settings.data_dir))[-1]
+    done.entry = done.entry or entries.erasures(ledger_of(settings.data_dir))[-1]
     _publish(settings, done, progress)
     return done
 
@@ -394,9 +387,9 @@ def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
     vault's keys, PrivacyError if the erasure log cannot be read.
     """
     done = Erasure()
-    entries = erasures(ledger_of(settings.data_dir))
-    applied, lacking = set(applied_erasures(settings.data_dir)), _lacking(settings, entries)
-    if not (pending := [e for e in entries if e.sha256 not in applied or e.sha256 in lacking]):
+    recorded = entries.erasures(ledger_of(settings.data_dir))
+    applied, lacking = set(applied_erasures(settings.data_dir)), _lacking(settings, recorded)
+    if not (pending := [e for e in recorded if e.sha256 not in applied or e.sha256 in lacking]):
         return done
     if not is_logged and (log := required_log(settings, has_backups=False)):
         add_to_log(log, pending)
@@ -414,11 +407,11 @@ def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
     return done
 
 
-def _lacking(settings: Settings, entries: list[LedgerEntry]) -> set[str]:
+def _lacking(settings: Settings, recorded: list[LedgerEntry]) -> set[str]:
     """Return the hashes of these erasures that the vault's file did not go through."""
     path = settings.data_dir / "vault" / "vault.sqlite"
-    erased = all_erased(path, "orders") if entries and path.exists() else set()
-    return {each.sha256 for each in entries if path.exists() and not erased.issuperset(each.body["order_ids"])}
+    erased = all_erased(path, "orders") if recorded and path.exists() else set()
+    return {each.sha256 for each in recorded if path.exists() and not erased.issuperset(each.body["order_ids"])}
 
 
 def _require_erased(settings: Settings) -> None:
@@ -426,7 +419,7 @@ def _require_erased(settings: Settings) -> None:
 
     It would show the erased, or say of orders that it lost that there were none.
     """
-    if _lacking(settings, list(ledger_of(settings.data_dir).unchained(ERASED))):
+    if _lacking(settings, list(ledger_of(settings.data_dir).unchained(entries.ERASED))):
         what = "vault/vault.sqlite is from before an erasure that the ledger has, so it was put back from a copy"
         raise PrivacyError(f"{what}: `ordermart run` erases again what it brought back; nothing was shown")
     store = read_inventory(settings.data_dir).stores.get(VAULT)
@@ -440,14 +433,14 @@ def remove_old_releases(settings: Settings, done: Erasure | None = None) -> Eras
     A warehouse file that was set aside as damaged goes, too. The current release is never removed.
     """
     done = done or Erasure()
-    if not (entries := erasures(ledger_of(settings.data_dir))):
+    if not (recorded := entries.erasures(ledger_of(settings.data_dir))):
         return done
     for damaged in warehouse_file(settings.data_dir).parent.glob("*.damaged-*"):
         damaged.unlink()
     published = settings.data_dir / "published"
     current = current_release(published)
     for release in sorted((published / "releases").glob("[!.]*")):
-        if not _has_any(release, _erased_since(release, entries)):
+        if not _has_any(release, _erased_since(release, recorded)):
             continue
         if settings.privacy.remove_releases and release.resolve() != current:
             remove_release(release)
@@ -457,11 +450,11 @@ def remove_old_releases(settings: Settings, done: Erasure | None = None) -> Eras
     return done
 
 
-def _erased_since(release: Path, entries: Iterable[LedgerEntry]) -> list[int]:
+def _erased_since(release: Path, recorded: Iterable[LedgerEntry]) -> list[int]:
     """Return the orders that were erased after a release was made."""
     manifest = read_manifest(release)
     made = dt.datetime.fromisoformat(manifest.as_of or manifest.published_at) if manifest else None
-    return [order_id for each in entries if made is None or each.moment > made for order_id in each.body["order_ids"]]
+    return [order_id for each in recorded if made is None or each.moment > made for order_id in each.body["order_ids"]]
 
 
 def _has_any(release: Path, order_ids: list[int]) -> bool:
@@ -479,11 +472,11 @@ class NoErasures(NamedTuple):
     """Somebody's word that nobody was erased since a backup, or that nobody changed it: the reason, and who says so."""
 
     reason: str
-    user: User | None = None
+    user: entries.User | None = None
 
     def body_of(self, backup: str) -> dict[str, Any]:
         """Return the body of the entry of it."""
-        return {"backup": backup, "reason": self.reason, **(self.user or current_user()).body}
+        return {"backup": backup, "reason": self.reason, **(self.user or entries.current_user()).body}
 
 
 def known_erasures(
@@ -502,7 +495,9 @@ def known_erasures(
             f"erasures after this backup cannot be applied: {why}. Set [privacy] erasure_log to the present log, or "
             "give --no-erasures-since REASON if nobody was erased since; nothing was restored"
         )
-    known = {origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)} | found.erasures
+    known = {
+        entries.origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)
+    } | found.erasures
     if known:
         read_keys(settings)
     return known
@@ -511,7 +506,7 @@ def known_erasures(
 def _readable_erasures(ledger: Path) -> list[LedgerEntry]:
     """Return the erasures of a backup's ledger; none if it is damaged, which a restore of that backup names."""
     try:
-        return erasures(Ledger(ledger))
+        return entries.erasures(Ledger(ledger))
     except LedgerError:
         return []
 
@@ -522,11 +517,11 @@ def apply_to_restored(
     """Apply erasures that a restored folder lacks, and a word that there are none, as new entries; return how many."""
     ledger = signing_ledger(settings, is_restored=True)
     if word:
-        ledger.append(NO_ERASURES, word.body_of(backup))
-    here = {origin(entry) for entry in erasures(ledger)}
+        ledger.append(entries.NO_ERASURES, word.body_of(backup))
+    here = {entries.origin(entry) for entry in entries.erasures(ledger)}
     missing = {sha256: body for sha256, body in known.items() if sha256 not in here}
     for sha256, body in missing.items():
-        ledger.append(ERASED, {**body, "copied_from": sha256})
+        ledger.append(entries.ERASED, {**body, "copied_from": sha256})
     if known:
         apply_erasures(settings, is_logged=True)
     return len(missing)

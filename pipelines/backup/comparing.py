@@ -25,32 +25,9 @@ import msgspec
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from pipelines import inventory
 from pipelines.clock import utc_now
 from pipelines.durable import sync
-from pipelines.inventory import (
-    COPY,
-    INVENTORY,
-    STORES,
-    VAULT,
-    WORK_LIST,
-    Inventory,
-    InventoryError,
-    accept,
-    changing,
-    damaged_parts,
-    fault,
-    forget_files,
-    is_expected,
-    is_noted,
-    is_small,
-    read_copy,
-    read_inventory,
-    settle,
-    structure,
-    why_not_continued,
-    write_inventory,
-    write_noted,
-)
 from pipelines.landing.data_folder import FORMATS, notes_of
 from pipelines.landing.raw_folder import Merged, MergedLoads, is_merged, loads_of, names, pair, write_manifest
 from pipelines.ledger import LedgerEntry, LedgerError, ledger_of
@@ -304,29 +281,29 @@ def compare(settings: Settings, *, seconds: float | None = None, notes_progress:
     With `notes_progress` the next one goes on where this one stopped, and damaged parts are not recorded as right.
     """
     data_dir, found = settings.data_dir, Compared()
-    if not (unreadable := list(_unreadable(data_dir, (INVENTORY, COPY)))):
-        with suppress(InventoryError):
-            inventory = read_inventory(data_dir)
-            unreadable += _unreadable(data_dir, (*inventory.files, *inventory.stores, LEDGER))
+    if not (unreadable := list(_unreadable(data_dir, (inventory.INVENTORY, inventory.COPY)))):
+        with suppress(inventory.InventoryError):
+            expected = inventory.read_inventory(data_dir)
+            unreadable += _unreadable(data_dir, (*expected.files, *expected.stores, LEDGER))
     if unreadable:
         found.damages += unreadable
         return found
     try:
-        inventory = read_inventory(data_dir)
-    except InventoryError as error:
-        found.damages.append(Damage(INVENTORY, str(error), "Nothing else could be compared", stops=True))
+        expected = inventory.read_inventory(data_dir)
+    except inventory.InventoryError as error:
+        found.damages.append(Damage(inventory.INVENTORY, str(error), "Nothing else could be compared", stops=True))
         return found
-    if not inventory.no and not is_expected(data_dir):
+    if not expected.no and not inventory.is_expected(data_dir):
         return found  # nothing was ever written, or an older version did: the next run records it
-    found.damages += [*_copies(data_dir, inventory), *_files(data_dir, inventory), *_stores(data_dir, inventory)]
+    found.damages += [*_copies(data_dir, expected), *_files(data_dir, expected), *_stores(data_dir, expected)]
     found.damages += _ledger(settings)
-    found.compared = len(inventory.files) + len(inventory.stores) + 1
+    found.compared = len(expected.files) + len(expected.stores) + 1
     known = {damage.path for damage in found.damages}
-    _read(settings, inventory, known, seconds, found)
-    _give_fixes(data_dir, inventory, found)
+    _read(settings, expected, known, seconds, found)
+    _give_fixes(data_dir, expected, found)
     if notes_progress:
-        _note(data_dir, inventory, found)
-    last = inventory.round_ended_at or inventory.round_began_at
+        _note(data_dir, expected, found)
+    last = expected.round_ended_at or expected.round_began_at
     if found.unread and last and utc_now() - last > ROUND:
         found.overdue = (
             f"raw and vault were last read in full before {last:%Y-%m-%d}; raise [verify] read_seconds, which lets "
@@ -339,7 +316,7 @@ def _unreadable(data_dir: Path, names: Iterable[str]) -> Iterator[Damage]:
     """Yield the files that are there and that this user may not read, or of stores not write."""
     for name in names:
         path = data_dir / name
-        if os.access(path, os.R_OK | (os.W_OK if name in STORES else 0), effective_ids=True):
+        if os.access(path, os.R_OK | (os.W_OK if name in inventory.STORES else 0), effective_ids=True):
             continue
         try:
             found = path.stat()
@@ -362,34 +339,34 @@ def _unreadable(data_dir: Path, names: Iterable[str]) -> Iterator[Damage]:
         yield Damage(name, what, f"Nothing is lost by that: {fix}", stops=True, is_unreadable=True)
 
 
-def _copies(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
-    for name in (INVENTORY, COPY):
-        copy = read_copy(data_dir / name)
-        if copy is None or copy.no != inventory.no:
+def _copies(data_dir: Path, expected: inventory.Inventory) -> Iterator[Damage]:
+    for name in (inventory.INVENTORY, inventory.COPY):
+        copy = inventory.read_copy(data_dir / name)
+        if copy is None or copy.no != expected.no:
             what = "an older version" if copy else "damaged" if (data_dir / name).exists() else "missing"
             yield Damage(name, what, "The next run writes it again from the other copy")
 
 
-def _files(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
+def _files(data_dir: Path, expected: inventory.Inventory) -> Iterator[Damage]:
     """Yield files that are missing or of another size, and small ones of another content."""
-    for name, noted in sorted(inventory.files.items()):
-        if why := fault(data_dir / name, noted):
+    for name, noted in sorted(expected.files.items()):
+        if why := inventory.fault(data_dir / name, noted):
             yield Damage(name, why, "")
 
 
-def _stores(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
-    for name, store in inventory.stores.items():
-        is_vault = name == VAULT
+def _stores(data_dir: Path, expected: inventory.Inventory) -> Iterator[Damage]:
+    for name, store in expected.stores.items():
+        is_vault = name == inventory.VAULT
         if not (data_dir / name).exists():
             yield Damage(name, "missing", "", stops=is_vault)
-        elif why := why_not_continued(data_dir / name, store):
+        elif why := inventory.why_not_continued(data_dir / name, store):
             yield Damage(name, why, "", stops=is_vault)
 
 
 def _ledger(settings: Settings) -> Iterator[Damage]:
     try:
         check_heads(settings, ledger := ledger_of(settings.data_dir))
-        noted = read_inventory(settings.data_dir).files
+        noted = inventory.read_inventory(settings.data_dir).files
         for entry in ledger.entries():
             if (name := f"ledger/{entry.file}") in noted and noted[name][1] != entry.file_sha256:
                 raise LedgerError(f"the inventory's note of {name} is not that of entry {entry.no}")
@@ -397,49 +374,51 @@ def _ledger(settings: Settings) -> Iterator[Damage]:
         yield Damage(LEDGER, str(error), "", stops=True)
 
 
-def _read(settings: Settings, inventory: Inventory, known: set[str], seconds: float | None, found: Compared) -> None:
+def _read(
+    settings: Settings, expected: inventory.Inventory, known: set[str], seconds: float | None, found: Compared
+) -> None:
     """Read files and parts of stores from where the last night stopped, until the time is used or all are read."""
     data_dir = settings.data_dir
-    units = {name: noted[0] for name, noted in inventory.files.items() if not is_small(name)}
-    for name, store in inventory.stores.items():
+    units = {name: noted[0] for name, noted in expected.files.items() if not inventory.is_small(name)}
+    for name, store in expected.stores.items():
         if (data_dir / name).exists():
             size = (data_dir / name).stat().st_size
             units[f"{name}#"] = size
             units |= {f"{name}#{part}": size // len(store.parts) for part in store.parts}
-            units |= {f"{name}#{_TALLY}": size} if name == VAULT else {}
+            units |= {f"{name}#{_TALLY}": size} if name == inventory.VAULT else {}
     units = {name: size for name, size in units.items() if name.partition("#")[0] not in known}
-    after = [name for name in sorted(units) if name > inventory.read_until]
-    order = [*after, *(name for name in sorted(units) if name <= inventory.read_until)]
+    after = [name for name in sorted(units) if name > expected.read_until]
+    order = [*after, *(name for name in sorted(units) if name <= expected.read_until)]
     began, done, share = time.monotonic(), 0, sum(units.values()) / _NIGHTS
     for number, unit in enumerate(order):
         spent = time.monotonic() - began
         if seconds is not None and (spent >= seconds or (done > share and spent > _LEAST_SECONDS)):
             found.unread = len(order) - number
             if number >= len(after) and after:
-                inventory.round_ended_at = utc_now()
+                expected.round_ended_at = utc_now()
             return
-        found.damages += _read_one(settings, inventory, unit, found)
+        found.damages += _read_one(settings, expected, unit, found)
         found.read, done = found.read + 1, done + units[unit]
-        inventory.read_until = unit
-    inventory.round_ended_at, inventory.read_until = utc_now(), ""
+        expected.read_until = unit
+    expected.round_ended_at, expected.read_until = utc_now(), ""
 
 
-def _read_one(settings: Settings, inventory: Inventory, unit: str, found: Compared) -> Iterator[Damage]:
+def _read_one(settings: Settings, expected: inventory.Inventory, unit: str, found: Compared) -> Iterator[Damage]:
     name, is_store, part = unit.partition("#")
     path = settings.data_dir / name
     try:
         if not is_store:
-            if why := fault(path, inventory.files[name], reads=True):
+            if why := inventory.fault(path, expected.files[name], reads=True):
                 yield Damage(name, why, "")
         elif not part:
-            if why := structure(path):
-                yield Damage(name, f"SQLite reports: {why}", "", stops=name == VAULT)
+            if why := inventory.structure(path):
+                yield Damage(name, f"SQLite reports: {why}", "", stops=name == inventory.VAULT)
         elif part == _TALLY:
             with open_vault(settings) as vault:  # only the keys can tell
                 for why in vault.tally.broken():
                     yield Damage(name, f"rows were changed without its keys: {why}", "")
         else:
-            for damaged, why in damaged_parts(path, name, inventory.stores[name], [part]):
+            for damaged, why in inventory.damaged_parts(path, name, expected.stores[name], [part]):
                 yield Damage(name, f"{_spoken(damaged)}: {why}", "", parts=(damaged,))
     except VaultError as error:
         found.untallied = str(error)
@@ -457,7 +436,7 @@ def _spoken(part: str) -> str:
     return f"{words} of {' '.join([*values[:-1], ''])}{max(first, 1):,} to {first + 4095:,}"
 
 
-def _give_fixes(data_dir: Path, inventory: Inventory, found: Compared) -> None:
+def _give_fixes(data_dir: Path, expected: inventory.Inventory, found: Compared) -> None:
     """Add to each damage without one what to do: from which backup a file comes back, or the folder."""
     if all(damage.fix for damage in found.damages):
         return
@@ -474,20 +453,20 @@ def _give_fixes(data_dir: Path, inventory: Inventory, found: Compared) -> None:
     for place, damage in enumerate(found.damages):
         if damage.fix:
             continue
-        noted = inventory.files.get(damage.path)
+        noted = expected.files.get(damage.path)
         source = next((backup for backup, files in held if noted and files.get(damage.path) == noted), None)
         fix = f"Copy it back: cp -p {source / damage.path} {data_dir / damage.path}" if source else restore
         rest = "" if damage.path.startswith("ledger/") else f"; {accept}"
         found.damages[place] = Damage(damage.path, damage.what, fix + rest, damage.stops, damage.parts)
 
 
-def _note(data_dir: Path, read: Inventory, found: Compared) -> None:
+def _note(data_dir: Path, read: inventory.Inventory, found: Compared) -> None:
     """Remember where reading stopped, and which parts are damaged: they are not recorded again."""
-    with changing(data_dir) as inventory:
-        inventory.read_until, inventory.round_ended_at = read.read_until, read.round_ended_at
-        inventory.round_began_at = inventory.round_began_at or utc_now()
-        for name in STORES:
-            if store := inventory.stores.get(name):
+    with inventory.changing(data_dir) as expected:
+        expected.read_until, expected.round_ended_at = read.read_until, read.round_ended_at
+        expected.round_began_at = expected.round_began_at or utc_now()
+        for name in inventory.STORES:
+            if store := expected.stores.get(name):
                 new = {part for damage in found.damages if damage.path == name for part in damage.parts}
                 store.damaged = sorted({*store.damaged, *new} if found.unread else new)
 
@@ -501,7 +480,7 @@ def mend(settings: Settings, *, seconds: float) -> Compared:
 
     The caller holds the run lock. What was mended says so; a store or a raw file is never changed.
     """
-    settle(settings.data_dir)
+    inventory.settle(settings.data_dir)
     found = compare(settings, seconds=seconds, notes_progress=True)
     found.damages = [each if each.is_unreadable else _mended(settings, each) for each in found.damages]
     return found
@@ -515,10 +494,10 @@ def accept_losses(settings: Settings, reason: str, user: User) -> Compared:
             raise DamageError(f"nothing was accepted, since not all can be read: {damage.sentence()}")
         if damage.path.startswith("ledger/"):
             raise LedgerError(f"nothing was accepted: {damage.what}")
-    if any(damage.path == VAULT for damage in found.damages):
+    if any(damage.path == inventory.VAULT for damage in found.damages):
         with suppress(VaultError), open_vault(settings) as vault:
             vault.accept_rows()
-    accept(settings.data_dir)
+    inventory.accept(settings.data_dir)
     lost = [f"{damage.path}: {damage.what}" for damage in found.damages]
     signing_ledger(settings).append(ACT, {"reason": reason, "lost": lost, **user.body})
     return found
@@ -527,18 +506,18 @@ def accept_losses(settings: Settings, reason: str, user: User) -> Compared:
 def _mended(settings: Settings, damage: Damage) -> Damage:
     """Mend one damage if it can be, and say how; return others as they are."""
     data_dir, name = settings.data_dir, damage.path
-    if name in (INVENTORY, COPY) and not damage.stops:
-        write_inventory(data_dir, read_inventory(data_dir))
+    if name in (inventory.INVENTORY, inventory.COPY) and not damage.stops:
+        inventory.write_inventory(data_dir, inventory.read_inventory(data_dir))
         return _done(damage, "It was written again from the other copy")
-    if name == WORK_LIST and not damage.parts:
-        with changing(data_dir) as inventory:
-            inventory.stores.pop(WORK_LIST, None)
+    if name == inventory.WORK_LIST and not damage.parts:
+        with inventory.changing(data_dir) as expected:
+            expected.stores.pop(inventory.WORK_LIST, None)
         return _done(
             damage, "What raw knows to be unfinished is due again; give files of order ids again", is_mended=False
         )
     for content in _known(settings, name):
-        if is_noted(data_dir, name, content):
-            write_noted(data_dir, data_dir / name, content)
+        if inventory.is_noted(data_dir, name, content):
+            inventory.write_noted(data_dir, data_dir / name, content)
             return _done(damage, "It was written again: its content is known")
     if name.startswith("raw/merged-"):
         return _with_manifest(data_dir, damage)
@@ -546,7 +525,7 @@ def _mended(settings: Settings, damage: Damage) -> Damage:
         path = data_dir / name
         if is_there := path.exists():
             path.replace(path.with_name(path.name + ".damaged"))
-        forget_files(data_dir, [path])
+        inventory.forget_files(data_dir, [path])
         return _done(damage, f"It was set aside as {path.name}.damaged" if is_there else "A new one is begun")
     return damage
 
@@ -565,7 +544,7 @@ def _known(settings: Settings, name: str) -> list[bytes]:
 def _with_manifest(data_dir: Path, damage: Damage) -> Damage:
     """Make the list of merged files again, from what each of them says that it holds."""
     kind = damage.path.removeprefix("raw/merged-").removesuffix(".json")
-    noted = read_inventory(data_dir).files
+    noted = inventory.read_inventory(data_dir).files
     merged = []
     try:
         for name in names(data_dir, "observations", kind):

@@ -39,22 +39,8 @@ from pipelines.finance.released import (
     stores_by_day,
 )
 from pipelines.landing.customers import settle_customers
-from pipelines.ledger import Closes, LedgerEntry, ledger_of
+from pipelines.ledger import Closes, LedgerEntry, entries, ledger_of
 from pipelines.ledger.chain import select_rows
-from pipelines.ledger.entries import (
-    CLOSED,
-    CLOSED_ORDERS,
-    POSTED,
-    POSTINGS,
-    PREPARED,
-    REOPENED,
-    RESTATED,
-    RESTATEMENTS,
-    REVERSALS,
-    User,
-    current_user,
-    day_hashes,
-)
 from pipelines.ledger.signed_head import check_heads, signing_ledger
 from pipelines.literals import literal
 from pipelines.record import Verdict
@@ -116,12 +102,12 @@ def record_restatements(settings: Settings) -> int:
         for step in ("last_booked", "restated_orders"):
             con.execute(f"create temp table {step} as {finance_sql(step)}")
         con.execute(f"create temp view order_total_parts as {finance_sql('total_parts')}")
-        rows = con.execute(finance_sql("restatement_causes"), values).to_arrow_table().cast(RESTATEMENTS)
+        rows = con.execute(finance_sql("restatement_causes"), values).to_arrow_table().cast(entries.RESTATEMENTS)
         if rows.num_rows != found[0]:
             raise FinanceError(
                 f"{found[0]} pending restatements, but {rows.num_rows} causes: nothing was recorded; report this"
             )
-        ledger.append(RESTATED, body, rows)
+        ledger.append(entries.RESTATED, body, rows)
         return int(rows.num_rows)
 
 
@@ -142,8 +128,8 @@ def create_entries(con: duckdb.DuckDBPyConnection, data_dir: Path, present: dict
     """Create memory.entries, the circumstances of every close and restatement, and memory.present, the current ones."""
     current = _hashes(present)
     texts = dict.fromkeys(current, pa.string())
-    entries = [entry for entry in ledger_of(data_dir).entries() if "rules" in entry.body]
-    rows = ((each.no, each.moment, _known_to(each), *_hashes(each.body).values()) for each in entries)
+    kept = [entry for entry in ledger_of(data_dir).entries() if "rules" in entry.body]
+    rows = ((each.no, each.moment, _known_to(each), *_hashes(each.body).values()) for each in kept)
     kinds = {"entry_no": pa.int64(), "written_at": _INSTANT, "known_to": _INSTANT, **texts}
     con.from_arrow(arrow_table(rows, **kinds)).create("memory.entries")
     con.from_arrow(arrow_table([tuple(current.values())], **texts)).create("memory.present")
@@ -160,7 +146,7 @@ def ledger_restatements(settings: Settings, *, everything: bool = False) -> list
     return [row for row in rows if everything or (row["posted_period"] is None and row["is_close_active"])]
 
 
-def post(settings: Settings, period: str, user: User | None = None) -> Posting:
+def post(settings: Settings, period: str, user: entries.User | None = None) -> Posting:
     """Post all unposted restatements; raise SettingsError if there is no such period, FinanceError if it is closed."""
     ledger = signing_ledger(settings)
     found = period_of(settings, period)
@@ -170,9 +156,9 @@ def post(settings: Settings, period: str, user: User | None = None) -> Posting:
         name = f", such as {following.name}" if following else ": add one to [closing] periods_file"
         raise FinanceError(f"--period: {period} is closed: post to an open period{name}")
     if rows := ledger_restatements(settings):
-        numbers = pa.table({"restatement_no": [row["restatement_no"] for row in rows]}, schema=POSTINGS)
-        body = {"period": found.name, "restatement_count": len(rows), **(user or current_user()).body}
-        ledger.append(POSTED, body, numbers)
+        numbers = pa.table({"restatement_no": [row["restatement_no"] for row in rows]}, schema=entries.POSTINGS)
+        body = {"period": found.name, "restatement_count": len(rows), **(user or entries.current_user()).body}
+        ledger.append(entries.POSTED, body, numbers)
     return Posting(found.name or period, len(rows), total_prices(rows))
 
 
@@ -288,7 +274,7 @@ def close(
     *,
     exceptions: str | Mapping[str, str] = "",
     now: dt.datetime | None = None,
-    user: User | None = None,
+    user: entries.User | None = None,
 ) -> Closed:
     """Close the open ones of these days, of all stores or of one, as one ledger entry.
 
@@ -296,7 +282,7 @@ def close(
     `exceptions` gives no reason to accept them: one for all of them, or one for each kind.
     Raise FinanceError if all of it is closed already, or if the release was built with other settings.
     """
-    user = user or current_user()
+    user = user or entries.current_user()
     with open_release(settings) as release:
         draft = _draft(settings, release, period, store_id, now)
         reason, lacking = (
@@ -307,7 +293,7 @@ def close(
         excepted = {"reason": reason, "blockers": draft.blockers} if draft.blockers else None
         body = {**draft.body, "exceptions": excepted, **user.body}
         if settings.closing.approver == _ANOTHER:
-            entry = release.ledger.append(PREPARED, {**body, "fingerprint": draft.fingerprint})
+            entry = release.ledger.append(entries.PREPARED, {**body, "fingerprint": draft.fingerprint})
             return Closed(
                 entry, draft.blockers, draft.rows.num_rows, totals(draft.rows), draft.already_closed, is_prepared=True
             )
@@ -320,14 +306,14 @@ def approve(
     store_id: int | None = None,
     *,
     now: dt.datetime | None = None,
-    user: User | None = None,
+    user: entries.User | None = None,
 ) -> Closed:
     """Close what another user prepared.
 
     Write nothing if there are blockers that were not accepted with it. Raise FinanceError if nothing is prepared, if
     the same system user prepared it, or if its orders have changed since.
     """
-    user = user or current_user()
+    user = user or entries.current_user()
     with open_release(settings) as release:
         draft = _draft(settings, release, period, store_id, now)
         if (prepared := _prepared(release.ledger.entries(), draft.body)) is None:
@@ -365,27 +351,29 @@ def _draft(
     blockers = find_blockers(settings, release, period, store_id, now or utc_now()).against
     rows = orders_to_close(release, closes, unclosed)
     body = {"days": days, "period": period.name, "store_id": store_id, "order_count": rows.num_rows}
-    body |= {"indeterminate": indeterminate_amounts(release), "day_hashes": day_hashes(rows)}
+    body |= {"indeterminate": indeterminate_amounts(release), "day_hashes": entries.day_hashes(rows)}
     body |= circumstances(settings, release.con, release.manifest, release.manifest.code)
     already_closed = tuple(day for day, stores in unclosed.items() if stores == [])
     return _Draft(body, rows, blockers, already_closed, fingerprint(release.con, rows))
 
 
 def _write(release: Released, period: BookPeriod, store_id: int | None, draft: _Draft, body: dict[str, Any]) -> Closed:
-    entry = release.ledger.append(CLOSED, body, draft.rows)
+    entry = release.ledger.append(entries.CLOSED, body, draft.rows)
     whole, own = period_totals(release, period, store_id), totals(draft.rows)
     return Closed(entry, draft.blockers, draft.rows.num_rows, own, draft.already_closed, () if whole == own else whole)
 
 
-def _prepared(entries: Iterable[LedgerEntry], body: dict[str, Any]) -> LedgerEntry | None:
+def _prepared(kept: Iterable[LedgerEntry], body: dict[str, Any]) -> LedgerEntry | None:
     """Return the last entry that prepared the same days and stores, if none of these was closed or reopened since."""
     days = {each["day"] for each in body["days"]}
     found = None
-    for entry in entries:
-        if entry.act == PREPARED and all(entry.body[key] == body[key] for key in ("days", "period", "store_id")):
+    for entry in kept:
+        if entry.act == entries.PREPARED and all(
+            entry.body[key] == body[key] for key in ("days", "period", "store_id")
+        ):
             found = entry
-        elif (entry.act == CLOSED and days & {each["day"] for each in entry.body["days"]}) or (
-            entry.act == REOPENED and entry.body["day"] in days
+        elif (entry.act == entries.CLOSED and days & {each["day"] for each in entry.body["days"]}) or (
+            entry.act == entries.REOPENED and entry.body["day"] in days
         ):
             found = None
     return found
@@ -416,7 +404,7 @@ def orders_to_close(release: Released, closes: Closes, unclosed: dict[dt.date, l
     columns = {"business_date": pa.date32(), "store_id": pa.int64(), "is_excluded": pa.bool_()}
     release.con.register("close_scope", arrow_table(scope, **columns))
     release.con.execute(f"create or replace temp view order_total_parts as {finance_sql('total_parts')}")
-    return release.con.execute(finance_sql("orders_to_close")).to_arrow_table().cast(CLOSED_ORDERS)
+    return release.con.execute(finance_sql("orders_to_close")).to_arrow_table().cast(entries.CLOSED_ORDERS)
 
 
 def fingerprint(con: duckdb.DuckDBPyConnection, rows: pa.Table) -> str:
@@ -441,13 +429,13 @@ def period_totals(release: Released, period: BookPeriod, store_id: int | None) -
     """Return the totals of every active close of a period, whichever entries made them."""
     ledger = release.ledger
     first, last = period.first_day.isoformat(), period.last_day.isoformat()
-    closes = ledger.entries(CLOSED)
+    closes = ledger.entries(entries.CLOSED)
     files = [ledger.file(each) for each in closes if any(first <= of["day"] <= last for of in each.body["days"])]
     if not files:
         return ()
     con = release.con
     con.register("day_closes", table_of("raw.day_closes", day_closes(Closes(ledger.entries()))))
-    con.execute(f"create or replace temp view closed_orders as {select_rows(files, CLOSED_ORDERS.names)}")
+    con.execute(f"create or replace temp view closed_orders as {select_rows(files, entries.CLOSED_ORDERS.names)}")
     rows = con.execute(
         "select sale_class, count(*) as order_count, coalesce(currency, '') as currency, sum(total_price) "
         f"from ({finance_sql('active_closed_orders')}) where $store_id is null or store_id = $store_id "
@@ -475,7 +463,9 @@ class Reopened:
     reversals: tuple[Reversal, ...] = ()
 
 
-def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str, user: User | None = None) -> Reopened:
+def reopen(
+    settings: Settings, day: dt.date, store_id: int | None, reason: str, user: entries.User | None = None
+) -> Reopened:
     """Reopen a day, of all stores or of one, and reverse its posted restatements.
 
     Each is reversed in the period that holds its posting if that is open, else in the earliest open one after it. Raise
@@ -487,14 +477,14 @@ def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str, 
     if not closes.is_any(day, store_id):
         raise FinanceError(f"{name} is not closed: nothing to reopen")
     body: dict[str, Any] = {"day": day.isoformat(), "store_id": store_id, "reason": reason}
-    body |= (user or current_user()).body
+    body |= (user or entries.current_user()).body
     posted: dict[str, list[dict[str, Any]]] = {}
     for row in ledger_restatements(settings, everything=True):
         is_of_day = row["business_date"] == day and store_id in {None, row["store_id"]}
         if is_of_day and row["posted_period"] is not None and row["reversed_period"] is None:
             posted.setdefault(row["posted_period"], []).append(row)
     if not posted:
-        return Reopened(ledger.append(REOPENED, body))
+        return Reopened(ledger.append(entries.REOPENED, body))
     closes.reopen(day, store_id)  # its own period is open from now on
     stores = stores_by_day(settings)
     reversals, numbers = [], []
@@ -510,5 +500,5 @@ def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str, 
         reversals.append(Reversal(posted_period, period.name or "", len(rows), amounts))
         numbers += [{"restatement_no": row["restatement_no"], "period": period.name} for row in rows]
     body["restatement_count"] = len(numbers)
-    entry = ledger.append(REOPENED, body, pa.Table.from_pylist(numbers, schema=REVERSALS))
+    entry = ledger.append(entries.REOPENED, body, pa.Table.from_pylist(numbers, schema=entries.REVERSALS))
     return Reopened(entry, tuple(reversals))

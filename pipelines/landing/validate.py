@@ -14,21 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pipelines.landing import exact
+from pipelines.landing import shape as shapes
 from pipelines.landing.raw_rows import EMPTY, ValidatedDocument
-from pipelines.landing.shape import (
-    COUNTS,
-    ID_POINTERS,
-    ORDER,
-    SHAPES,
-    STORE,
-    SUMS,
-    AnyField,
-    ArrayField,
-    Field,
-    MapField,
-    ObjectField,
-    Shape,
-)
 from pipelines.landing.unknown_fields import Sorted, Trie, attributes, trie, within
 from pipelines.literals import unmarked
 from pipelines.partner.pointer import elements_of
@@ -44,9 +31,11 @@ class Validator:
 
     def __init__(self, settings: Settings, kind: str) -> None:
         self._settings, self._kind = settings, kind
-        shape = SHAPES.get(kind)
+        shape = shapes.SHAPES.get(kind)
         self._id_maps = frozenset(
-            f"{path}/{field.name}" for path, field in (shape.walk() if shape else ()) if isinstance(field, MapField)
+            f"{path}/{field.name}"
+            for path, field in (shape.walk() if shape else ())
+            if isinstance(field, shapes.MapField)
         )
         self._keep: Trie = trie(settings.landing.allowed_pointers)
         limits = settings.landing
@@ -66,7 +55,7 @@ class Validator:
         except exact.InvalidDocumentError as error:
             if self._kind != "orders":
                 raise
-            pointer = documented(error.pointer, ORDER, self._settings.privacy.known_fields)
+            pointer = documented(error.pointer, shapes.ORDER, self._settings.privacy.known_fields)
             raise exact.InvalidDocumentError(error.code, pointer) from None
 
     def _walked(self, tree: dict[str, Any], requested_id: int | None) -> ValidatedDocument:
@@ -75,13 +64,13 @@ class Validator:
             canonical = walk.store(tree, self._settings.partner.store)
             id_ = canonical["id"]
         else:
-            canonical = walk.document(tree, SHAPES[self._kind])
+            canonical = walk.document(tree, shapes.SHAPES[self._kind])
             id_ = _at(self.id_pointer, canonical)
         if id_ < 0:
             raise exact.InvalidDocumentError("id_out_of_range", self.id_pointer)
         if requested_id is not None and id_ != requested_id:
             raise exact.InvalidDocumentError("wrong_id", self.id_pointer)
-        counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
+        counts = tuple(walk.counts.get(name, 0) for name in shapes.COUNTS[self._kind])
         check_parts(counts, self._most_parts)
         if self._kind == "menus":
             check_menu(canonical)
@@ -97,7 +86,7 @@ class Validator:
             missing_fields=sorted(walk.missing_fields),
             rounded_count=walk.rounded,
             counts=counts,
-            sums=tuple(walk.sums.get(name, Decimal(0)) for name in SUMS[self._kind]),
+            sums=tuple(walk.sums.get(name, Decimal(0)) for name in shapes.SUMS[self._kind]),
         )
 
     @property
@@ -105,7 +94,7 @@ class Validator:
         """Where a document of this kind has its own id."""
         if self._kind == "stores":
             return self._settings.partner.store.id_pointer
-        return ID_POINTERS[self._kind]
+        return shapes.ID_POINTERS[self._kind]
 
     def own_id(self, body: bytes) -> int | None:
         """Return the id that a refused body claims, where it is readable and plainly one."""
@@ -120,19 +109,19 @@ class Validator:
             return None
 
 
-def documented(pointer: str | None, shape: Shape, known_fields: Collection[str]) -> str | None:
+def documented(pointer: str | None, shape: shapes.Shape, known_fields: Collection[str]) -> str | None:
     """Return a pointer in which a name that is neither documented nor known is "?": it may be a person's."""
     if not pointer:
         return pointer
     at: Any = shape
     shown, pattern = "", ""
     for token in pointer.split("/")[1:]:
-        field = next((each for each in at.fields if each.name == token), None) if isinstance(at, Shape) else None
-        is_position = not isinstance(at, Shape) and _POSITION.fullmatch(token) is not None
+        field = next((each for each in at.fields if each.name == token), None) if isinstance(at, shapes.Shape) else None
+        is_position = not isinstance(at, shapes.Shape) and _POSITION.fullmatch(token) is not None
         pattern += "/*" if is_position else f"/{token}"
         shown += f"/{token}" if field or is_position or pattern in known_fields else "/?"
-        at = at[0] if isinstance(at, list) else field.of if isinstance(field, ObjectField) else None
-        if isinstance(field, ArrayField | MapField):
+        at = at[0] if isinstance(at, list) else field.of if isinstance(field, shapes.ObjectField) else None
+        if isinstance(field, shapes.ArrayField | shapes.MapField):
             at = [field.of]
     return shown
 
@@ -159,7 +148,7 @@ class Walk:
         self.encrypted: dict[str, Any] = {}
         self.unknown = Sorted()
 
-    def document(self, tree: Any, shape: Shape) -> dict[str, Any]:
+    def document(self, tree: Any, shape: shapes.Shape) -> dict[str, Any]:
         """Return the canonical document of `tree`; raise InvalidDocumentError where its shape is wrong."""
         canonical = self._object(tree, shape, "", "", self._keep)
         if self.unknown.unknown:
@@ -169,7 +158,7 @@ class Walk:
         self.encrypted.update(self.unknown.encrypted)
         return canonical
 
-    def _object(self, value: Any, shape: Shape, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
+    def _object(self, value: Any, shape: shapes.Shape, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise exact.InvalidDocumentError("wrong_type", at)
         canonical: dict[str, Any] = {}
@@ -178,12 +167,12 @@ class Walk:
             place, path = f"{at}/{field.name}", f"{pattern}/{field.name}"
             if own is _ABSENT or own is None:
                 self._missing(field, canonical, place, path, absent=own is _ABSENT)
-            elif isinstance(field, Field):
+            elif isinstance(field, shapes.Field):
                 self._leaf(field, own, canonical, place)
-            elif isinstance(field, ObjectField):
+            elif isinstance(field, shapes.ObjectField):
                 below = within(keep, field.name)
                 canonical[field.name] = self._object(own, field.of, place, path, below)
-            elif isinstance(field, ArrayField):
+            elif isinstance(field, shapes.ArrayField):
                 canonical[field.name] = self._many(field, own, place, path, within(keep, field.name, "*"))
             else:
                 canonical[field.name] = self._keyed(field, own, place, path, within(keep, field.name, "*"))
@@ -193,17 +182,19 @@ class Walk:
             self.unknown.members(rest, at, pattern, keep)
         return canonical
 
-    def _missing(self, field: AnyField, canonical: dict[str, Any], place: str, path: str, *, absent: bool) -> None:
-        if isinstance(field, Field | ObjectField) and field.required:
+    def _missing(
+        self, field: shapes.AnyField, canonical: dict[str, Any], place: str, path: str, *, absent: bool
+    ) -> None:
+        if isinstance(field, shapes.Field | shapes.ObjectField) and field.required:
             raise exact.InvalidDocumentError("no_id", place)
-        if absent and isinstance(field, Field) and field.is_optional:
+        if absent and isinstance(field, shapes.Field) and field.is_optional:
             return
         self.missing_fields.add(f"{path[1:]}={'absent' if absent else 'null'}")
         if not absent:
-            hidden = isinstance(field, Field) and field.is_hidden
+            hidden = isinstance(field, shapes.Field) and field.is_hidden
             canonical[f"has_{field.name}" if hidden else field.name] = None
 
-    def _leaf(self, field: Field, own: Any, canonical: dict[str, Any], place: str) -> None:
+    def _leaf(self, field: shapes.Field, own: Any, canonical: dict[str, Any], place: str) -> None:
         if field.leaf == "money":
             text, amount, rounded = exact.money(own, place, rounds=self._rounds)
             canonical[field.name] = text
@@ -221,7 +212,7 @@ class Walk:
         else:
             self.encrypted[place] = valid
 
-    def _many(self, field: ArrayField, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
+    def _many(self, field: shapes.ArrayField, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
         if isinstance(own, dict) and (not own or self._takes_objects):
             self.missing_fields.add(f"{pattern[1:]}=type")
             own = elements_of(own)
@@ -230,7 +221,7 @@ class Walk:
         self._count(field, own)
         return [self._element(field.of, element, f"{at}/{no}", f"{pattern}/*", keep) for no, element in enumerate(own)]
 
-    def _keyed(self, field: MapField, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
+    def _keyed(self, field: shapes.MapField, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
         own = self._object_of(own, pattern)
         if not isinstance(own, dict):
             raise exact.InvalidDocumentError("wrong_type", at)
@@ -247,12 +238,12 @@ class Walk:
         self.missing_fields.add(f"{pattern[1:]}=type")
         return {}
 
-    def _count(self, field: ArrayField | MapField, own: Sized) -> None:
+    def _count(self, field: shapes.ArrayField | shapes.MapField, own: Sized) -> None:
         """Count elements before they are walked: too many are not."""
         self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
         check_parts(self.counts.values(), self._most_parts)
 
-    def _element(self, shape: Shape, own: Any, at: str, pattern: str, keep: Trie) -> Any:
+    def _element(self, shape: shapes.Shape, own: Any, at: str, pattern: str, keep: Trie) -> Any:
         if own is None:
             self.missing_fields.add(f"{pattern[1:]}=null")
             return None
@@ -261,7 +252,7 @@ class Walk:
     def store(self, tree: dict[str, Any], record: StoreRecord) -> dict[str, Any]:
         """Return a store's canonical document; raise InvalidDocumentError for a wrong type where a pointer leads."""
         named: dict[str, tuple[str, ...]] = {
-            **{field.name: (getattr(record, f"{field.name}_pointer"),) for field in STORE.leaves},
+            **{field.name: (getattr(record, f"{field.name}_pointer"),) for field in shapes.STORE.leaves},
             "menu_ids": record.menu_id_pointers,
             "attributes": record.allowed_pointers,
         }
@@ -270,7 +261,7 @@ class Walk:
         found.members(tree, "", "", trie(patterns))
         held = {name: [kept for kept in found.kept if kept[0] in pointers] for name, pointers in named.items()}
         canonical: dict[str, Any] = {}
-        for name, leaf, *_ in STORE.leaves:
+        for name, leaf, *_ in shapes.STORE.leaves:
             if not named[name][0]:
                 continue
             _, pointer, value = held[name][0] if held[name] else ("", named[name][0], _ABSENT)

@@ -16,23 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec.structs import replace
 
 from pipelines.settings import Settings
-from pipelines.vault import database
-from pipelines.vault.bodies import (
-    KEY_BYTES,
-    TALLIED,
-    Keys,
-    QuarantinedBodies,
-    VaultError,
-    bound_to,
-    decrypt,
-    decrypt_version,
-    encrypt,
-    is_master,
-    read_keys,
-    require_key,
-    state,
-    stated,
-)
+from pipelines.vault import bodies, database
 from pipelines.vault.erasing import Erasing, Filing, Rule
 from pipelines.vault.tally import VaultTally
 
@@ -72,7 +56,7 @@ _Previous = tuple[int, int, bytes]  # no, customer, digest
 def open_vault(settings: Settings, rule: Rule | None = None) -> "Vault":
     """Open the vault, created if necessary; raise VaultError for missing or wrong keys. To find people needs `rule`."""
     path, days = settings.data_dir / "vault" / "vault.sqlite", settings.vault.quarantine_retention_days
-    return Vault(path, read_keys(settings), days, rule or Rule(settings.privacy.max_people_per_contact))
+    return Vault(path, bodies.read_keys(settings), days, rule or Rule(settings.privacy.max_people_per_contact))
 
 
 def _changed(old: bytes, new: bytes) -> list[str]:
@@ -84,7 +68,7 @@ def _changed(old: bytes, new: bytes) -> list[str]:
 class Vault(AbstractContextManager["Vault"]):
     """A connection to the vault. Use it as a context manager; one load writes at a time."""
 
-    def __init__(self, path: Path, keys: Keys, quarantine_retention_days: int = 30, rule: Rule = _RULE) -> None:
+    def __init__(self, path: Path, keys: bodies.Keys, quarantine_retention_days: int = 30, rule: Rule = _RULE) -> None:
         self._most_people = rule.most_people
         self._master = AESGCM(keys.master)
         self._lookup = database.Lookup(keys.lookup)
@@ -93,11 +77,11 @@ class Vault(AbstractContextManager["Vault"]):
         try:
             self.tally = VaultTally(self._db, self._master)
             self._check_keys()
-            self._is_tallied = TALLIED in stated(self._db, self._master)
+            self._is_tallied = bodies.TALLIED in bodies.stated(self._db, self._master)
         except BaseException:
             self._db.close()
             raise
-        self.refused = QuarantinedBodies(self._db, self._master, quarantine_retention_days)
+        self.refused = bodies.QuarantinedBodies(self._db, self._master, quarantine_retention_days)
         self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent, rule, self.tally)
         again = (self.content_of, self._again, self._one_more, self.erasing.destroy_idle)
         self.filing = Filing(self._db, self._lookup, rule, *again, self.tally)
@@ -143,7 +127,7 @@ class Vault(AbstractContextManager["Vault"]):
     def encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
         """Encrypt a batch in one transaction; a row is added only if the content changed."""
         with database.transaction(self._db):
-            require_key(self._db, self._master)
+            bodies.require_key(self._db, self._master)
             return self._encrypt(kind, load_id, batch)
 
     def _encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
@@ -189,7 +173,9 @@ class Vault(AbstractContextManager["Vault"]):
                 results.append(Encrypted(customer_key, []))
                 continue
             no = 1 if before is None else before[0] + 1
-            body = encrypt(cipher, item.content, bound_to(customer_key, kind, item.id, no, load_id, item.seq))
+            body = bodies.encrypt(
+                cipher, item.content, bodies.bound_to(customer_key, kind, item.id, no, load_id, item.seq)
+            )
             changed = [] if old is None else _changed(old, item.content)
             rows.append((kind, item.id, no, n, digest, load_id, item.seq, body))
             previous[item.id] = (no, n, digest)
@@ -205,19 +191,19 @@ class Vault(AbstractContextManager["Vault"]):
         """Note the contacts that orders state together; return those of them that too many people state to tell one."""
         query = "select hash from shared where hash in ($values)"
         shared = {h for (h,) in database.select_in_parts(self._db, query, {h for pair in pairs for h in pair if h})}
-        stated = {pair for pair in pairs if all(pair)}
-        self._db.executemany("insert or ignore into pairs values (?, ?)", stated)
+        both = {pair for pair in pairs if all(pair)}
+        self._db.executemany("insert or ignore into pairs values (?, ?)", both)
         for at, by in enumerate(("phone", "email")):
             query = f"select {by} from pairs where {by} in ($values) group by 1 having count(*) > {self._most_people}"
-            new = set(database.select_in_parts(self._db, query, {pair[at] for pair in stated} - shared))
+            new = set(database.select_in_parts(self._db, query, {pair[at] for pair in both} - shared))
             self._db.executemany("insert into shared values (?, 0)", new)
             shared.update(h for (h,) in new)
         return shared
 
     def _new_customer(self, n: int) -> tuple[int, str, bytes]:
-        key, customer_key = os.urandom(KEY_BYTES), os.urandom(_NAME_BYTES).hex()
+        key, customer_key = os.urandom(bodies.KEY_BYTES), os.urandom(_NAME_BYTES).hex()
         self._ciphers[n] = (customer_key, AESGCM(key))
-        return n, customer_key, encrypt(self._master, key, customer_key.encode())
+        return n, customer_key, bodies.encrypt(self._master, key, customer_key.encode())
 
     def _one_more(self) -> int:
         """Add a customer."""
@@ -229,8 +215,8 @@ class Vault(AbstractContextManager["Vault"]):
         """Return the content of a version encrypted for customer `n`."""
         self._load_ciphers({n})
         customer_key, cipher = self._ciphers[n]
-        bound = bound_to(customer_key, kind, id, no, load_id, seq)
-        return encrypt(cipher, content, bound)
+        bound = bodies.bound_to(customer_key, kind, id, no, load_id, seq)
+        return bodies.encrypt(cipher, content, bound)
 
     def tally_rows(self) -> None:
         """Bind the versions that older code encrypted to their numbers, loads and places, and tally all rows; once."""
@@ -241,16 +227,16 @@ class Vault(AbstractContextManager["Vault"]):
             f"select {database.ROW} from personal_data where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?"
         )
         with database.transaction(self._db):
-            require_key(self._db, self._master)
+            bodies.require_key(self._db, self._master)
             while rows := self._db.execute(query, (*last, _ROWS_AT_ONCE)).fetchall():
                 for row in rows:
-                    with suppress(VaultError):  # one that is damaged stays so
+                    with suppress(bodies.VaultError):  # one that is damaged stays so
                         kind, id_, no, n, load_id, seq, _ = row
                         again = self._again(kind, id_, no, n, load_id, seq, self.content_of(*row))
                         self._db.execute(f"update personal_data set body = ? {_ONE}", (again, kind, id_, no))
                 last = rows[-1][:3]
             self.tally.renew()
-            state(self._db, self._master, TALLIED)
+            bodies.state(self._db, self._master, bodies.TALLIED)
         self._is_tallied = True
 
     def _content_before(self, kind: str, item: PersonalData, before: _Previous, rows: list[Any]) -> bytes:
@@ -261,7 +247,7 @@ class Vault(AbstractContextManager["Vault"]):
             found = self._db.execute(query, (kind, item.id, before[0])).fetchone()
         try:
             return self.content_of(*found)
-        except VaultError:
+        except bodies.VaultError:
             return _EMPTY
 
     def accept_rows(self) -> None:
@@ -287,7 +273,7 @@ class Vault(AbstractContextManager["Vault"]):
         query = f"select {database.ROW} from personal_data where {where} order by no desc limit 1"
         row = self._db.execute(query, (kind, id, load_id, seq)).fetchone()
         if row is None and database.erased_ids(self._db, kind, {id}):
-            raise VaultError(f"the personal data of {kind} {id} were erased")
+            raise bodies.VaultError(f"the personal data of {kind} {id} were erased")
         return self.content_of(*row) if row else _EMPTY
 
     def content_of(self, *row: Any) -> bytes:
@@ -295,9 +281,9 @@ class Vault(AbstractContextManager["Vault"]):
         kind, id_, _, n, *_ = row
         self._load_ciphers({n})
         if n not in self._ciphers:
-            raise VaultError(f"the personal data of {kind} {id_} were erased")
+            raise bodies.VaultError(f"the personal data of {kind} {id_} were erased")
         customer_key, cipher = self._ciphers[n]
-        return decrypt_version(cipher, customer_key, row, is_tallied=self._is_tallied)
+        return bodies.decrypt_version(cipher, customer_key, row, is_tallied=self._is_tallied)
 
     def _is_anothers(self, item: PersonalData, old: bytes) -> bool:
         """Tell whether an order without a contact has another name than its last version, which has a contact."""
@@ -328,19 +314,19 @@ class Vault(AbstractContextManager["Vault"]):
     def _load_ciphers(self, customers: set[int]) -> None:
         query = "select n, customer_key, wrapped from customers where n in ($values) and wrapped is not null"
         for n, customer_key, wrapped in database.select_in_parts(self._db, query, customers - self._ciphers.keys()):
-            key = decrypt(self._master, wrapped, customer_key.encode())
+            key = bodies.decrypt(self._master, wrapped, customer_key.encode())
             self._ciphers[n] = (customer_key, AESGCM(key))
 
     def _check_keys(self) -> None:
         with database.transaction(self._db):
             held = dict(self._db.execute("select name, value from meta").fetchall())
             if "master_check" not in held:
-                state(self._db, self._master, TALLIED)
+                bodies.state(self._db, self._master, bodies.TALLIED)
                 self.tally.renew()
                 self._db.execute("insert into meta values ('lookup_check', ?)", (self._lookup.check,))
                 return
         since = f": its keys were rotated at {held['rotated_at'].decode()}" if "rotated_at" in held else ""
-        if not is_master(self._db, self._master):
-            raise VaultError(f"[vault] master_key is not the key that this vault was created with{since}")
+        if not bodies.is_master(self._db, self._master):
+            raise bodies.VaultError(f"[vault] master_key is not the key that this vault was created with{since}")
         if held["lookup_check"] != self._lookup.check:
-            raise VaultError(f"[vault] lookup_secret is not the secret that this vault was created with{since}")
+            raise bodies.VaultError(f"[vault] lookup_secret is not the secret that this vault was created with{since}")
