@@ -7,6 +7,7 @@ each that blocks, one a table for all its warnings. The build evaluates them, so
 none is skipped by a run in which there is nothing to build. Dagster reads annotations at runtime: postpone none here.
 """
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -222,6 +223,9 @@ def freshness(settings: Settings) -> dg.FreshnessPolicy | None:
     return dg.FreshnessPolicy.cron(deadline, window, schedule.timezone)
 
 
+_of_sql = functools.partial(dg.AssetSpec, owners=[OWNER], kinds={"duckdb", "sql"}, skippable=True)
+
+
 def _spec(table: Table) -> dg.AssetSpec:
     kinds = sorted({kind for name in table.depends_on for kind in LANDED_KINDS.get(name, ())})
     others = [name for name in table.depends_on if not name.startswith("raw.") and name != table.name]
@@ -229,30 +233,16 @@ def _spec(table: Table) -> dg.AssetSpec:
     for each in table.columns:
         constraints = dg.TableColumnConstraints(nullable=each.nullable)
         columns.append(dg.TableColumn(each.name, each.type, each.description, constraints))
-    return dg.AssetSpec(
-        key_of(table.name),
-        deps=[*map(key_of, others), *(dg.AssetKey(["raw", kind]) for kind in kinds)],
-        group_name=table.name.split(".")[0],
-        description=table.description,
-        owners=[OWNER],
-        kinds={"duckdb", "sql"},
-        skippable=True,
-        metadata={"dagster/column_schema": dg.TableSchema(columns)},
-    )
+    deps = [*map(key_of, others), *(dg.AssetKey(["raw", kind]) for kind in kinds)]
+    said, group = {"dagster/column_schema": dg.TableSchema(columns)}, table.name.split(".")[0]
+    return _of_sql(key_of(table.name), deps=deps, group_name=group, description=table.description, metadata=said)
 
 
 def _of_model(model: Model, models: Iterable[str]) -> dg.AssetSpec:
     """Return the asset of a table of the user's own; it is made with the release, and skipped if it is not right."""
     known = {*models, *(table.name for table in tables())}
-    return dg.AssetSpec(
-        key_of(model.name),
-        deps=[key_of(name) for name in model.reads.tables if name in known],
-        group_name="own",
-        description=model.head.about,
-        owners=[OWNER],
-        kinds={"duckdb", "sql"},
-        skippable=True,
-    )
+    deps = [key_of(name) for name in model.reads.tables if name in known]
+    return _of_sql(key_of(model.name), deps=deps, group_name="own", description=model.head.about)
 
 
 _EVERY_SECONDS = 30  # two sensors act on a killed run, one after the other: it is resumed within two minutes

@@ -100,10 +100,8 @@ def _graphql_refusal(method: str, query_string: str, headers: dict[bytes, str]) 
 def served_hosts(host: str, port: int, allowed: Iterable[str]) -> list[str]:
     """Return the Host headers by which pages on `host` and `port` are reached, and those a setting allows besides."""
     names = {host, "localhost", "127.0.0.1", "[::1]"}
-    return [
-        *(f"[{name}]:{port}" if ":" in name and "[" not in name else f"{name}:{port}" for name in sorted(names)),
-        *allowed,
-    ]
+    served = (f"[{name}]:{port}" if ":" in name and "[" not in name else f"{name}:{port}" for name in sorted(names))
+    return [*served, *allowed]
 
 
 _SHUTDOWN_SECONDS = 3  # for requests under way; open websockets are cut
@@ -119,24 +117,15 @@ def serve(host: str, port: int, mode: str, allowed: list[str]) -> None:
     from dagster_webserver.app import create_app_from_workspace_process_context  # noqa: PLC0415
     from dagster_webserver.version import __version__  # noqa: PLC0415
 
+    code, looks = WorkspaceFileTarget([str(Path(os.environ["DAGSTER_HOME"]) / WORKSPACE)]), mode == "look"
     with (
         DagsterInstance.get() as instance,
-        WorkspaceProcessContext(
-            instance,
-            version=__version__,
-            workspace_load_target=WorkspaceFileTarget([str(Path(os.environ["DAGSTER_HOME"]) / WORKSPACE)]),
-            read_only=mode == "look",
-        ) as context,
+        WorkspaceProcessContext(instance, workspace_load_target=code, version=__version__, read_only=looks) as context,
     ):
         instance.optimize_for_webserver(statement_timeout=15_000, pool_recycle=3600, max_overflow=20)
         pages = create_app_from_workspace_process_context(context)
-        uvicorn.run(
-            Guard(pages, served_hosts(host, port, allowed)),
-            host=host,
-            port=port,
-            log_level="warning",
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        )
+        guard, patience = Guard(pages, served_hosts(host, port, allowed)), _SHUTDOWN_SECONDS
+        uvicorn.run(guard, host=host, port=port, log_level="warning", timeout_graceful_shutdown=patience)
 
 
 if __name__ == "__main__":

@@ -216,10 +216,8 @@ def restore(
         settings, backup, (each / "ledger" for each in {*comparing.backups(backup.parent), backup}), word
     )
     try:
-        notes = [
-            *_set_aside(data_dir, held),
-            *_put_in_place(settings, backup, manifest, erasures, word, unsigned, show),
-        ]
+        notes = [*_set_aside(data_dir, held)]
+        notes += _put_in_place(settings, backup, manifest, erasures, word, unsigned, show)
     except OSError as error:
         raise comparing.BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
     guard_format(data_dir)

@@ -159,10 +159,8 @@ def journal(
     if check:
         found = checked(settings, period, accounts)
         say(line for each in found for line in journal_lines(each))
-        leave(
-            is_open=any(each.journal.stops for each in found),
-            has_failed=any(each.journal.differences for each in found),
-        )
+        journals = [each.journal for each in found]
+        leave(is_open=any(each.stops for each in journals), has_failed=any(each.differences for each in journals))
     if not (period and accounts and out) or export_format not in EXPORT_FORMATS:
         raise usage_error(f"give --check, or --period, --map, --out and a --format of {', '.join(EXPORT_FORMATS)}")
     with locked("ordermart journal"):

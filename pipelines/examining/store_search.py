@@ -32,10 +32,8 @@ from pipelines.partner.pointer import PointerError, get, get_all, parse
 Record = dict[str, Any]
 
 _LIMITS = "limit page_size pageSize per_page perPage size count max_results maxResults page[size]".split()
-_PAGES, _OFFSETS = (
-    "page page_number pageNumber p page[number]".split(),
-    "offset skip start startIndex page[offset]".split(),
-)
+_PAGES = "page page_number pageNumber p page[number]".split()
+_OFFSETS = "offset skip start startIndex page[offset]".split()
 _CURSORS = "cursor after page_token pageToken start_key next token page page[cursor] page[after]".split()
 _AFTER = "starting_after after after_id since_id last_id".split()
 _ROUND = {10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000}

@@ -54,13 +54,8 @@ from pipelines.settlements.importing import ACTS
 
 EXPORTED = pa.schema(
     [
-        ("number", pa.string()),
-        ("day", pa.date32()),
-        ("business_date", pa.date32()),
-        ("store_id", pa.int64()),
-        ("currency", pa.string()),
-        ("memo", pa.string()),
-        ("source", pa.int64()),
+        *(("number", pa.string()), ("day", pa.date32()), ("business_date", pa.date32()), ("store_id", pa.int64())),
+        *(("currency", pa.string()), ("memo", pa.string()), ("source", pa.int64())),
         *((name, pa.string()) for name in ("account", "account_class", "platform", "tax_code")),
         ("amount", pa.decimal128(38, 4)),
     ]

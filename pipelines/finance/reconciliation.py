@@ -31,12 +31,8 @@ AMOUNTS = (
     *"line_amount unallocated_amount subtotal_residual subtotal_abs_residual total_residual total_abs_residual".split(),
 )
 _DAY = ("currency", "sale_class", "business_date")
-_SUMS = ", ".join(
-    [
-        *(f"cast(sum(rows.{name}) as bigint) as {name}" for name in COUNTS),
-        *(f"cast(sum(rows.{name}) as decimal(38, 4)) as {name}" for name in AMOUNTS),
-    ]
-)
+_SUMS = ", ".join(f"cast(sum(rows.{name}) as bigint) as {name}" for name in COUNTS)
+_SUMS += "".join(f", cast(sum(rows.{name}) as decimal(38, 4)) as {name}" for name in AMOUNTS)
 _SHOWN = 5
 _RECORDED = ("order_id", "store_id", "business_date", "currency", "total_residual", "subtotal_residual", "content")
 _OF_SETTLEMENT = ("break_kind", "platform", "order_id", "currency", "amount", "content")
@@ -257,9 +253,7 @@ def describe_total(total: Mapping[str, Any]) -> str:
         differences.append(f"{total['control_order_count']:,} orders stated, {total['actual_order_count']:,} actual")
     if total["amount_variance"]:
         currency = total["currency"]
-        stated, actual = (
-            released.money(total["control_amount"], currency),
-            released.money_of(total["actual_amount"], currency),
-        )
+        stated = released.money(total["control_amount"], currency)
+        actual = released.money_of(total["actual_amount"], currency)
         differences.append(f"{stated} stated, {actual} actual")
     return f"{where}: {', '.join(differences)}"

@@ -184,10 +184,8 @@ class Load(AbstractContextManager["Load"]):
     def _begin(self) -> _Writers:
         self._vault.begin(self.load_id, self.kind)
         documents, observations = raw_folder.pair(self._data_dir, self.kind, self.load_id)
-        return (
-            raw_rows.TableWriter(documents, raw_rows.documents_schema(self.kind)),
-            raw_rows.TableWriter(observations, raw_rows.OBSERVATIONS),
-        )
+        of_documents = raw_rows.TableWriter(documents, raw_rows.documents_schema(self.kind))
+        return of_documents, raw_rows.TableWriter(observations, raw_rows.OBSERVATIONS)
 
     def _validate(self, batch: list[raw_rows.Waiting]) -> None:
         """Give each item that has a body its document, or its refusal."""

@@ -105,14 +105,7 @@ def place(known: "dict[int, list[Seen]]", id_: int, own: "Seen") -> tuple[str, b
 
 
 _TEXTS = pa.list_(pa.field("element", pa.string()))
-_TRY = pa.struct(
-    [
-        pa.field("http_status", pa.int32()),
-        pa.field("reason", pa.string()),
-        pa.field("ms", pa.int64()),
-        pa.field("bytes", pa.int64()),
-    ]
-)
+_TRY = pa.struct([("http_status", pa.int32()), ("reason", pa.string()), ("ms", pa.int64()), ("bytes", pa.int64())])
 _SUM = pa.decimal128(38, 4)
 _ROWS_AT_ONCE = 8192
 _BYTES_AT_ONCE = 32 << 20

@@ -457,14 +457,10 @@ def _total(fields: dict[str, str], where: str) -> Total:
         )
     if fields["amount_field"] not in PRICES:
         raise TotalsError(f"{where}, column amount_field: must be one of {', '.join(PRICES)}")
-    return Total(
-        _business_date(fields["business_date"], where),
-        int(fields["store_id"]),
-        int(order_count) if order_count else None,
-        Decimal(amount).quantize(Decimal("0.0001")) if amount else None,
-        fields["amount_field"],
-        _classes(fields["sale_classes"], where),
-    )
+    day, store_id = _business_date(fields["business_date"], where), int(fields["store_id"])
+    count = int(order_count) if order_count else None
+    exact = Decimal(amount).quantize(Decimal("0.0001")) if amount else None
+    return Total(day, store_id, count, exact, fields["amount_field"], _classes(fields["sale_classes"], where))
 
 
 def _business_date(text: str, where: str) -> dt.date:

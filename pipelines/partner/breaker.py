@@ -168,10 +168,8 @@ class Breaker:
 
     async def _until(self, when: float) -> None:
         """Wait until `when`, or until the state changes."""
-        waits = [
-            asyncio.ensure_future(self._clock.sleep(max(_TICK, when - self._clock.monotonic()))),
-            asyncio.ensure_future(self._changed.wait()),
-        ]
+        sleep = self._clock.sleep(max(_TICK, when - self._clock.monotonic()))
+        waits = [asyncio.ensure_future(sleep), asyncio.ensure_future(self._changed.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:

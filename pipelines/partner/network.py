@@ -71,11 +71,8 @@ def transport_to(address: str, *, proxy: str = "", connections: int = 2) -> http
             raise httpx.ReadError("the connection was lost") from error
 
     def session() -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, ssl=context),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            middlewares=(send_once,),
-        )
+        connector, jar = aiohttp.TCPConnector(limit=connections, ssl=context), aiohttp.DummyCookieJar()
+        return aiohttp.ClientSession(connector=connector, cookie_jar=jar, middlewares=(send_once,))
 
     return AiohttpTransport(verify=context, client=session, proxy=way, trust_env=False)
 

@@ -20,10 +20,10 @@ The ids that each release newly had as quarantined or failed are kept in `data/n
 them are resolved; not those without an id, and none for longer than the bytes of a quarantined body.
 """
 
-import contextlib
 import datetime as dt
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -213,13 +213,10 @@ def _is_silent(data_dir: Path, since: dt.datetime) -> bool:
 def _rows(file: Path, *queries: str) -> list[set[tuple[object, ...]]]:
     """Return the rows of each query; none of a file that another process is writing, or of an older version."""
     found: list[set[tuple[object, ...]]] = [set() for _ in queries]
-    with (
-        contextlib.suppress(duckdb.CatalogException, duckdb.IOException),
-        duckdb.connect(str(file), read_only=True) as db,
-    ):
+    with suppress(duckdb.CatalogException, duckdb.IOException), duckdb.connect(str(file), read_only=True) as db:
         db.execute("set timezone = 'UTC'")
         for rows, query in zip(found, queries, strict=True):
-            with contextlib.suppress(duckdb.CatalogException):
+            with suppress(duckdb.CatalogException):
                 rows.update(db.execute(query).fetchall())
     return found
 
@@ -248,7 +245,7 @@ def unresolved(settings: Settings, release: str, new: Rows, refused: Rows, now: 
         if each.since > oldest
     ]
     if (left := [each for each in found if each.ids]) != before:
-        with contextlib.suppress(OSError):  # the disk is full: the alarm is sent all the same
+        with suppress(OSError):  # the disk is full: the alarm is sent all the same
             notify.write_json(file, left)
     return [each for each in found if each.ids or (new and each.release == release)]
 

@@ -48,9 +48,7 @@ class Service:
         self.now = world.end
         self.sender = Sender(world.config.seed)
         self.credentials = credentials
-        self._settled: dict[int, tuple[int, bytes]] = {
-            order_id: (settled, body) for order_id, settled, body in world.orders()
-        }
+        self._settled: dict[int, tuple[int, bytes]] = {id_: (at, body) for id_, at, body in world.orders()}
         self._menus: dict[tuple[int, dt.datetime], bytes | None] = {}
 
     def order(self, order_id: int) -> bytes | None:

@@ -171,7 +171,7 @@ class Composer:
         key = (menu.menu_id, "pick_up" if method == "pick_up" else "delivery")
         if key not in self._offers:
             self._offers[key] = [
-                price for group in menu.groups for price in group.prices if price.channel in ("both", key[1])
+                one for group in menu.groups for one in group.prices if one.channel in ("both", key[1])
             ]
         return self._offers[key]
 

@@ -364,10 +364,7 @@ WISHES: tuple[str, ...] = (
 )  # fmt: skip
 _APARTMENTS = ("", "", "Apt {n}", "Apt {n}, floor 2", "{n}B", "c/o {last}", "floor {n}")
 _MAILS = (
-    "{first}.{last}@example.com",
-    "{first}{n}@example.org",
-    "{last}.{first}@mail.example",
-    "{first}_{last}@example.net",
+    "{first}.{last}@example.com {first}{n}@example.org {last}.{first}@mail.example {first}_{last}@example.net".split()
 )
 _UNDECOMPOSED = str.maketrans({"ß": "ss", "ı": "i", "ø": "o", "æ": "ae"})
 

@@ -384,12 +384,8 @@ def _content(file: Path) -> bytes:
         raise SettlementError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-STATED = pa.schema(
-    [
-        *(LINES.field(name) for name in ("statement_ref", "payout_ref", "currency", *BALANCES)),
-        ("entries", pa.list_(pa.int64())),
-    ]
-)
+_OF_LINES = ("statement_ref", "payout_ref", "currency", *BALANCES)
+STATED = pa.schema([*map(LINES.field, _OF_LINES), ("entries", pa.list_(pa.int64()))])
 CREDITS = pa.schema(
     [
         ("source_row", pa.int64()),
@@ -516,15 +512,10 @@ def _fee(entry: ET.Element, part: ET.Element, amount: Decimal, where: CellRef) -
     charges = part.findall("NtryDtls/TxDtls/Chrgs") or part.findall("Chrgs")
     stated = (each.findall("Rcrd") or [each] for each in charges)
     records = [record for each in stated for record in each if record.find("Amt") is not None]
-    return sum(
-        (
-            _decimal(each.find("Amt"), where) * (-1 if each.findtext("CdtDbtInd") == "CRDT" else 1)
-            for each in records
-            if each in charges or each.findtext("ChrgInclInd") in {"true", "1"}
-            if _currency(each, where) == _currency(entry, where)
-        ),
-        Decimal(0),
-    )
+    within = (each for each in records if each in charges or each.findtext("ChrgInclInd") in {"true", "1"})
+    same = (each for each in within if _currency(each, where) == _currency(entry, where))
+    kept = (_decimal(each.find("Amt"), where) * (-1 if each.findtext("CdtDbtInd") == "CRDT" else 1) for each in same)
+    return sum(kept, Decimal(0))
 
 
 def _sign(element: ET.Element) -> int:

@@ -248,10 +248,8 @@ class Mapping(_MappingPart, frozen=True):
         sums, net = StatedSums(), signed_columns(part.amount if isinstance(part, Payouts) else part.paid)
         if isinstance(part, StatementHeads):
             sums = StatedSums(opening=part.opening, paid=part.paid, closing=part.closing)
-            net += [
-                *signed_columns(part.closing),
-                *({"+": "-"}.get(each[0], "+") + each[1:] for each in signed_columns(part.opening)),
-            ]
+            net += signed_columns(part.closing)
+            net += ({"+": "-"}.get(each[0], "+") + each[1:] for each in signed_columns(part.opening))
         line = RowColumns(
             part.currency or self.line.currency, part.statement, part.payout, date=part.date, type="total"
         )
@@ -423,11 +421,9 @@ def _stores(file: Path, stated: StoreColumn, delimiter: str) -> tuple[dict[str, 
         try:
             first, last = stated.first_day, stated.last_day
             days = [row.get(name) if name in {"from", "to"} else row[name] for name in (first, last)]
-            span = StoreSpan(
-                int(row[stated.store_id]),
-                dt.date.fromisoformat(days[0]) if days[0] else dt.date.min,
-                dt.date.fromisoformat(days[1]) if days[1] else dt.date.max,
-            )
+            since = dt.date.fromisoformat(days[0]) if days[0] else dt.date.min
+            until = dt.date.fromisoformat(days[1]) if days[1] else dt.date.max
+            span = StoreSpan(int(row[stated.store_id]), since, until)
             spans = stores.setdefault(row[next(name for name in names if name in row)].strip(), [])
         except (KeyError, ValueError, AttributeError, TypeError, StopIteration):
             needed = ", ".join((names[0], stated.store_id, stated.first_day))

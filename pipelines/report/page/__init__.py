@@ -40,14 +40,9 @@ def render(name: str, **facts: Any) -> str:
 @functools.cache
 def _environment() -> Environment:
     folder = Path(__file__).parent
-    made = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else plain(value),
-    )
+    loader, strict = FileSystemLoader(folder), StrictUndefined
+    made = Environment(loader=loader, autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True)
+    made.finalize = lambda value: value if isinstance(value, Markup) else plain(value)
     style = (folder / "style.css").read_text(encoding="utf-8")
     made.globals |= {
         "style": Markup(style),  # noqa: S704 -- our own file
