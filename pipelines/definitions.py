@@ -66,13 +66,9 @@ def _under_way(settings: Settings) -> dg.ResourceDefinition:
             yield None  # `dagster job execute` asks once more for the result of a run that ended
             return
         try:
+            asked, holder = RunRequest(**context.resource_config), f"Dagster run {run_id}"
             with begun(
-                settings,
-                kind or NIGHT,
-                RunRequest(**context.resource_config),
-                holder=f"Dagster run {run_id}",
-                dagster_run_id=run_id,
-                keeps=kind is not None,
+                settings, kind or NIGHT, asked, holder=holder, dagster_run_id=run_id, keeps=kind is not None
             ) as way:
                 if context.instance is not None:
                     fail_dead_runs(context.instance, own_run_id=run_id)

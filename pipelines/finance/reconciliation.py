@@ -26,10 +26,8 @@ COUNTS = tuple(
     "order_count balanced_count total_break_count subtotal_break_count both_break_count indeterminate_count "
     "break_count".split()
 )
-AMOUNTS = (
-    *PRICES,
-    *"line_amount unallocated_amount subtotal_residual subtotal_abs_residual total_residual total_abs_residual".split(),
-)
+_LEFT = "line_amount unallocated_amount subtotal_residual subtotal_abs_residual total_residual total_abs_residual"
+AMOUNTS = (*PRICES, *_LEFT.split())
 _DAY = ("currency", "sale_class", "business_date")
 _SUMS = ", ".join(f"cast(sum(rows.{name}) as bigint) as {name}" for name in COUNTS)
 _SUMS += "".join(f", cast(sum(rows.{name}) as decimal(38, 4)) as {name}" for name in AMOUNTS)

@@ -168,10 +168,8 @@ class Receiver:
 
     async def _commit(self, delivery: WebhookDelivery) -> int:
         undecodable = len(delivery.body or b"")
-        if (
-            self._waiting >= self._settings.queue_size
-            or self._undecodable + undecodable > self._settings.max_stored_bytes
-        ):
+        most, held = self._settings.max_stored_bytes, self._undecodable + undecodable
+        if self._waiting >= self._settings.queue_size or held > most:
             raise Rejected(503)
         self._loop = asyncio.get_running_loop()
         committed = self._loop.create_future()

@@ -132,11 +132,9 @@ class WorkList(AbstractContextManager["WorkList"]):
 
     def unfetched(self, kind: Kind) -> list[tuple[int, str]]:
         """Return how many ids have failed for longer than two nights, by their last reason, the most first."""
-        rows = self._read(
-            "select count(*), coalesce(reason, '') from entries where kind = ? and failing_since < ? "
-            "group by reason order by 1 desc, 2",
-            (known_kind(kind), store.micros(self._clock() - UNFETCHED_FOR)),
-        )
+        select = "select count(*), coalesce(reason, '') from entries where kind = ? and failing_since < ?"
+        values = (known_kind(kind), store.micros(self._clock() - UNFETCHED_FOR))
+        rows = self._read(f"{select} group by reason order by 1 desc, 2", values)
         return [(number, reason.removeprefix(store.BAD_TOGETHER)) for number, reason in rows]
 
     def forget(self, kind: Kind | None = None) -> list[store.WorkListEntry]:

@@ -377,10 +377,8 @@ class LandingRequest(NamedTuple):
 
 def checked(asked: LandingRequest) -> LandingRequest:
     """Return the same with globs expanded, sorted, and the time in UTC; raise LandingError for what cannot be."""
-    for option, pointer in (
-        ("--observed-at-pointer", asked.observed_at_pointer),
-        ("--documents-pointer", asked.documents_pointer),
-    ):
+    pointers = {"--observed-at-pointer": asked.observed_at_pointer, "--documents-pointer": asked.documents_pointer}
+    for option, pointer in pointers.items():
         try:
             parse(pointer)
         except PointerError as error:

@@ -59,12 +59,9 @@ def history(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator
 def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield "Closing"
-    closes = records(
-        db,
-        "select distinct close_entry_no, closed_at from mart.closed_days "
-        "where business_date = ? and store_id is not distinct from ? order by close_entry_no",
-        [order["business_date"], order["store_id"]],
-    )
+    where = "business_date = ? and store_id is not distinct from ?"
+    query = f"select distinct close_entry_no, closed_at from mart.closed_days where {where} order by close_entry_no"
+    closes = records(db, query, [order["business_date"], order["store_id"]])
     for close in closes:
         what = f"business day {order['business_date']} of this store is closed"
         yield from wrapped(f"{what}: ledger entry {close['close_entry_no']}, {moment(close['closed_at'])}")

@@ -144,14 +144,11 @@ class Tools:
         published = self._settings.data_dir / "published"
         if (release := current_release(published)) is None:
             raise NoReleaseError(f"there is no release in {published}: run `ordermart run` first")
-        limits = self._limits
-        process = limited(
-            dt.timedelta(seconds=limits.seconds),
-            f"the query took longer than {limits.seconds:g} seconds: read fewer rows or group them",
-            f"the query needs more than its {limits.memory_mib} MiB of memory",
-            database=str(release / DATABASE),
-            memory_bytes=limits.memory_mib * MIB,
-        )
+        limits, database = self._limits, str(release / DATABASE)
+        late = f"the query took longer than {limits.seconds:g} seconds: read fewer rows or group them"
+        large = f"the query needs more than its {limits.memory_mib} MiB of memory"
+        span, size = dt.timedelta(seconds=limits.seconds), limits.memory_mib * MIB
+        process = limited(span, late, large, database=database, memory_bytes=size)
         with self._turn, process as ask:
             return {"release_id": release.name, **ask(sql, max_rows=min(limits.max_rows, max_rows or limits.max_rows))}
 

@@ -213,12 +213,9 @@ def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
     for name, column in sums.items():
         if payout[column] or name == "sum":
             yield f"  {name:<20}{money(payout[column], payout['currency']):>16}"
-    for each in records(
-        con,
-        "select match_state, count(distinct match_id) as match_count, sum(settled_amount) as amount "
-        f"from mart.settlement_lines as lines inner join mart.settlement_matches as matches using (match_id) {where}",
-        key,
-    ):
+    select = "select match_state, count(distinct match_id) as match_count, sum(settled_amount) as amount"
+    source = "mart.settlement_lines as lines inner join mart.settlement_matches as matches using (match_id)"
+    for each in records(con, f"{select} from {source} {where}", key):
         amount = f"{money(each['amount'], payout['currency']):>16}"
         yield f"  {each['match_state']:<20}{amount}  in {counted(each['match_count'], 'match', 'matches')}"
 

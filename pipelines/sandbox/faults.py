@@ -223,11 +223,8 @@ def _group(rng: Rng, menu: dict[str, Any]) -> str:
 
 
 def _dangling_reference(rng: Rng, menu: dict[str, Any]) -> tuple[str, Spoil]:
-    places = (
-        f"{_PRICE}/product_id",
-        f"{_product(rng, menu)}/modifiers/0/modifier_id",
-        f"{_group(rng, menu)}/children/0/modifier_id",
-    )
+    product, group = _product(rng, menu), _group(rng, menu)
+    places = (f"{_PRICE}/product_id", f"{product}/modifiers/0/modifier_id", f"{group}/children/0/modifier_id")
     return _put(menu, rng.pick(places), _NOWHERE + rng.below(1000))
 
 

@@ -170,9 +170,7 @@ class Composer:
     def _offered(self, menu: stores.Menu, method: str) -> list[stores.Price]:
         key = (menu.menu_id, "pick_up" if method == "pick_up" else "delivery")
         if key not in self._offers:
-            self._offers[key] = [
-                one for group in menu.groups for one in group.prices if one.channel in ("both", key[1])
-            ]
+            self._offers[key] = [one for each in menu.groups for one in each.prices if one.channel in ("both", key[1])]
         return self._offers[key]
 
 

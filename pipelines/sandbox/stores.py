@@ -259,22 +259,13 @@ class Menu:
             {"id": each.group_id, "name": each.name, "position": each.position, "prices": shown(each.prices)}
             for each in self.groups
         ]
-        products = {
-            str(each.product_id): {
-                "name": each.name,
-                "description": at(each.descriptions, moment),
-                "dispatch_method": each.dispatch_method,
-                "modifiers": shown(each.choices),
-            }
-            for each in self.products.values()
-        }
+        products: dict[str, dict[str, Any]] = {}
+        for each in self.products.values():
+            own = products[str(each.product_id)] = {"name": each.name, "description": at(each.descriptions, moment)}
+            own |= {"dispatch_method": each.dispatch_method, "modifiers": shown(each.choices)}
         modifiers = {
-            str(each.modifier_id): {
-                "name": each.name,
-                "description": each.description,
-                "children": shown(each.children),
-            }
-            for each in self.modifiers.values()
+            str(one.modifier_id): {"name": one.name, "description": one.description, "children": shown(one.children)}
+            for one in self.modifiers.values()
         }
         menu = {"id": self.menu_id, "name": self.name, "price_groups": groups}
         return {"menu": menu, "products": products, "modifiers": modifiers}
@@ -363,9 +354,8 @@ WISHES: tuple[str, ...] = (
     '"medium", not rare', "half & half <if possible>", "not spicy\n(really not)",
 )  # fmt: skip
 _APARTMENTS = ("", "", "Apt {n}", "Apt {n}, floor 2", "{n}B", "c/o {last}", "floor {n}")
-_MAILS = (
-    "{first}.{last}@example.com {first}{n}@example.org {last}.{first}@mail.example {first}_{last}@example.net".split()
-)
+_MAILS = "{first}.{last}@example.com {first}{n}@example.org {last}.{first}@mail.example".split()
+_MAILS += ["{first}_{last}@example.net"]
 _UNDECOMPOSED = str.maketrans({"ß": "ss", "ı": "i", "ø": "o", "æ": "ae"})
 
 

@@ -79,11 +79,9 @@ def _times(settings: Settings) -> Iterator[str]:
     for part in day.dayparts:
         if not part.name or not 0 <= part.from_hour <= 23:
             yield f"[business_day] dayparts: {part.name!r} needs a name and an hour from 0 to 23"
-    for key, values in (
-        ("name", {each.name for each in day.dayparts}),
-        ("hour", {each.from_hour for each in day.dayparts}),
-    ):
-        if len(values) < len(day.dayparts):
+    names, hours = {each.name for each in day.dayparts}, {each.from_hour for each in day.dayparts}
+    for key, number in (("name", len(names)), ("hour", len(hours))):
+        if number < len(day.dayparts):
             yield f"[business_day] dayparts: two have the same {key}; give each its own"
     if schedule.fresh_by and not _TIME.fullmatch(schedule.fresh_by):
         yield f"[schedule] fresh_by: {schedule.fresh_by!r} is not a local time such as 06:00"

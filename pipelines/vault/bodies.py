@@ -271,11 +271,9 @@ class _Rotation:
         for each in ("lookups", "pairs", "shared", f"meta where name = '{RULE}'"):  # all orders are filed again next
             self._db.execute(f"delete from {each}")
         last, done, is_tallied = ("", 0, 0), 0, TALLIED in stated(self._db, self._old)
-        while rows := self._db.execute(
-            f"select customer_key, wrapped, {ROW} from personal_data "
-            "join customers on customers.n = customer where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?",
-            (*last, _ROWS_AT_ONCE),
-        ).fetchall():
+        select = f"select customer_key, wrapped, {ROW} from personal_data join customers on customers.n = customer"
+        query = f"{select} where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?"
+        while rows := self._db.execute(query, (*last, _ROWS_AT_ONCE)).fetchall():
             digests = []
             for customer_key, wrapped, *row in rows:
                 cipher = AESGCM(decrypt(self._new, wrapped, customer_key.encode()))
