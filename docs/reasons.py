@@ -39,9 +39,10 @@ def reasons(folder: Path, *names: str) -> list[str]:
         }
         for node in ast.walk(tree):
             given: list[ast.expr] = []
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+            if isinstance(node, ast.Call) and called in names:
                 given = [each.value for each in node.keywords if each.arg == "code"]
-                given += node.args[_CODES[node.func.id] : _CODES[node.func.id] + 1]
+                given += node.args[_CODES[called] : _CODES[called] + 1]
             elif file.name == "exchange.py" and isinstance(node, ast.Tuple) and len(node.elts) == 3:
                 given = [node.elts[1]]  # of an exception
             elif file.name == "exchange.py" and isinstance(node, ast.Assign | ast.Return):

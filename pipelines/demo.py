@@ -116,13 +116,9 @@ def write_reference(settings: Settings, world: World) -> None:
         (store.store_id, f"S{number:03d}", "Demo Foods GmbH", store.town.timezone.partition("/")[0])
         for number, store in enumerate(world.stores, 1)
     ]
-    products = {
-        price.product_id: (price.product_id, f"PLU{price.product_id}", group.name, "false")
-        for menu in world.menus.values()
-        for group in menu.groups
-        for price in group.prices
-        if group.name != "Popular"
-    }
+    groups = [group for menu in world.menus.values() for group in menu.groups if group.name != "Popular"]
+    of_groups = ((price.product_id, group.name) for group in groups for price in group.prices)
+    products = {number: (number, f"PLU{number}", name, "false") for number, name in of_groups}
     own = {"web": "Website", "ios": "iOS app", "android": "Android app"}
     platforms = [*((name, title, "own") for name, title in own.items()), ("phone", "Telephone", "other")]
     _write(settings, "stores", "store_id own_code legal_entity region", stores[: max(1, len(stores) - 1)])

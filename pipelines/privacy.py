@@ -263,11 +263,8 @@ def add_to_log(path: Path, erased: Iterable[LedgerEntry], backups: Iterable[str]
     with path.with_name(path.name + ".lock").open("a") as lock:  # a backup may go on while somebody is erased
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = read_log(path) if path.exists() else ErasureLog({}, set())
-        new = [
-            {"sha256": entries.origin(e), "at": e.at, "body": e.body}
-            for e in erased
-            if entries.origin(e) not in known.erasures
-        ]
+        lacking = [e for e in erased if entries.origin(e) not in known.erasures]
+        new = [{"sha256": entries.origin(e), "at": e.at, "body": e.body} for e in lacking]
         new += [{"backup": name} for name in backups if name not in known.backups]
         if new or not path.exists():
             content = path.read_bytes() if path.exists() else b""

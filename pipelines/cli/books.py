@@ -23,15 +23,11 @@ Day = Annotated[str, Argument(metavar="[DAY]", help="The business day, such as 2
 Breaks = Annotated[
     list[str], Argument(metavar="KEY...", help="Ids of orders, or keys of breaks as `settlements list` has them.")
 ]
-PeriodName = Annotated[
-    str,
-    Option("--period", metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."),
-]
+_PERIOD = "Instead of a day: a month, 2026-10, or a period of closing.periods_file."
+PeriodName = Annotated[str, Option("--period", metavar="NAME", help=_PERIOD)]
 Check = Annotated[bool, Option("--check", help="Only list the blockers, if it is not closed.")]
-WithExceptions = Annotated[
-    list[str] | None,
-    Option(metavar="REASON", help="Close despite blockers; KIND=REASON for a kind of them. Repeatable."),
-]
+_DESPITE = "Close despite blockers; KIND=REASON for a kind of them. Repeatable."
+WithExceptions = Annotated[list[str] | None, Option(metavar="REASON", help=_DESPITE)]
 WhyNone = Annotated[str, Option(help="Why there are none; recorded in the ledger.")]
 ReopenedDay = Annotated[str, Argument(help="The business day, such as 2026-10-31.")]
 WhyReopened = Annotated[str, Option(help="Why the day is reopened; recorded in the ledger.")]

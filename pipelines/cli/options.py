@@ -26,12 +26,8 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", help="Settings file; default: ORDERMART_CONFIG, else ordermart.toml of the checkout or this folder."
-    ),
-]
+_FILE = "Settings file; default: ORDERMART_CONFIG, else ordermart.toml of the checkout or this folder."
+Config = Annotated[Path | None, typer.Option("--config", help=_FILE)]
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 Since = Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")]
 Until = Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day (inclusive).")]

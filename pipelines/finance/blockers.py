@@ -189,12 +189,10 @@ def _not_built(settings: Settings, released: Released) -> Iterator[str]:
         landed = raw_files(settings.data_dir, kind).observations
         if not (files := [file for file in landed if not built.issuperset(file.load_ids)]):
             continue
-        yield from _named(
-            released,
-            f"landed and not in the release, {kind}: {{}}; run `ordermart build`",
-            f"select distinct id from read_parquet([{literals(file.path for file in files)}]) "
-            "where verdict <> 'unchanged' and load_id not in (select load_id from audit.loads) order by id",
-        )
+        what = f"landed and not in the release, {kind}: {{}}; run `ordermart build`"
+        new = "verdict <> 'unchanged' and load_id not in (select load_id from audit.loads)"
+        stored = f"read_parquet([{literals(file.path for file in files)}])"
+        yield from _named(released, what, f"select distinct id from {stored} where {new} order by id")
 
 
 def _unfinished_work(path: Path, released: Released, first_day: dt.date, now: dt.datetime) -> Iterator[str]:

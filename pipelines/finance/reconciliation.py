@@ -103,11 +103,9 @@ class Reconciliation:
 
     def variances(self) -> dict[str, int]:
         """Return the number of variances by kind."""
-        return {
-            "break": self.count("open_breaks"),
-            "unposted restatement": sum(row["restatement_count"] for row in self.unposted_restatements()),
-            "control total variance": len(self.control_total_variances()),
-        }
+        restated = sum(row["restatement_count"] for row in self.unposted_restatements())
+        found = {"break": self.count("open_breaks"), "unposted restatement": restated}
+        return found | {"control total variance": len(self.control_total_variances())}
 
     def assess(self) -> Verdict:
         """Whether it is balanced; orders whose totals cannot be tested are not, and without an order nothing is."""

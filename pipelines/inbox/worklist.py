@@ -221,11 +221,8 @@ class WorkList(AbstractContextManager["WorkList"]):
     def representative_due_ids(self, kind: Kind, now: datetime | None = None) -> set[int]:
         """Return the due ids whose answers say how the service does: see sql/inbox/representative_due_ids.sql."""
         query = (resource("sql") / "inbox" / "representative_due_ids.sql").read_text(encoding="utf-8")
-        values = {
-            "kind": known_kind(kind),
-            "now": store.micros(now or self._clock()),
-            "together": f"{store.BAD_TOGETHER}%",
-        }
+        at, together = store.micros(now or self._clock()), f"{store.BAD_TOGETHER}%"
+        values = {"kind": known_kind(kind), "now": at, "together": together}
         rows = self._read(query, {**values, "probe": GAP_PROBE, "range": RANGE, "webhook": WEBHOOK})
         return {row[0] for row in rows}
 

@@ -32,11 +32,8 @@ class Validator:
     def __init__(self, settings: Settings, kind: str) -> None:
         self._settings, self._kind = settings, kind
         shape = shapes.SHAPES.get(kind)
-        self._id_maps = frozenset(
-            f"{path}/{field.name}"
-            for path, field in (shape.walk() if shape else ())
-            if isinstance(field, shapes.MapField)
-        )
+        fields = shape.walk() if shape else ()
+        self._id_maps = frozenset(f"{at}/{each.name}" for at, each in fields if isinstance(each, shapes.MapField))
         self._keep: Trie = trie(settings.landing.allowed_pointers)
         limits = settings.landing
         most = {"orders": limits.max_order_parts, "stores": limits.max_store_menus}

@@ -115,15 +115,11 @@ def _seen(
     db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], row: Mapping[str, Any]
 ) -> list[tuple[int, dt.datetime | None, list[dict[str, Decimal | None]]]]:
     """Return the store's menus that offered an item when it was compared, since when they did so, and their prices."""
-    table, delivery_price, item = (
-        ("core.menu_price_versions", "delivery_price", "product_id = $product_id and $modifier_id is null")
-        if row["modifier_no"] is None
-        else (
-            "core.modifier_price_versions",
-            "null::decimal(18, 4)",
-            "modifier_id = $modifier_id and (parent_type = 'modifier' or parent_id = $product_id)",
-        )
-    )
+    table, delivery_price = "core.menu_price_versions", "delivery_price"
+    item = "product_id = $product_id and $modifier_id is null"
+    if row["modifier_no"] is not None:
+        table, delivery_price = "core.modifier_price_versions", "null::decimal(18, 4)"
+        item = "modifier_id = $modifier_id and (parent_type = 'modifier' or parent_id = $product_id)"
     then = _FIRST_SEEN if row["menu_match"] == "first_seen_later" else "$created_at"
     return db.execute(
         f"select menu_id, max(observed_from), list_sort(list(distinct {{price: price, delivery: {delivery_price}}})) "
@@ -153,13 +149,10 @@ def _comparison(
         for menu_id, seen_at, prices in seen
     ]
     known = [
-        f"{name} {money(row[column], currency)}"
-        + (f", variance {money(row[variance], currency)}" if row[variance] else "")
-        for name, column, variance in (
-            ("price", "menu_price", "price_variance"),
-            ("delivery price", "menu_delivery_price", "delivery_price_variance"),
-        )
-        if row[column] is not None
+        f"{name} {money(row[f'menu_{field}'], currency)}"
+        + (f", variance {money(row[f'{field}_variance'], currency)}" if row[f"{field}_variance"] else "")
+        for name, field in (("price", "price"), ("delivery price", "delivery_price"))
+        if row[f"menu_{field}"] is not None
     ]
     said = "; ".join([*menus, entries, *known])
     return f"{_MATCHES[row['price_match']]}{f': {said}' if is_neither else f' ({said})'}"

@@ -172,12 +172,10 @@ def _verification(data_dir: Path) -> dict[str, Any] | None:
             part = json.loads(line)
             latest[part["part"], part.get("first_order_id"), part.get("business_date")] = part
         last = max(latest.values(), key=lambda part: dt.datetime.fromisoformat(part["verified_at"]))
-        return {
-            "verified_at": _text(dt.datetime.fromisoformat(last["verified_at"])),
-            "orders": last["order_count"],
-            "tables": last["table_count"],
-            "differing": sum(part["difference_count"] > 0 for part in latest.values()),
-        }
+        at, orders, tables = last["verified_at"], last["order_count"], last["table_count"]
+        differing = sum(part["difference_count"] > 0 for part in latest.values())
+        said = {"verified_at": _text(dt.datetime.fromisoformat(at)), "orders": orders, "tables": tables}
+        return said | {"differing": differing}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
