@@ -492,9 +492,7 @@ def known_erasures(
             f"erasures after this backup cannot be applied: {why}. Set [privacy] erasure_log to the present log, or "
             "give --no-erasures-since REASON if nobody was erased since; nothing was restored"
         )
-    known = {
-        entries.origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)
-    } | found.erasures
+    known = {entries.origin(e): e.body for each in ledgers for e in _readable_erasures(each)} | found.erasures
     if known:
         read_keys(settings)
     return known

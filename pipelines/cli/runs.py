@@ -34,8 +34,8 @@ Full = Annotated[bool, Option(help="Rebuild every table from the landing zone.")
 Profile = Annotated[bool, Option(help="Print the time and memory of each table.")]
 Orders = Annotated[int, Option(min=1, help="Number of orders in the sandbox.")]
 Stores = Annotated[int, Option(min=1, help="Number of stores.")]
-Faults = Annotated[float, Option(min=0, max=1, help="Share of documents with a planted fault.")]
-NextNight = Annotated[bool, Option("--next-night", help="Move the demo's world on by a day, and run that night.")]
+Share = Annotated[float, Option(min=0, max=1, help="Share of documents with a planted fault.")]
+Next = Annotated[bool, Option("--next-night", help="Move the demo's world on by a day, and run that night.")]
 Kind = Annotated[str, Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")]
 Forget = Annotated[bool, Option("--forget", help="Remove these ids from the list; nobody asks for them.")]
 Host = Annotated[str, Option(help="Address to serve on; default: [dagster] host.")]
@@ -153,12 +153,7 @@ def build(*, settings: Settings, full: Full = False, profile: Profile = False, l
 
 @app.command(short_help="Run nights on the embedded sandbox and show the results.")
 def demo(
-    *,
-    orders: Orders = 2500,
-    stores: Stores = 12,
-    faults: Faults = 0.02,
-    next_night: NextNight = False,
-    config: Config = None,
+    *, orders: Orders = 2500, stores: Stores = 12, faults: Share = 0.02, next_night: Next = False, config: Config = None
 ) -> None:
     """Run four nights on the embedded sandbox service and show the results.
 

@@ -17,12 +17,12 @@ app = Commands()
 statements = group(app, "settlements", "Import and match statements, payouts and bank files.")
 
 # Arguments and options of the commands below.
-Statements = Annotated[Path, Argument(metavar="FILE", help="A file; of statements also a folder.")]
+File = Annotated[Path, Argument(metavar="FILE", help="A file; of statements also a folder.")]
 Mapping = Annotated[
     Path, Option("--map", metavar="MAPPING", help="The mapping of its columns, TOML; of camt.053 only [bank] payout.")
 ]
 Bank = Annotated[bool, Option("--bank", help="The file is a bank's: CSV, or camt.053.")]
-Supersede = Annotated[bool, Option("--supersede", help="Replace statements, or days of the bank, that were imported.")]
+Again = Annotated[bool, Option("--supersede", help="Replace statements, or days of the bank, that were imported.")]
 EntryNo = Annotated[int, Argument(metavar="ENTRY", help="The ledger entry, as `import` printed it.")]
 Reason = Annotated[str, Option(help="Why; recorded in the ledger.")]
 Unknown = Annotated[
@@ -55,13 +55,7 @@ def settlements_keys(file: Annotated[Path, Argument(help="A platform's file, CSV
 
 @statements.command("import", short_help="Import statements, or a bank's file, by a mapping.")
 def settlements_import(
-    path: Statements,
-    *,
-    mapping: Mapping,
-    bank: Bank = False,
-    supersede: Supersede = False,
-    settings: Settings,
-    locked: Locked,
+    path: File, *, mapping: Mapping, bank: Bank = False, supersede: Again = False, settings: Settings, locked: Locked
 ) -> None:
     """Import a platform's statements or a bank's file into the ledger; the next build matches them with orders.
 

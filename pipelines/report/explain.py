@@ -23,6 +23,7 @@ from pipelines.report.settlement_views import order_settlements
 from pipelines.report.text import COLUMNS, counted, fitted, moment, width, wrapped
 from pipelines.settings import Settings
 
+_Seen = list[tuple[int, dt.datetime | None, list[dict[str, Decimal | None]]]]  # menu, since when, its prices
 _MATCHES = {
     "both": "equals both the price and the delivery price",
     "price": "equals the price, not the delivery price",
@@ -111,9 +112,7 @@ def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iter
         )
 
 
-def _seen(
-    db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], row: Mapping[str, Any]
-) -> list[tuple[int, dt.datetime | None, list[dict[str, Decimal | None]]]]:
+def _seen(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], row: Mapping[str, Any]) -> _Seen:
     """Return the store's menus that offered an item when it was compared, since when they did so, and their prices."""
     table, delivery_price = "core.menu_price_versions", "delivery_price"
     item = "product_id = $product_id and $modifier_id is null"
@@ -132,11 +131,7 @@ def _seen(
     ).fetchall()
 
 
-def _comparison(
-    row: Mapping[str, Any],
-    currency: str | None,
-    seen: list[tuple[int, dt.datetime | None, list[dict[str, Decimal | None]]]],
-) -> str:
+def _comparison(row: Mapping[str, Any], currency: str | None, seen: _Seen) -> str:
     if row["menu_match"] == "menu_unknown":
         return "is on no menu observed by then; others had not been observed"
     if row["menu_match"] == "none":
