@@ -67,7 +67,7 @@ def fail_dead_runs(instance: dg.DagsterInstance, *, own_run_id: str = "", now: d
 
 # Docker kills ten seconds after SIGTERM: all of this takes eight.
 _PATIENCE_SECONDS = 6.0  # after SIGTERM, before SIGKILL
-_LAST_LINES_SECONDS = 2.0  # for what is still in the pipes once all processes have ended
+_LAST_LINES_SECONDS = 2.0  # for output still in the pipes after all processes ended
 _LOOK_SECONDS = 0.2
 _LONGEST = 1 << 16  # bytes of a line that are waited for
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -1,4 +1,4 @@
-"""Count what the service does: statuses, headers, durations, sizes and shapes of error bodies, without any value.
+"""Count the service's behaviour: statuses, headers, durations, sizes and shapes of error bodies, without any value.
 
 A name of an error body's key may be a person's, so only names that many different requests share are shown.
 """

@@ -69,7 +69,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """Return what is shown of an error: the sentence of this project's, or of a file's; None of any other."""
+    """Return the text shown for an error: the sentence of this project's, or of a file's; None of any other."""
     if type(error).__module__.startswith("pipelines."):
         return str(error)
     if isinstance(error, OSError) and error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} and error.filename:

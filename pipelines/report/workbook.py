@@ -31,7 +31,7 @@ MOST_ROWS = 1_000_000  # of a listing; a sheet has 1,048,576
 EXACT = "amounts in full"  # a text column for amounts beyond a spreadsheet's 15 digits
 _ABOVE = 4  # rows above a listing's first one: description, blank, totals, column names
 _AT_ONCE = 2_000
-# Checks that must be zero: what is added or taken off, each a column of a listing; "count" is its number of rows.
+# Checks that must be zero: amounts added or taken off, each a column of a listing; "count" is its number of rows.
 _TIES = (
     (
         "line amounts plus unallocated less subtotals",

@@ -85,7 +85,7 @@ class VaultTally:
             self._key = b""
 
     def _write(self) -> None:
-        """Write the tally with what the transaction changed; one that is broken stays so."""
+        """Write the tally with the changes of the transaction; a broken one stays broken."""
         if self._changes and (kept := self._kept()) is not None:
             for table, (count, total) in self._changes.items():
                 kept[table] = [kept[table][0] + count, (kept[table][1] + total) % (1 << 8 * _SIZE)]

@@ -8,7 +8,7 @@ but when and how the id was last seen.
     its state: hash B, two versions, last seen as quarantined; a later load with A makes a third version
 
 The fold continues from a known state if all new observations are later than those of the state. An id with an earlier
-one is folded anew from all its observations, so increments give what a rebuild gives. The first run of equal hashes
+one is folded again from all its observations, so increments give what a rebuild gives. The first run of equal hashes
 that `fold_runs` finds may be the state's own, seen again. A full build gives all versions. An increment gives the new
 ones; to compare the first of them with the one before, that one is rebuilt from the tables, and no raw file of an
 earlier load is read.

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_LINES = 12
-_SQL = re.compile(r"\b(select|insert into|delete from|create (or replace )?(temp )?(table|view))\b")
+# a description may speak of a select: as SQL it begins a line, or follows a bracket or `as`
+_SQL = re.compile(
+    r"((^|\"|\(|\bas)\s*select|\b(insert into|delete from|create (or replace )?(temp )?(table|view)))\b", re.MULTILINE
+)
 
 
 def long_selects(source: str) -> list[int]:
