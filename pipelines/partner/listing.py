@@ -137,7 +137,7 @@ class LinkError(ValueError):
 
 
 def targets(headers: tuple[str, ...], relation: str) -> list[str]:
-    """Return the targets of `relation` as written, but those with an anchor; raise LinkError for a text that is no link."""
+    """Return the targets of `relation` as written, but those with an anchor; raise LinkError for text that is none."""
     found = []
     for header in headers:
         position = 0
