@@ -391,7 +391,7 @@ class Erasing:
             self._db.execute("delete from expired")
             self._db.executemany("insert or ignore into expired values (?)", ((each,) for each in ids))
             query = "insert or ignore into expired select id from personal_data"
-            self._db.execute(f"{query} where kind = 'orders' group by id having max(load_id) < ?", (landed))
+            self._db.execute(f"{query} where kind = 'orders' group by id having max(load_id) < ?", (landed,))
             query = "insert or ignore into erased select distinct 'orders', id from personal_data"
             orders = self._db.execute(f"{query} where kind = 'orders' and id in (select id from expired)").rowcount
             self._db.execute("delete from personal_data where kind = 'orders' and id in (select id from expired)")
