@@ -4,11 +4,13 @@ A night: the world's clock and that of the commands go on by a day, then `orderm
 after it, some runs with `--due`, hours apart, each with one of the latest orders. Prints bytes and files without
 history (raw, vault, inbox and the months of Parquet keep it on purpose), and CPU seconds of a night, early and late,
 and extrapolates to a year. CPU is compared as a ratio to `import dagster`, measured every night; bytes and files among
-nights after which as many releases are kept, because each has its own and their number goes up and down. The commands
+nights after which as many releases are kept, because each has its own and their number goes up and down. With
+`--forked` only the first three nights of each hundred, and the last three, are measured by the command; the others run
+in processes forked from one that has imported it, in half the time. The commands
 get their clock from a small C library that is compiled here and preloaded (`cc`, Linux); file times stay real. With
 `--folder` and `--minutes` the same nights are played in several goes.
 
-    python benchmarks/many_nights.py [--nights 60] [--hints 300] [--orders 600] [--folder DIR --minutes 5]
+    python benchmarks/many_nights.py [--nights 60] [--hints 300] [--orders 600] [--folder DIR --minutes 5] [--forked]
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -31,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.idle_night import Nights, cpu
 from pipelines.sandbox.process import Sandbox
 from pipelines.sandbox.world import Config, World
+from tests import forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 STORES = 3
 HISTORY = ("raw", "vault", "inbox", "ledger")  # grows with what happens, on purpose
 AIM = 1.1
+MEASURED = 3  # nights of each hundred, where others are forked
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -108,7 +113,8 @@ def left(data: Path) -> tuple[int, float]:
 class Played:
     """A world and its data folder, played night by night; what each cost is kept in the folder, so that it goes on."""
 
-    def __init__(self, folder: Path, orders: int, nights: int, hints: int) -> None:
+    def __init__(self, folder: Path, orders: int, nights: int, hints: int, *, is_forked: bool = False) -> None:
+        self.nights, self.is_forked = nights, is_forked
         # A week of orders is asked for at once; after it, the same week's orders are what nights and hints look at.
         self.shape = {"orders": orders, "stores": STORES, "days": nights + 7}
         self.world = World(Config(**self.shape))
@@ -122,14 +128,21 @@ class Played:
         night, new = self.night(len(self.points))
         known = self._placed(night)
         _set_clocks(nights, sandbox, night)
-        seconds = nights.run(ids=sorted(new))[0]
+        is_measured = (
+            not self.is_forked or len(self.points) % 100 < MEASURED or len(self.points) + MEASURED >= self.nights
+        )
+        seconds = nights.run(ids=sorted(new))[0] if is_measured else _run_forked(nights, sorted(new))
         hinted = []
-        for number, order_id in enumerate(sorted(known)[-self.hints_a_night :], 1):
+        for number, order_id in enumerate(sorted(known)[max(0, len(known) - self.hints_a_night) :], 1):
             _set_clocks(nights, sandbox, night + dt.timedelta(hours=20 * number / self.hints_a_night))
             hinted.append(nights.run("--due", ids=[order_id])[0])
         data = nights.folder / "data"
         kept = sum(1 for each in (data / "published" / "releases").iterdir() if not each.name.startswith("."))
-        self.points.append(Point(seconds, statistics.median(hinted or [0.0]), *left(data), kept, _floor(nights)))
+        self.points.append(
+            Point(
+                seconds, statistics.median(hinted or [0.0]), *left(data), kept, _floor(nights) if is_measured else 0.0
+            )
+        )
         with self.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(self.points[-1]) + "\n")
         print(f"  night {len(self.points)}: {self.points[-1]}", file=sys.stderr)
@@ -144,6 +157,18 @@ class Played:
         return {each for each in self.world.order_ids if self.world.created(each) <= moment}
 
 
+def _run_forked(nights: Nights, ids: list[int]) -> float:
+    """Run a night in a forked process; return its CPU seconds, which lack those of imports."""
+    before = forked.cpu_seconds()
+    file = nights.folder / "ids.txt"
+    file.write_text("\n".join(map(str, ids)), encoding="utf-8")
+    asked = ("--order-ids", str(file)) if ids else ()
+    done = forked.ordermart(("run", *asked), nights.environ, timeout=600)
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"a night ended with {done.returncode}: {done.stderr[-2000:]}")
+    return forked.cpu_seconds() - before
+
+
 def _set_clocks(nights: Nights, sandbox: Sandbox, moment: dt.datetime) -> None:
     sandbox.set_clock(moment)
     nights.environ["SHIFT_SECONDS"] = str(int((moment - dt.datetime.now(dt.UTC)).total_seconds()))
@@ -156,19 +181,20 @@ def main() -> None:
     parser.add_argument("--hints", type=int, default=300)
     parser.add_argument("--orders", type=int, default=600)
     parser.add_argument("--minutes", type=float, default=0.0, help="end after so long; 0: after the last night")
+    parser.add_argument("--forked", action="store_true", help="measure few nights by the command, for many nights")
     parser.add_argument("--folder", type=Path, help="keep everything here, and go on from there; default: temporary")
     arguments = parser.parse_args()
     ends = time.monotonic() + arguments.minutes * 60 if arguments.minutes else float("inf")
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        played = Played(folder, arguments.orders, arguments.nights, arguments.hints)
+        played = Played(folder, arguments.orders, arguments.nights, arguments.hints, is_forked=arguments.forked)
         address = folder / "port"  # a data folder is of one service
         port = int(address.read_text(encoding="utf-8")) if address.exists() else 0
         with Sandbox(**played.shape, port=port) as sandbox:
             nights = Nights(folder, sandbox.base_url)
             address.write_text(str(urlsplit(sandbox.base_url).port), encoding="utf-8")
-            nights.environ["LD_PRELOAD"] = shim(folder)
+            nights.environ["LD_PRELOAD"] = os.environ["LD_PRELOAD"] = shim(folder)  # of forked ones, too
             while len(played.points) < arguments.nights and time.monotonic() < ends:
                 played.play(nights, sandbox)
     _report(played)
@@ -182,7 +208,7 @@ def _report(played: Played) -> None:
     points, numbers = played.points, range(len(played.points))
     quarter = max(1, len(points) // 4)
     early, late = list(numbers[quarter : 2 * quarter] or numbers[:1]), list(numbers[-quarter:])
-    new = {number for number in numbers if played.night(number)[1]}
+    new = {number for number in numbers if points[number].floor and played.night(number)[1]}
     kept = _releases_of_both([points[n].releases for n in early], [points[n].releases for n in late])
     print(f"{len(points)} nights and {played.hints_a_night * len(points)} hints, {played.shape['orders']} orders")
     print(f"nights {quarter + 1} to {2 * quarter} against the last {quarter}; import dagster is CPU 1.0")
@@ -190,10 +216,14 @@ def _report(played: Played) -> None:
     measures: dict[str, tuple[Callable[[int], bool], Callable[[Point], float]]] = {
         # A night without a new order publishes nothing, which is another kind of night.
         "CPU of a night": (lambda n: n in new, lambda point: point.seconds / point.floor),
-        "of a hint run": (lambda _: True, lambda point: point.hint_seconds / point.floor),
+        "of a hint run": (lambda n: points[n].floor > 0, lambda point: point.hint_seconds / point.floor),
         "files": (lambda n: points[n].releases == kept, lambda point: point.files),
         "megabytes": (lambda n: points[n].releases == kept, lambda point: point.megabytes),
     }
+    if played.is_forked:
+        for first in sorted({0, 100, len(points) // 2 // 100 * 100, len(points) - MEASURED}):
+            of_these = [points[n].seconds / points[n].floor for n in numbers[first : first + MEASURED] if n in new]
+            print(f"nights {first + 1} to {first + MEASURED}: {', '.join(f'{each:.2f}' for each in of_these)}")
     for name, (counts, of) in measures.items():
         parts = ([n for n in part if counts(n)] or part for part in (early, late))
         before, after = (statistics.median(of(points[n]) for n in part) for part in parts)
