@@ -11,7 +11,6 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.release import release
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.rows.fresh_rows import BuildBlocked, as_texts
@@ -231,7 +230,12 @@ def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> N
         "_switch",
         *(
             pytest.param(step, marks=pytest.mark.long)
-            for step in ("write_parquet", "write_manifest", "open_to_readers", "prune")
+            for step in (
+                "released_tables.write_parquet",
+                "manifests.write_manifest",
+                "open_to_readers",
+                "manifests.prune",
+            )
         ),
     ],
 )
@@ -244,10 +248,10 @@ def test_an_end_in_the_middle_leaves_old_or_new(
     landed.land("orders", [{"id": 2, "document": make_order(2, tip="3"), "at": 9, "customer": "c2"}])
     landed.build()
     with monkeypatch.context() as patched:
-        patched.setattr(release, step, _end)
+        patched.setattr(f"pipelines.warehouse.release.release.{step}", _end)
         with pytest.raises(KeyboardInterrupt):
             publish(landed.settings)
-    assert (current(landed) == old) is (step != "prune")
+    assert (current(landed) == old) is (step != "manifests.prune")
     assert read(current(landed), "select count(*) from core.orders") == [(10,)]
     publish(landed.settings)
     assert current(landed) != old
