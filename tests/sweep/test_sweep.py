@@ -228,5 +228,5 @@ def test_losses_of_power_in_the_vault_lose_nothing() -> None:
 @pytest.mark.parametrize("command", [pytest.param("erase", marks=pytest.mark.long), "rotate"])
 def test_planted_faults_are_found(command: str) -> None:
     """An erasure that is noted before it was applied, and a rotation without a transaction, lose something."""
-    done = sweep_vault("--each", "6", "--most", "12", "--on", "vault.sqlite-wal", "--plant", "--only", command)
+    done = sweep_vault("--each", "6", "--most", "30", "--on", "vault.sqlite-wal", "--plant", "--only", command)
     assert (done.returncode, "LOST at" in done.stdout) == (1, True), done.stdout + done.stderr
