@@ -207,7 +207,7 @@ class JsonStream:
 
 
 def _next_string(text: bytes, at: int, depth: int) -> tuple[int, int, bool]:
-    """Go on to the end of all brackets, an unfinished string, or the text; return place, open brackets, is a string."""
+    """Go on to where no bracket is open, a string is unfinished, or the text ends; return place, depth, in a string."""
     for match in _TO_BRACKET.finditer(text, at):
         at, found = match.end(), match[1]
         if found in _OPENING:

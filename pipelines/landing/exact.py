@@ -226,7 +226,7 @@ def number(value: Any, pointer: str) -> Any:
 
 
 def instant(value: Any, pointer: str) -> str:
-    """Return a timestamp's own text, of a real instant (no offset: UTC) or one that stands for none; else raise."""
+    """Return the text of a timestamp that names an instant (no offset: UTC) or none; else InvalidDocumentError."""
     own = text(value, pointer)
     if _NEVER.fullmatch(own):
         return own
