@@ -59,6 +59,33 @@ class Release:
 _About = list[tuple[Table, list[dict[str, Any]]]]  # the rows of tables of meta
 
 
+@dataclass
+class _DraftRelease:
+    """A release that is to be made, unless the last one will do: what it is made of, and its content so far."""
+
+    id: str
+    folder: Path
+    started: dt.datetime
+    run: str
+    last: Path | None  # what `current` names
+    known: ReleaseManifest | None  # of the last one
+    damaged: list[str]  # files of the last one
+    reference: ReferenceRows
+    models: Models
+    commit: str  # the last of the warehouse
+    shown_in: str  # the last commit that concerns readers
+    memory: Memory
+    rows: dict[str, int] = field(default_factory=dict)
+    checks: dict[str, int] = field(default_factory=dict)
+    files: list[ReleaseFile] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def previous(self) -> Side | None:
+        """Return the last release to be compared with; None if it is damaged or there is none."""
+        last, known = self.last, self.known
+        return Side(last, known.files, known.fingerprint, known.own) if last and known and not self.damaged else None
+
+
 def publish(settings: Settings, result: BuildResult | None = None, *, run: str = "") -> Release:
     """Publish the warehouse as it is and return the release that `current` now names.
 
@@ -80,73 +107,35 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     releases = settings.data_dir / "published" / "releases"
     published = releases.parent
     make_folder(releases)
-    for folder in (published, releases):
-        folder.chmod(0o755)
+    for each in (published, releases):
+        each.chmod(0o755)
     manifests.sweep(published)
     last = current_release(published)
     known = manifests.read_manifest(last) if last else None
     damaged = manifests.damaged_files(last, by_times=run == WEBHOOKS) if last else []
-    reference, models = read_reference(settings), read_models(settings)
+    files = read_reference(settings), read_models(settings)
     with plain_session(settings) as con:
-        commit, shown_in, memory = _settle(con, settings)
+        inputs = (*files, *_settle(con, settings))
         started = _now_after(releases)
-        if last and known and not damaged and (known.reference, known.models) == (reference.digest, models.digest):
-            why = "nothing changed" if known.commit == commit else ""
-            if run and not why and known.fingerprint == memory.fingerprint:
-                why = _why_wait(settings, known, shown_in, run)
-            if why:
-                return Release(known.id, last, known.rows, why)
-        release_id = f"{started:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
-        draft = releases / (UNFINISHED + release_id)
-        draft.mkdir()
-        file = warehouse_file(settings.data_dir)
-        with _beside(lambda: copy_file(file, draft / DATABASE)), attached(con, file, READ_ONLY):
-            whole = [each for each in known.files if each.path not in damaged] if known else []
-            files = released_tables.write_parquet(con, draft, last, whole)
-            rows = _rows(con, result)
-            previous = Side(last, known.files, known.fingerprint, known.own) if last and known and not damaged else None
-            about = _compared(con, release_id, started, previous, Side(draft, files, memory.fingerprint), run)
-            parts = _parts(con, reference, release_id)
-            checks = result.checks if result else results_as_stored(con)
-        with attached(con, draft / DATABASE):
-            drop_internal_tables(con)
-        notes = _describe(draft, rows, about, reference, files)
-    made = _add_own(settings, draft, models, parts, previous, about, files)
-    notes += [f"{name} is not made: {why}." for name, why in sorted(made.wrong.items()) if why.endswith(ROWS_GONE)]
-    rows |= {table.name: table.rows for table in made.tables.values()}
-    (draft / DATABASE).chmod(0o444)
-    is_same = known is not None and known.code == manifests.code_version() and CONTRACT not in damaged
-    _write_odcs(draft, last if is_same and known and known.own == list(made.tables.values()) else None, made)
-    with _beside(lambda: sync(draft / DATABASE)):
-        own = [manifests.described(draft, draft / DATABASE), manifests.described(draft, draft / CONTRACT)]
-    manifest = ReleaseManifest(
-        id=release_id,
-        published_at=started.isoformat(timespec="seconds"),
-        commit=commit,
-        code=manifests.code_version(),
-        settings=settings_hash(settings),
-        rows=rows,
-        checks={check.name: check.violations for check in checks},
-        files=[*own, *files],
-        as_of=started.isoformat(),
-        shown_in=shown_in,
-        run=run or (known.run if known and damaged else ""),
-        reference=reference.digest,
-        models=models.digest,
-        own=list(made.tables.values()),
-        fingerprint=memory.fingerprint,
-        sources=memory.sources,
-    )
-    manifests.write_manifest(draft, manifest)
-    _switch(published, draft, release_id)
+        id_ = f"{started:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
+        draft = _DraftRelease(id_, releases / (UNFINISHED + id_), started, run, last, known, damaged, *inputs)
+        if kept := _kept(settings, draft):
+            return kept
+        draft.folder.mkdir()
+        about, parts = _add_tables(con, settings, draft, result)
+    made = _add_own(settings, draft, parts, about)
+    (draft.folder / DATABASE).chmod(0o444)
+    _write_odcs(draft, made)
+    _write_manifest(settings, draft, made)
+    _switch(published, draft.folder, id_)
     if last and damaged:
         manifests.remove_release(last)
-        notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
+        draft.notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {id_}.")
     manifests.clear_publication_due(published)
     manifests.prune(published, settings)
     before = {(each.name, each.version) for each in known.own} if known else set()
     own_rows = {each.name: each.rows for each in made.tables.values() if (each.name, each.version) not in before}
-    return Release(release_id, releases / release_id, rows, own=own_rows, notes=tuple(notes))
+    return Release(id_, releases / id_, draft.rows, own=own_rows, notes=tuple(draft.notes))
 
 
 def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, str, Memory]:
@@ -157,6 +146,17 @@ def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, st
         row = con.execute("select commit_id, shown_in from warehouse.build.memory").fetchone()
         commit, shown_in = row or ("", "")
         return str(commit), str(shown_in), remembered(con) or Memory({}, {})
+
+
+def _kept(settings: Settings, draft: _DraftRelease) -> Release | None:
+    """Return the last release, and why it stays the current one; None if the draft is to be made."""
+    last, known, files = draft.last, draft.known, (draft.reference.digest, draft.models.digest)
+    if not last or not known or draft.damaged or (known.reference, known.models) != files:
+        return None
+    why = "nothing changed" if known.commit == draft.commit else ""
+    if draft.run and not why and known.fingerprint == draft.memory.fingerprint:
+        why = _why_wait(settings, known, draft.shown_in, draft.run)
+    return Release(known.id, last, known.rows, why) if why else None
 
 
 def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: str) -> str:
@@ -173,16 +173,33 @@ def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: st
     return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ} ([release] publish_every_minutes)"
 
 
-def _compared(
-    con: duckdb.DuckDBPyConnection, release_id: str, as_of: dt.datetime, before: Side | None, after: Side, run: str
-) -> _About:
+def _add_tables(
+    con: duckdb.DuckDBPyConnection, settings: Settings, draft: _DraftRelease, result: BuildResult | None
+) -> tuple[_About, Parts]:
+    """Add the warehouse's tables, meta and ref to a draft; return what differs, and of which commit each part is."""
+    file, database = warehouse_file(settings.data_dir), draft.folder / DATABASE
+    with _beside(lambda: copy_file(file, database)), attached(con, file, READ_ONLY):
+        whole = [each for each in draft.known.files if each.path not in draft.damaged] if draft.known else []
+        draft.files = released_tables.write_parquet(con, draft.folder, draft.last, whole)
+        draft.rows = _rows(con, result)
+        about = _compared(con, draft)
+        parts = _parts(con, draft.reference, draft.id)
+        draft.checks = {each.name: each.violations for each in (result.checks if result else results_as_stored(con))}
+    with attached(con, database):
+        drop_internal_tables(con)
+    _describe(draft, about)
+    return about, parts
+
+
+def _compared(con: duckdb.DuckDBPyConnection, draft: _DraftRelease) -> _About:
     """Return the rows of the tables of meta that say what differs from the release before."""
+    before, after = draft.previous(), Side(draft.folder, draft.files, draft.memory.fingerprint)
     changes = None
-    limit = _COMPARED_BYTES_OF_WEBHOOKS if run == WEBHOOKS else _COMPARED_BYTES
+    limit = _COMPARED_BYTES_OF_WEBHOOKS if draft.run == WEBHOOKS else _COMPARED_BYTES
     if before and are_comparable(before, after) and differing_bytes(before, after) <= limit:
         changes = compare(con, before._replace(own=()), after)
     previous, version = before.folder.name if before and changes else None, manifests.code_version()["version"]
-    release = meta_tables.row_of(meta_tables.RELEASE, release_id, as_of, previous, version)
+    release = meta_tables.row_of(meta_tables.RELEASE, draft.id, draft.started, previous, version)
     rows, amounts = (changes.rows, changes.amounts) if changes else ([], [])
     return list(zip(meta_tables.COMPARED, ([release], rows, amounts), strict=True))
 
@@ -197,16 +214,14 @@ def _parts(con: duckdb.DuckDBPyConnection, reference: ReferenceRows, release_id:
     return parts | {meta.name: {"": release_id} for meta in meta_tables.META}
 
 
-def _describe(
-    draft: Path, rows: Mapping[str, int], about: _About, reference: ReferenceRows, files: list[ReleaseFile]
-) -> list[str]:
-    """Add macros and schemas meta and ref to a release, opened itself, and the files of ref; return sentences."""
-    with duckdb.connect(str(draft / DATABASE)) as released:
+def _describe(draft: _DraftRelease, about: _About) -> None:
+    """Add macros and schemas meta and ref to a draft, opened itself, and the files of ref."""
+    with duckdb.connect(str(draft.folder / DATABASE)) as released:
         released.execute("begin")  # one write to disk instead of hundreds
         meta_tables.create_macros(released)
         released.execute("create schema meta")
         for meta in meta_tables.META:
-            released_tables.create_table(released, meta, meta_tables.meta_rows(meta, rows))
+            released_tables.create_table(released, meta, meta_tables.meta_rows(meta, draft.rows))
         for each in filter(lambda each: each.unless, meta_tables.not_available()):
             known = f"where subject = {literal(each.subject)} and exists ({each.unless})"
             released.execute(f"delete from {meta_tables.MISSING.name} {known}")
@@ -215,29 +230,20 @@ def _describe(
         comment(released, "view main.start_here", meta_tables.SCHEMAS.description, meanings)
         for meta, facts in about:
             released_tables.add_rows(released, meta, facts)
-        of_reference, notes = released_tables.write_reference(released, draft, reference)
+        of_reference, draft.notes = released_tables.write_reference(released, draft.folder, draft.reference)
         released.execute("commit")
-    files += of_reference
-    return notes
+    draft.files += of_reference
 
 
-def _add_own(
-    settings: Settings,
-    draft: Path,
-    models: Models,
-    parts: Parts,
-    previous: Side | None,
-    about: _About,
-    files: list[ReleaseFile],
-) -> OwnTables:
-    """Make the user's own tables, and add them to a release, with what meta says; and the files of own and meta."""
-    data_dir = settings.data_dir
-    made = make_own(models, draft / DATABASE, settings, state_file(data_dir), parts, erasures_state(data_dir))
-    with duckdb.connect(str(draft / DATABASE)) as released:
-        files += released_tables.write_own(released, settings, made, draft, previous)
-        facts = released_tables.of_own(made, models)
+def _add_own(settings: Settings, draft: _DraftRelease, parts: Parts, about: _About) -> OwnTables:
+    """Make the user's own tables, and add them to a draft, with what meta says; and the files of own and meta."""
+    data_dir, folder, previous = settings.data_dir, draft.folder, draft.previous()
+    made = make_own(draft.models, folder / DATABASE, settings, state_file(data_dir), parts, erasures_state(data_dir))
+    with duckdb.connect(str(folder / DATABASE)) as released:
+        draft.files += released_tables.write_own(released, settings, made, folder, previous)
+        facts = released_tables.of_own(made, draft.models)
         if previous and about[0][1][0]["previous_release_id"]:
-            after = previous._replace(folder=draft, files=files, own=[*made.tables.values()])
+            after = previous._replace(folder=folder, files=draft.files, own=[*made.tables.values()])
             own = {each.name: each.table() for each in (*previous.own, *made.tables.values())}
             changes = compare(released, previous, after, own.values())
             facts |= {meta_tables.CHANGES.name: changes.rows, meta_tables.CHANGED_AMOUNTS.name: changes.amounts}
@@ -247,15 +253,47 @@ def _add_own(
         for (name,) in released.execute("select table_name from meta.tables where row_count is null").fetchall():
             count = f"select count(*) from {name}"
             released.execute(f"update meta.tables set row_count = ({count}) where table_name = '{name}'")
-        files += [released_tables.write_file(released, draft, meta.name) for meta in meta_tables.META]
+        draft.files += [released_tables.write_file(released, folder, meta.name) for meta in meta_tables.META]
         released.execute("commit")
+    removed = ((name, why) for name, why in sorted(made.wrong.items()) if why.endswith(ROWS_GONE))
+    draft.notes += [f"{name} is not made: {why}." for name, why in removed]
+    draft.rows |= {table.name: table.rows for table in made.tables.values()}
     return made
 
 
-def _write_odcs(draft: Path, same: Path | None, made: OwnTables) -> None:
-    """Write the data contract into a release, or link that of a release of the same code and own tables."""
-    if not (same and released_tables.linked(same / CONTRACT, draft / CONTRACT)):
-        (draft / CONTRACT).write_text(odcs([each.table() for each in made.tables.values()]), encoding="utf-8")
+def _write_odcs(draft: _DraftRelease, made: OwnTables) -> None:
+    """Write the data contract into a draft, or link that of the last release, if of the same code and own tables."""
+    file, own = draft.folder / CONTRACT, list(made.tables.values())
+    last, known = draft.last, draft.known
+    is_same = known and (known.code, known.own) == (manifests.code_version(), own) and CONTRACT not in draft.damaged
+    if not (last and is_same and released_tables.linked(last / CONTRACT, file)):
+        file.write_text(odcs([each.table() for each in own]), encoding="utf-8")
+
+
+def _write_manifest(settings: Settings, draft: _DraftRelease, made: OwnTables) -> None:
+    """Write the manifest of a draft that has all its files; one in the place of a damaged release is of its run."""
+    folder, known = draft.folder, draft.known
+    with _beside(lambda: sync(folder / DATABASE)):
+        own = [manifests.described(folder, folder / name) for name in (DATABASE, CONTRACT)]
+    manifest = ReleaseManifest(
+        id=draft.id,
+        published_at=draft.started.isoformat(timespec="seconds"),
+        commit=draft.commit,
+        code=manifests.code_version(),
+        settings=settings_hash(settings),
+        rows=draft.rows,
+        checks=draft.checks,
+        files=[*own, *draft.files],
+        as_of=draft.started.isoformat(),
+        shown_in=draft.shown_in,
+        run=draft.run or (known.run if known and draft.damaged else ""),
+        reference=draft.reference.digest,
+        models=draft.models.digest,
+        own=list(made.tables.values()),
+        fingerprint=draft.memory.fingerprint,
+        sources=draft.memory.sources,
+    )
+    manifests.write_manifest(folder, manifest)
 
 
 def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:
