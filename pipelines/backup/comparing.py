@@ -207,7 +207,7 @@ _LOST = {  # beginning of a path → the loss with it
     "raw/documents": "documents that the service may no longer have",
     "raw/observations": "when documents were observed, and with what verdict",
     "raw/merged-": "which files hold the loads of past days; it is made again from these files",
-    "raw/service": "counts of that day's requests",
+    "raw/service": "counts of that month's requests",
     "raw/source.json": "which service the data came from",
     "raw/erasures.json": "which erasures were applied: all are applied again",
     "format.json": "the formats of the folder",

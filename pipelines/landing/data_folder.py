@@ -4,7 +4,7 @@
 the present one. Warehouse and releases need none: they are rebuilt from raw whenever anything that shapes them changed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +13,7 @@ import msgspec
 
 from pipelines.inventory import FORMAT, adopt_files, is_noted, read_inventory, write_noted
 from pipelines.landing.raw_folder import LandingError
-from pipelines.partner.behaviour import Counted
+from pipelines.partner.behaviour import Counted, added_up
 from pipelines.settings import Settings, SettingsError
 
 T = TypeVar("T")
@@ -143,45 +143,32 @@ def erasures_state(data_dir: Path) -> str:
 
 
 def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
-    """Add counts of the service's behaviour to the file of the day, in UTC, on which each was last met."""
-    for day, new in groupby(sorted(counted, key=_day), key=_day):
-        name = f"{_SERVICE}/{day}.json"
-        held = {(each.operation, each.aspect, each.name): each for each in _counts(data_dir / name)}
-        for each in new:
-            key = (each.operation, each.aspect, each.name)
-            held[key] = _sum(held[key], each) if key in held else each
-        _write(data_dir, name, [held[key] for key in sorted(held)])
+    """Add counts of the service's behaviour to the file of the month, in UTC, in which each was last met."""
+    for month, new in groupby(sorted(counted, key=_month), key=_month):
+        name = f"{_SERVICE}/{month}.json"
+        _write(data_dir, name, added_up([*_counts(data_dir / name), *new]))
 
 
-def service_log(data_dir: Path) -> Iterator[tuple[str, Counted]]:
-    """Yield what was counted, as (day, counted), day by day."""
-    for path in _days(data_dir):
-        yield from ((path.stem, each) for each in _counts(path))
+def service_log(data_dir: Path) -> list[Counted]:
+    """Return what was counted in all months, added up."""
+    return added_up(each for path in _months(data_dir) for each in _counts(path))
 
 
 def service_log_state(data_dir: Path) -> str:
     """Return a text that differs when the log does, for the price of listing a folder."""
-    found = [(path.name, path.stat()) for path in _days(data_dir)]
+    found = [(path.name, path.stat()) for path in _months(data_dir)]
     return " ".join(f"{name}:{stat.st_size}:{stat.st_mtime_ns}" for name, stat in found[-2:]) + f" {len(found)}"
 
 
-def _days(data_dir: Path) -> list[Path]:
+def _months(data_dir: Path) -> list[Path]:
+    """Return the files of all months; an older version wrote one a day."""
     return sorted((data_dir / _SERVICE).glob("*.json"))
 
 
-def _day(counted: Counted) -> str:
-    return counted.last_at.date().isoformat()
+def _month(counted: Counted) -> str:
+    return f"{counted.last_at:%Y-%m}"
 
 
 def _counts(path: Path) -> list[Counted]:
-    advice = "restore it from a backup, or remove it; it only counts that day's requests"
+    advice = "restore it from a backup, or remove it; it only counts that month's requests"
     return _read(path, list[Counted], LandingError, advice)
-
-
-def _sum(one: Counted, other: Counted) -> Counted:
-    one.meet(other.askers)
-    figures = [each for each in (one.least, other.least, one.greatest, other.greatest) if each is not None]
-    least, greatest = min(figures, default=None), max(figures, default=None)
-    first_at, last_at = min(one.first_at, other.first_at), max(one.last_at, other.last_at)
-    sums = {"n": one.n + other.n, "least": least, "greatest": greatest, "first_at": first_at, "last_at": last_at}
-    return msgspec.structs.replace(one, **sums)

@@ -9,7 +9,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -44,6 +44,28 @@ class Counted(msgspec.Struct):
     def meet(self, asked: Iterable[int]) -> None:
         """Note requests that it was the answer to."""
         self.askers = sorted({*self.askers, *asked})[:SHOWN_FROM]
+
+    def add(self, other: Self) -> None:
+        """Add the counts of the same name at other times."""
+        self.n += other.n
+        if other.askers:
+            self.meet(other.askers)
+        if other.least is not None and other.greatest is not None:
+            self.least = other.least if self.least is None else min(self.least, other.least)
+            self.greatest = other.greatest if self.greatest is None else max(self.greatest, other.greatest)
+        self.first_at, self.last_at = min(self.first_at, other.first_at), max(self.last_at, other.last_at)
+
+
+def added_up(counted: Iterable[Counted]) -> list[Counted]:
+    """Return one count for each name of an aspect of an operation, in their order; the given ones may be changed."""
+    found: dict[tuple[str, str, str], Counted] = {}
+    for each in counted:
+        key = (each.operation, each.aspect, each.name)
+        if key in found:
+            found[key].add(each)
+        else:
+            found[key] = each
+    return [found[key] for key in sorted(found)]
 
 
 class Behaviour:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -108,18 +108,22 @@ def test_the_client_counts_what_it_meets(partner: Callable[..., Partner], jump: 
     assert CANARY not in repr(counted)
 
 
-def test_a_day_is_one_file_that_adds_up(tmp_path: Path) -> None:
-    """Counts of one day add up in its file; the state differs when the file does."""
+def test_counts_add_up_however_many_days_they_are_of(tmp_path: Path) -> None:
+    """A month is one file, beside those of an older version, one a day; the state differs when a file does."""
     states = [service_log_state(tmp_path)]
-    for figure in (5.0, 2.0):
-        behaviour = Behaviour()
-        behaviour.record(AT, "orders", "retry_after", "429", figure)
-        behaviour.record(AT, "orders", "status", "429")
+    for day, figure in ((0, 5.0), (0, 2.0), (1, 7.0), (11, 3.0)):
+        behaviour, at = Behaviour(), AT + timedelta(days=day)
+        behaviour.record(at, "orders", "retry_after", "429", figure)
+        behaviour.record(at, "orders", "status", "429")
         keep_behaviour(tmp_path, behaviour.take())
         states.append(service_log_state(tmp_path))
-    rows = [(day, each.aspect, each.n, each.least, each.greatest) for day, each in service_log(tmp_path)]
-    assert rows == [("2026-11-20", "retry_after", 2, 2.0, 5.0), ("2026-11-20", "status", 2, None, None)]
-    assert len(set(states)) == 3
+    months = sorted((tmp_path / "raw" / "service").iterdir())
+    assert [each.name for each in months] == ["2026-11.json", "2026-12.json"]
+    (months[0].with_name("2026-10-31.json")).write_bytes(months[0].read_bytes())
+    rows = [(each.aspect, each.n, each.least, each.greatest, each.last_at) for each in service_log(tmp_path)]
+    last_at = AT + timedelta(days=11)
+    assert rows == [("retry_after", 7, 2.0, 7.0, last_at), ("status", 7, None, None, last_at)]
+    assert len({*states, service_log_state(tmp_path)}) == 6
 
 
 @pytest.mark.parametrize(("ids", "is_shown"), [(19, False), (20, True)])

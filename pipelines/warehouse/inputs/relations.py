@@ -15,7 +15,7 @@
 | raw.formula_forms, formula_rules, formula_parts | the candidate rules: `evidence/candidates.py` |
 | raw.formula_populations, formula_divisions, formula_evidence | what `evidence/` gathers from the order tables |
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
-| raw.service_log | what was counted of the service's behaviour, by day: `partner/exchange.py` |
+| raw.service_log | what was counted of the service's behaviour: `partner/behaviour.py` |
 | raw.assumptions | the interface's open questions, and the settings' assumptions: a source |
 | raw.product_categories | product_id and category of the file of [reference] products: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
@@ -280,7 +280,7 @@ raw.settings: business_day_time VARCHAR, business_day_timezone VARCHAR, business
     finance_currency VARCHAR, finance_currency_codes MAP(VARCHAR, VARCHAR), finance_duplicate_minutes BIGINT,
     replaced_orders BIGINT[]
 raw.document_notes: kind VARCHAR, load_id VARCHAR, id BIGINT, note VARCHAR
-raw.service_log: day DATE, operation VARCHAR, aspect VARCHAR, name VARCHAR, n BIGINT, least DOUBLE, greatest DOUBLE,
+raw.service_log: operation VARCHAR, aspect VARCHAR, name VARCHAR, n BIGINT, least DOUBLE, greatest DOUBLE,
     first_at TIMESTAMPTZ, last_at TIMESTAMPTZ
 raw.assumptions: no BIGINT, question VARCHAR, section VARCHAR, undocumented VARCHAR, assumption VARCHAR,
     partner_question VARCHAR

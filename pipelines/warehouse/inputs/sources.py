@@ -469,10 +469,7 @@ def _control_totals(data_dir: Path) -> list[tuple[Any, ...]]:
 
 def _create_service_log(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     (known,) = con.execute("select known_fields from raw.settings").fetchone() or ([],)
-    log = list(service_log(data_dir))
-    rows = map(msgspec.structs.asdict, with_shown_keys((each for _, each in log), known))
-    days = (dt.date.fromisoformat(day) for day, _ in log)
-    fill(con, name, [{"day": day, **row} for day, row in zip(days, rows, strict=True)])
+    fill(con, name, map(msgspec.structs.asdict, with_shown_keys(service_log(data_dir), known)))
 
 
 def _filled(rows: Callable[[Path], list[Any]]) -> Callable[[duckdb.DuckDBPyConnection, str, Path], None]:
