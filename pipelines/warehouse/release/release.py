@@ -70,6 +70,7 @@ class _DraftRelease:
     last: Path | None  # what `current` names
     known: ReleaseManifest | None  # of the last one
     damaged: list[str]  # files of the last one
+    previous: Side | None  # the last one, unless it is damaged
     reference: ReferenceRows
     models: Models
     commit: str  # the last of the warehouse
@@ -79,11 +80,6 @@ class _DraftRelease:
     checks: dict[str, int] = field(default_factory=dict)
     files: list[ReleaseFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-    def previous(self) -> Side | None:
-        """Return the last release to be compared with; None if it is damaged or there is none."""
-        last, known = self.last, self.known
-        return Side(last, known.files, known.fingerprint, known.own) if last and known and not self.damaged else None
 
 
 def publish(settings: Settings, result: BuildResult | None = None, *, run: str = "") -> Release:
@@ -113,12 +109,12 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     last = current_release(published)
     known = manifests.read_manifest(last) if last else None
     damaged = manifests.damaged_files(last, by_times=run == WEBHOOKS) if last else []
-    files = read_reference(settings), read_models(settings)
+    previous = Side(last, known.files, known.fingerprint, known.own) if last and known and not damaged else None
     with plain_session(settings) as con:
-        inputs = (*files, *_settle(con, settings))
+        inputs = read_reference(settings), read_models(settings), *_settle(con, settings)
         started = _now_after(releases)
         id_ = f"{started:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
-        draft = _DraftRelease(id_, releases / (UNFINISHED + id_), started, run, last, known, damaged, *inputs)
+        draft = _DraftRelease(id_, releases / (UNFINISHED + id_), started, run, last, known, damaged, previous, *inputs)
         if kept := _kept(settings, draft):
             return kept
         draft.folder.mkdir()
@@ -150,13 +146,13 @@ def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, st
 
 def _kept(settings: Settings, draft: _DraftRelease) -> Release | None:
     """Return the last release, and why it stays the current one; None if the draft is to be made."""
-    last, known, files = draft.last, draft.known, (draft.reference.digest, draft.models.digest)
-    if not last or not known or draft.damaged or (known.reference, known.models) != files:
+    previous, known, files = draft.previous, draft.known, (draft.reference.digest, draft.models.digest)
+    if not previous or not known or (known.reference, known.models) != files:
         return None
     why = "nothing changed" if known.commit == draft.commit else ""
     if draft.run and not why and known.fingerprint == draft.memory.fingerprint:
         why = _why_wait(settings, known, draft.shown_in, draft.run)
-    return Release(known.id, last, known.rows, why) if why else None
+    return Release(known.id, previous.folder, known.rows, why) if why else None
 
 
 def _why_wait(settings: Settings, known: ReleaseManifest, shown_in: str, run: str) -> str:
@@ -193,7 +189,7 @@ def _add_tables(
 
 def _compared(con: duckdb.DuckDBPyConnection, draft: _DraftRelease) -> _About:
     """Return the rows of the tables of meta that say what differs from the release before."""
-    before, after = draft.previous(), Side(draft.folder, draft.files, draft.memory.fingerprint)
+    before, after = draft.previous, Side(draft.folder, draft.files, draft.memory.fingerprint)
     changes = None
     limit = _COMPARED_BYTES_OF_WEBHOOKS if draft.run == WEBHOOKS else _COMPARED_BYTES
     if before and are_comparable(before, after) and differing_bytes(before, after) <= limit:
@@ -237,7 +233,7 @@ def _describe(draft: _DraftRelease, about: _About) -> None:
 
 def _add_own(settings: Settings, draft: _DraftRelease, parts: Parts, about: _About) -> OwnTables:
     """Make the user's own tables, and add them to a draft, with what meta says; and the files of own and meta."""
-    data_dir, folder, previous = settings.data_dir, draft.folder, draft.previous()
+    data_dir, folder, previous = settings.data_dir, draft.folder, draft.previous
     made = make_own(draft.models, folder / DATABASE, settings, state_file(data_dir), parts, erasures_state(data_dir))
     with duckdb.connect(str(folder / DATABASE)) as released:
         draft.files += released_tables.write_own(released, settings, made, folder, previous)
