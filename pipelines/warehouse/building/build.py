@@ -22,7 +22,7 @@ import datetime as dt
 import functools
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -320,26 +320,10 @@ def _build(settings: Settings, why: str, finer: int, show: Progress) -> BuildRes
                     raise
         if not why:
             with session.attached(con, file):
-                why = _must_be_full(con, raw, before, now)
-                known = set() if why else session.applied_loads(con)
-                new = {kind: [each for each in files.load_ids if each not in known] for kind, files in raw.items()}
-                sources = before.changed_sources(now) if before else set()
-                if not why and not any(new.values()) and not sources:
-                    checks, why = fresh_rows.results_as_stored(con), "nothing was landed since the last build"
-                    return BuildResult(changed=False, full=False, why=why, rows=_rows(con), checks=checks)
-                if not why:
-                    areas = [(kind, file) for kind, files in raw.items() for area in files for file in area]
-                    check_files(settings.data_dir, [f.path for kind, f in areas if set(f.load_ids) & set(new[kind])])
-                    needed = needed_bytes(file, (), full=False)
-                    require_room(settings.data_dir, needed)
-                    session.use_few_threads(con, settings, file)
-                    make_hints()
-                    if find_changes(con, raw, new):
-                        applied = apply_changes(con, raw, new, now, sources, show)
-                        return _result(con, applied, full=False, why=_how_many(con, new, sources))
-                    why = "more than half of the orders changed"
-                    if not settings.warehouse.threads:
-                        con.execute("reset threads")
+                done = _build_what_changed(con, settings, raw, before, now, make_hints, show)
+            if isinstance(done, BuildResult):
+                return done
+            why = done
         make_hints()
         documents = [each.path for files in raw.values() for each in files.documents]
         require_room(settings.data_dir, needed_bytes(file, documents, full=True))
@@ -348,10 +332,42 @@ def _build(settings: Settings, why: str, finer: int, show: Progress) -> BuildRes
             return _result(con, applied, full=True, why=why)
 
 
-def _must_be_full(con: duckdb.DuckDBPyConnection, raw: Raw, before: session.Memory | None, now: session.Memory) -> str:
-    """Return why an increment cannot give what a full rebuild gives, or nothing."""
+def _build_what_changed(
+    con: duckdb.DuckDBPyConnection,
+    settings: Settings,
+    raw: Raw,
+    before: session.Memory | None,
+    now: session.Memory,
+    make_hints: Callable[[], None],
+    show: Progress,
+) -> BuildResult | str:
+    """Build nothing or an increment, in the attached warehouse; return why all is due where neither will do."""
     if before is None:
         return "the warehouse was made by another version"
+    if why := _must_be_full(con, raw, before, now):
+        return why
+    known = session.applied_loads(con)
+    new = {kind: [each for each in files.load_ids if each not in known] for kind, files in raw.items()}
+    sources = before.changed_sources(now)
+    if not any(new.values()) and not sources:
+        checks, why = fresh_rows.results_as_stored(con), "nothing was landed since the last build"
+        return BuildResult(changed=False, full=False, why=why, rows=_rows(con), checks=checks)
+    areas = [(kind, file) for kind, files in raw.items() for area in files for file in area]
+    check_files(settings.data_dir, [file.path for kind, file in areas if set(file.load_ids) & set(new[kind])])
+    warehouse = warehouse_file(settings.data_dir)
+    require_room(settings.data_dir, needed_bytes(warehouse, (), full=False))
+    session.use_few_threads(con, settings, warehouse)
+    make_hints()
+    if find_changes(con, raw, new):
+        applied = apply_changes(con, raw, new, now, sources, show)
+        return _result(con, applied, full=False, why=_how_many(con, new, sources))
+    if not settings.warehouse.threads:
+        con.execute("reset threads")
+    return "more than half of the orders changed"
+
+
+def _must_be_full(con: duckdb.DuckDBPyConnection, raw: Raw, before: session.Memory, now: session.Memory) -> str:
+    """Return why an increment cannot give what a full rebuild gives, or nothing."""
     if changed := [name for name in now.fingerprint if before.fingerprint.get(name) != now.fingerprint[name]]:
         return f"{' and '.join(changed)} changed since the last build"
     in_raw = {load_id for files in raw.values() for load_id in files.load_ids}
