@@ -6,7 +6,7 @@ Of records it finds the id of a store, the path of its details, and where they h
 import json
 import re
 import zoneinfo
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -82,9 +82,8 @@ class StoreSearch:
             arrays = dict(_arrays(first.value))
             items = next(iter(arrays))
             if len(arrays) > 1:
-                items = self.draft.ask(
-                    "partner.list_stores.items_pointer", f"Where the stores are: {', '.join(arrays)}"
-                )
+                question = f"Where the stores are: {', '.join(arrays)}"
+                items = self.draft.ask("partner.list_stores.items_pointer", question)
             if items not in arrays:
                 raise UnprovenError("the list is not decided: give --set list_stores.items_pointer=…")
             self.draft.set("lists records with the token", list_stores__path=path, list_stores__items_pointer=items)
@@ -276,9 +275,8 @@ class StoreSearch:
             order = await self.get(self.draft.settings.partner.order.path.replace("{id}", str(self._orders[0])))
             named = order.value.get("store_id") if isinstance(order.value, dict) else None
             if named is None:
-                raise UnprovenError(
-                    f"order {self._orders[0]} answers {order.status}: give --order-id of one that exists"
-                )
+                said = f"order {self._orders[0]} answers {order.status}"
+                raise UnprovenError(f"{said}: give --order-id of one that exists")
             candidates = [each for each in candidates if named in _values_at(self.records, each)]
             if not candidates:
                 raise UnprovenError(f"no number of the listed stores is the store_id of order {self._orders[0]}")
@@ -308,9 +306,8 @@ class StoreSearch:
             templates = [self.draft.settings.partner.store.path]
         for template in [*dict.fromkeys(templates), ""]:
             if not template:
-                question = (
-                    f"Path of a store's details, with {{store_id}} ({' and '.join(dict.fromkeys(templates))} have none)"
-                )
+                tried = " and ".join(dict.fromkeys(templates))
+                question = f"Path of a store's details, with {{store_id}} ({tried} have none)"
                 template = self.draft.ask("partner.store.path", question)  # noqa: PLW2901
                 if "{store_id}" not in template:
                     break
@@ -329,26 +326,11 @@ class StoreSearch:
     def _find_fields(self, details: list[Record]) -> None:
         """Find name, zone and currency: members of that kind in all records; two that differ are asked for."""
         zones = zoneinfo.available_timezones()
-        kinds: dict[str, Callable[[str, str], bool]] = {
-            "name": lambda key, value: (
-                re.search(r"(name|title)$", key, re.IGNORECASE) is not None and value.strip() not in {"", *zones}
-            ),
-            "timezone": lambda _, value: value in zones and ("/" in value or value == "UTC"),
-            "currency": lambda _, value: value in _CODES,
-        }
-        for name, is_fit in kinds.items():
-            places = {
-                pointer: values
-                for pointer in dict.fromkeys(pointer for record in details for pointer, _ in leaves(record))
-                if "*" not in pointer
-                and (values := [each for each in _values_at(details, pointer) if each is not None])
-                if all(isinstance(each, str) and is_fit(pointer.rpartition("/")[2], each) for each in values)
-            }
+        for name in ("name", "timezone", "currency"):
+            places = dict(_places(name, details, zones))
             whole = {pointer: values for pointer, values in places.items() if len(values) == len(details)}
             if name == "name" and len(details) > 1:
-                whole = {pointer: values for pointer, values in whole.items() if len(set(values)) > 1}
-                if tops := [pointer for pointer in whole if pointer.count("/") == 1]:
-                    whole = {pointer: whole[pointer] for pointer in tops}
+                whole = _telling_stores_apart(whole)
             distinct = {json.dumps(values): pointer for pointer, values in reversed(whole.items())}
             key, is_partial = f"store.{name}_pointer", name != "name" and len(places) > len(whole)
             if name == "currency":  # some codes are words, too
@@ -428,6 +410,29 @@ def _meet(one: list[Record], other: list[Record]) -> bool:
 def _values_at(records: list[dict[str, Any]], pointer: str) -> list[Any]:
     """Return the values of all records at a pointer."""
     return [value for record in records for value in get_all(record, pointer)]
+
+
+def _places(name: str, details: list[Record], zones: set[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the pointers of texts that may be the name, timezone or currency of a store, each with its texts."""
+    for pointer in dict.fromkeys(pointer for record in details for pointer, _ in leaves(record) if "*" not in pointer):
+        values = [each for each in _values_at(details, pointer) if each is not None]
+        key = pointer.rpartition("/")[2]
+        if values and all(isinstance(each, str) and _may_be(name, key, each, zones) for each in values):
+            yield pointer, values
+
+
+def _may_be(name: str, key: str, value: str, zones: set[str]) -> bool:
+    if name == "timezone":
+        return value in zones and ("/" in value or value == "UTC")
+    if name == "currency":
+        return value in _CODES
+    return re.search("(name|title)$", key, re.IGNORECASE) is not None and value.strip() not in {"", *zones}
+
+
+def _telling_stores_apart(names: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the places that do not have one name in all records; of these those on the top level, if there are any."""
+    several = {pointer: values for pointer, values in names.items() if len(set(values)) > 1}
+    return {pointer: values for pointer, values in several.items() if pointer.count("/") == 1} or several
 
 
 def _own_numbers(records: list[dict[str, Any]]) -> Iterator[str]:
