@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -51,6 +51,21 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NOTHING = Encrypted(None, [])
 _ERASED = Encrypted(None, [], is_erased=True)
 _Previous = tuple[int, int, bytes]  # no, customer, digest
+
+
+class _Batch(NamedTuple):
+    """What is known of a batch that is being encrypted, and the rows that it adds, by table."""
+
+    kind: str
+    load_id: str
+    previous: dict[int, _Previous]
+    shared: set[bytes]
+    known: dict[bytes, int]
+    last: int  # customer there was before
+    customers: list[tuple[int, str, bytes]]
+    moved: list[tuple[int]]
+    lookups: dict[tuple[bytes, int], bool]
+    rows: list[tuple[str, int, int, int, bytes, str, int, bytes]]
 
 
 def open_vault(settings: Settings, rule: Rule | None = None) -> "Vault":
@@ -140,52 +155,51 @@ class Vault(AbstractContextManager["Vault"]):
         known = self._known({h for own in hashes for h in own} - shared)
         self._load_ciphers({before[1] for before in previous.values()})
         (last,) = self._db.execute("select coalesce(max(n), 0) from customers").fetchone()
-        customers: list[tuple[int, str, bytes]] = []
-        moved: list[tuple[int]] = []
-        lookups: dict[tuple[bytes, int], bool] = {}
-        rows: list[tuple[str, int, int, int, bytes, str, int, bytes]] = []
-        results: list[Encrypted] = []
-        digest_of, ciphers = self._lookup.digest, self._ciphers
-        for item, own in zip(batch, hashes, strict=True):
-            if item.id in erased:
-                results.append(_ERASED)
-                continue
-            before = previous.get(item.id)
-            if item.content == _EMPTY and before is None:
-                results.append(_NOTHING)
-                continue
-            owner = next((h for h in own if h and h not in shared), None)
-            digest = digest_of(item.content)
-            old = None if before is None or before[2] == digest else self._content_before(kind, item, before, rows)
-            # without a contact that tells, the customer of the version before
-            is_another = bool(old and not owner and self._is_anothers(item, old))
-            n = known.get(owner, 0) if owner else before[1] if before and before[1] in ciphers and not is_another else 0
-            if n == 0:
-                last = n = last + 1
-                customers.append(self._new_customer(n))
-            customer_key, cipher = ciphers[n]
-            lookups.update(((h, n), h == owner) for h in own if h and (h != owner or h not in known))
-            if owner:
-                known.setdefault(owner, n)
-            if before is not None and before[2] == digest:
-                # raw files get this customer; if the row has another, it is filed again
-                moved += [(item.id,)] if before[1] != n else []
-                results.append(Encrypted(customer_key, []))
-                continue
-            no = 1 if before is None else before[0] + 1
-            body = bodies.encrypt(
-                cipher, item.content, bodies.bound_to(customer_key, kind, item.id, no, load_id, item.seq)
-            )
-            changed = [] if old is None else _changed(old, item.content)
-            rows.append((kind, item.id, no, n, digest, load_id, item.seq, body))
-            previous[item.id] = (no, n, digest)
-            results.append(Encrypted(customer_key, changed))
-        self._db.executemany("insert into customers values (?, ?, ?)", customers)
-        self._db.executemany("insert or ignore into moved values (?)", moved)
+        found = _Batch(kind, load_id, previous, shared, known, last, customers=[], moved=[], lookups={}, rows=[])
+        items = zip(batch, hashes, strict=True)
+        results = [_ERASED if item.id in erased else self._encrypt_one(found, item, own) for item, own in items]
+        self._db.executemany("insert into customers values (?, ?, ?)", found.customers)
+        self._db.executemany("insert or ignore into moved values (?)", found.moved)
         query = "insert into lookups values (?, ?, ?) on conflict do update set owns = max(owns, excluded.owns)"
-        self._db.executemany(query, [(h, n, owns) for (h, n), owns in lookups.items()])
-        self._db.executemany("insert into personal_data values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._db.executemany(query, [(h, n, owns) for (h, n), owns in found.lookups.items()])
+        self._db.executemany("insert into personal_data values (?, ?, ?, ?, ?, ?, ?, ?)", found.rows)
         return results
+
+    def _encrypt_one(self, batch: _Batch, item: PersonalData, own: tuple[bytes, bytes]) -> Encrypted:
+        """Add a version of an item's content, unless it is that of the version before, for its customer."""
+        before = batch.previous.get(item.id)
+        if item.content == _EMPTY and before is None:
+            return _NOTHING
+        digest = self._lookup.digest(item.content)
+        is_same = before is not None and before[2] == digest
+        old = None if before is None or is_same else self._content_before(batch.kind, item, before, batch.rows)
+        n = self._choose_customer(batch, item, own, old)
+        customer_key, cipher = self._ciphers[n]
+        if before is not None and is_same:
+            # raw files get this customer; if the row has another, it is filed again
+            batch.moved.extend([(item.id,)] if before[1] != n else [])
+            return Encrypted(customer_key, [])
+        no = 1 if before is None else before[0] + 1
+        bound = bodies.bound_to(customer_key, batch.kind, item.id, no, batch.load_id, item.seq)
+        body = bodies.encrypt(cipher, item.content, bound)
+        batch.rows.append((batch.kind, item.id, no, n, digest, batch.load_id, item.seq, body))
+        batch.previous[item.id] = (no, n, digest)
+        return Encrypted(customer_key, [] if old is None else _changed(old, item.content))
+
+    def _choose_customer(self, batch: _Batch, item: PersonalData, own: tuple[bytes, bytes], old: bytes | None) -> int:
+        """Return whom a contact tells, else the customer of the version before, else a new one; note the contacts."""
+        before = batch.previous.get(item.id)
+        owner = next((h for h in own if h and h not in batch.shared), None)
+        n = batch.known.get(owner, 0) if owner else 0
+        if not owner and before and before[1] in self._ciphers and not (old and self._is_anothers(item, old)):
+            n = before[1]
+        if n == 0:
+            n = batch.last + len(batch.customers) + 1
+            batch.customers.append(self._new_customer(n))
+        batch.lookups.update(((h, n), h == owner) for h in own if h and (h != owner or h not in batch.known))
+        if owner:
+            batch.known.setdefault(owner, n)
+        return n
 
     def _share(self, pairs: set[tuple[bytes, bytes]]) -> set[bytes]:
         """Note the contacts that orders state together; return those of them that too many people state to tell one."""
@@ -223,9 +237,8 @@ class Vault(AbstractContextManager["Vault"]):
         if self._is_tallied:
             return
         last: tuple[Any, ...] = ("", 0, 0)
-        query = (
-            f"select {database.ROW} from personal_data where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?"
-        )
+        following = "where (kind, id, no) > (?, ?, ?) order by kind, id, no limit ?"
+        query = f"select {database.ROW} from personal_data {following}"
         with database.transaction(self._db):
             bodies.require_key(self._db, self._master)
             while rows := self._db.execute(query, (*last, _ROWS_AT_ONCE)).fetchall():
