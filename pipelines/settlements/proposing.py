@@ -36,42 +36,51 @@ def proposed_mapping(records: Records, delimiter: str, order: str, name: str) ->
     columns = {column: [cells[at].strip() for cells in rows] for at, column in enumerate(records.header)}
     amounts, separators = _amounts(columns, order)
     found = {key: _named(columns, words, {order, *amounts}) for key, words in _NAMES.items()}
-    dates = [(column, forms) for column, cells in columns.items() if (forms := _forms(cells))]
-    currency = next((each for each, cells in columns.items() if all(re.fullmatch("[A-Z]{3}", c) for c in cells)), "")
-    parts, net = _components(amounts)
+    found["statement"] = found["statement"] or found["payout"]
+    words = sorted({*columns.get(found["type"], ())})
     yield 'platform = ""  # could not tell: the platform\'s name, and of our orders'
     yield 'orders = { platform = [""] }'
     yield f"[file]\nnames = {_text(name)}\ndelimiter = {_text(delimiter)}\ndecimal = {_text(separators[0])}"
     yield f'thousands = {_text(separators[1])}\ntimezone = "store"  # could not tell: of times without a zone'
     yield "[line]"
-    found["statement"] = found["statement"] or found["payout"]
+    yield from _line_table(columns, order, found, words)
+    yield "[components]"
+    yield from _component_table(amounts, found["type"], words)
+
+
+def _line_table(columns: dict[str, list[str]], order: str, found: dict[str, str], words: list[str]) -> Iterator[str]:
+    """Yield what each row is of, by the names found; `words` are those of the column of types."""
     for key in ("statement", "payout", "store"):
         yield f"{key} = {_text(found[key])}" if found[key] else f"# could not tell: {key}"
     yield f"order = {_text(order)}" if order else "# could not tell: order, or ordered_at and window_minutes"
+    dates = [(column, forms) for column, cells in columns.items() if (forms := _forms(cells))]
     for column, forms in dates[:1]:
         unsure = f"   # could not tell: or {', '.join(forms[1:])}" if len(forms) > 1 else ""
         yield f"date = {{ column = {_text(column)}, form = {_text(forms[0])} }}{unsure}"
     if not dates:
         yield "# could not tell: date, or period"
-    words = sorted({*columns.get(found["type"], ())})
     if found["type"] and len(words) <= 12:
         yield f"type = {{ column = {_text(found['type'])}, order = [{', '.join(map(_text, words))}] }}"
         yield "# could not tell: which of these words are refund, fee, total, payout or adds_to"
     else:
         yield 'type = "order"  # could not tell: all rows are orders'
+    currency = next((each for each, cells in columns.items() if all(re.fullmatch("[A-Z]{3}", c) for c in cells)), "")
     yield f"currency = {{ column = {_text(currency)} }}" if currency else 'currency = ""   # could not tell'
-    yield "[components]"
+
+
+def _component_table(amounts: dict[str, list[Decimal]], kind: str, words: list[str]) -> Iterator[str]:
+    """Yield which column is which component, or which word of the column `kind` makes the one amount which."""
+    parts, net = _components(amounts)
     if len(parts) == 1 and len(words) > 1:  # a row is an event
         events = [f"{_text(each)} = {_text(_component(each) or 'gross')}" for each in words]
-        yield f"amount = {_text(*parts.values())}\ncolumn = {_text(found['type'])}\nvalues = {{ {', '.join(events)} }}"
+        yield f"amount = {_text(*parts.values())}\ncolumn = {_text(kind)}\nvalues = {{ {', '.join(events)} }}"
         return
     yield from (f"{part} = {_text(column)}" for part, column in parts.items())
     unused = [column for column in amounts if column not in {each[1:] for each in parts.values()} and column != net]
     if unused:
         yield f"# could not tell: {', '.join(unused)}"
-    yield (
-        f"[check]\nnet = {_text('+' + net)}" if net else "# could not tell: [check] net; no column is the sum of these"
-    )
+    unknown = "# could not tell: [check] net; no column is the sum of these"
+    yield f"[check]\nnet = {_text('+' + net)}" if net else unknown
 
 
 def _text(value: str) -> str:
