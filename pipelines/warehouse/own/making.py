@@ -108,13 +108,8 @@ def make_own(
         if absent := [name for name in model.reads.tables if name.startswith(f"{OWN}.") and name not in parts]:
             wrong[model.name] = f"it reads {absent[0]}, which {'is wrong' if absent[0] in wrong else 'no file makes'}"
             continue
-        known = records.get(model.name)
         try:
-            if not known or (known.inputs, known.sha256) != (inputs, model.sha256):
-                is_new = known is None or known.sha256 != model.sha256
-                again = _of_reversed(settings, attached, model) if is_new and orders(model.sql) else ""
-                with _process(settings, *attached) as ask:
-                    records[model.name] = _make(ask, model, known, inputs, erased, again)
+            records[model.name] = _make_if_changed(settings, attached, model, records.get(model.name), inputs, erased)
             parts[model.name] = {"": records[model.name].table.version}
         except (CatalogueError, QueryError) as error:
             wrong[model.name] = str(error) if isinstance(error, CatalogueError) else _short(str(error))
@@ -122,6 +117,18 @@ def make_own(
         wrong[name] += ROWS_GONE
     made = ((name, records[name].table) for name in sorted(records))
     return OwnTables({name: msgspec.structs.replace(of, problem=wrong.get(name, "")) for name, of in made}, wrong)
+
+
+def _make_if_changed(
+    settings: Settings, attached: Sequence[str], model: Model, known: _Record | None, inputs: Parts, erased: str
+) -> _Record:
+    """Return the record of a model's table, which is made unless the one that is kept is of this text and inputs."""
+    if known and (known.inputs, known.sha256) == (inputs, model.sha256):
+        return known
+    is_new = known is None or known.sha256 != model.sha256
+    again = _of_reversed(settings, attached, model) if is_new and orders(model.sql) else ""
+    with _process(settings, *attached) as ask:
+        return _make(ask, model, known, inputs, erased, again)
 
 
 @contextlib.contextmanager
