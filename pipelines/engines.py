@@ -40,9 +40,8 @@ def engine_of(settings: Settings) -> "RayCluster | None":
         why = '[engine] name: "ray" needs the extra ray, on every node: pip install "ordermart[ray]"'
         raise SettingsError(f"{why}, or pip install --require-hashes --no-deps -r requirements-ray.lock")
     if not re.fullmatch(r"([^\s:]+|\[[0-9a-fA-F:]+\]):\d+", settings.engine.address):
-        raise SettingsError(
-            "[engine] address: name the head of a Ray cluster, such as 10.0.0.5:6379, or give --address"
-        )
+        advice = "name the head of a Ray cluster, such as 10.0.0.5:6379, or give --address"
+        raise SettingsError(f"[engine] address: {advice}")
     needs_token = not settings.security.allow_open_ray
     if needs_token and os.environ.get("RAY_AUTH_MODE") != "token":
         raise SettingsError(

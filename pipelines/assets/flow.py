@@ -75,9 +75,8 @@ def table_checks(settings: Settings) -> dg.AssetChecksDefinition:
 def _specs(table: Table) -> Iterator[dg.AssetCheckSpec]:
     for check in table.checks:
         if check.severity == "blocking":
-            yield dg.AssetCheckSpec(
-                name_of(check.name), asset=key_of(table.name), description=check.claim, blocking=True
-            )
+            name = name_of(check.name)
+            yield dg.AssetCheckSpec(name, asset=key_of(table.name), description=check.claim, blocking=True)
     yield from _warnings(table)
 
 

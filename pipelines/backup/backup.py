@@ -106,9 +106,8 @@ class _Backup:
         self.known = {file.path: file for file in manifest.files} if manifest else {}
         found = comparing.compare(self.settings)
         if found.damages:
-            raise comparing.BackupError(
-                f"nothing was backed up, earlier backups stay: {' '.join(each.sentence() for each in found.damages)}"
-            )
+            damages = " ".join(each.sentence() for each in found.damages)
+            raise comparing.BackupError(f"nothing was backed up, earlier backups stay: {damages}")
         log = erasure_log(self.settings) or self.folder / LOG
         add_to_log(log, erasures(ledger_of(self.data_dir)), [each.name for each in earlier])
         remember_erasure_log(self.data_dir, log)  # once the note that has it is known to be right
@@ -136,9 +135,8 @@ class _Backup:
             seed, _ = ledger_key(self.settings)
             content = msgspec.structs.replace(content, signature=comparing.signature_of(content, seed))
         comparing.sync_tree(self.draft)
-        write_whole(
-            self.draft / comparing.MANIFEST, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
-        )
+        text = msgspec.json.format(msgspec.json.encode(content), indent=1)
+        write_whole(self.draft / comparing.MANIFEST, text + b"\n")
         add_to_log(log, (), [name])  # first: a restore needs a log that names the backup
         done = self.draft.rename(self.folder / name)
         sync(self.folder)
@@ -244,9 +242,8 @@ class _Backup:
         for name, store in self.inventory.stores.items():
             copy = self.draft / name
             why = "missing" if not copy.exists() else inventory.why_not_continued(copy, store)
-            why = why or "; ".join(
-                f"{part}: {why}" for part, why in inventory.damaged_parts(copy, name, store, store.parts)
-            )
+            damaged = inventory.damaged_parts(copy, name, store, store.parts)
+            why = why or "; ".join(f"{part}: {why}" for part, why in damaged)
             if why:
                 raise comparing.BackupError(f"{self.data_dir / name} changed while it was copied ({why}): run it again")
         files = {path: (file.bytes, file.sha256) for path, file in self.files.items() if path in self.inventory.files}

@@ -168,9 +168,8 @@ def read_manifest(backup: Path) -> BackupManifest:
         content = path.read_bytes()
         written = msgspec.json.decode(content).get("format")
         if isinstance(written, int) and written > FORMAT:
-            raise BackupError(
-                f"{path} has format {written}, this version reads up to {FORMAT}: install a later version"
-            )
+            advice = "install a later version"
+            raise BackupError(f"{path} has format {written}, this version reads up to {FORMAT}: {advice}")
         return msgspec.json.decode(content, type=BackupManifest)
     except OSError as error:
         raise BackupError(f"{path} cannot be read: {error.strerror}; use another backup of that folder") from None

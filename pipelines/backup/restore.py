@@ -209,12 +209,10 @@ def restore(
         )
     held = sorted(each.name for each in data_dir.iterdir() if each.name not in _LOCKS)
     if held and RESTORING not in held:
-        raise comparing.BackupError(
-            f"{data_dir} is not empty, it has {', '.join(held[:5])}: move it away, or set [data] dir to a new folder"
-        )
-    erasures = known_erasures(
-        settings, backup, (each / "ledger" for each in {*comparing.backups(backup.parent), backup}), word
-    )
+        advice = "move it away, or set [data] dir to a new folder"
+        raise comparing.BackupError(f"{data_dir} is not empty, it has {', '.join(held[:5])}: {advice}")
+    ledgers = (each / "ledger" for each in {*comparing.backups(backup.parent), backup})
+    erasures = known_erasures(settings, backup, ledgers, word)
     try:
         notes = [*_set_aside(data_dir, held)]
         notes += _put_in_place(settings, backup, manifest, erasures, word, unsigned, show)
@@ -326,9 +324,8 @@ def _chosen(folder: Path) -> Path:
     if (folder / comparing.MANIFEST).exists():
         return folder
     if not (found := comparing.backups(folder)):
-        raise comparing.BackupError(
-            f"{folder} holds no complete backup: name the folder that `ordermart backup` was given"
-        )
+        advice = "name the folder that `ordermart backup` was given"
+        raise comparing.BackupError(f"{folder} holds no complete backup: {advice}")
     return found[-1]
 
 

@@ -449,7 +449,6 @@ def with_answers(text: str, found: Found) -> str:
         table[name] = item
     written = tomlkit.dumps(tree)
     if tomllib.loads(written) != plain:
-        raise SettingsError(
-            "the file has tables as dotted keys, which cannot be completed: write them as [partner.store]"
-        )
+        advice = "write them as [partner.store]"
+        raise SettingsError(f"the file has tables as dotted keys, which cannot be completed: {advice}")
     return re.sub(r"(?<=[^\n])\n\[", "\n\n[", written) if text.startswith(_START[:40]) else written

@@ -353,9 +353,8 @@ async def find_token(draft: Draft, meter: Meter, reply: Reply | None, paths: lis
                 draft.set(evidence, authenticate__token_pointer=pointer)
                 draft.set("a number of seconds" if life else "none stated", authenticate__expires_in_pointer=life)
             return headers
-    raise UnprovenError(
-        f"{paths[0]} refuses what the login returned: give --set authenticate.header=… and authenticate.scheme=…"
-    )
+    advice = "give --set authenticate.header=… and authenticate.scheme=…"
+    raise UnprovenError(f"{paths[0]} refuses what the login returned: {advice}")
 
 
 async def _path(draft: Draft, meter: Meter) -> tuple[str, Reply]:

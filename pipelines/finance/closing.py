@@ -104,9 +104,8 @@ def record_restatements(settings: Settings) -> int:
         con.execute(f"create temp view order_total_parts as {finance_sql('total_parts')}")
         rows = con.execute(finance_sql("restatement_causes"), values).to_arrow_table().cast(entries.RESTATEMENTS)
         if rows.num_rows != found[0]:
-            raise FinanceError(
-                f"{found[0]} pending restatements, but {rows.num_rows} causes: nothing was recorded; report this"
-            )
+            advice = "nothing was recorded; report this"
+            raise FinanceError(f"{found[0]} pending restatements, but {rows.num_rows} causes: {advice}")
         ledger.append(entries.RESTATED, body, rows)
         return int(rows.num_rows)
 
@@ -294,9 +293,8 @@ def close(
         body = {**draft.body, "exceptions": excepted, **user.body}
         if settings.closing.approver == _ANOTHER:
             entry = release.ledger.append(entries.PREPARED, {**body, "fingerprint": draft.fingerprint})
-            return Closed(
-                entry, draft.blockers, draft.rows.num_rows, totals(draft.rows), draft.already_closed, is_prepared=True
-            )
+            sums, known = totals(draft.rows), draft.already_closed
+            return Closed(entry, draft.blockers, draft.rows.num_rows, sums, known, is_prepared=True)
         return _write(release, period, store_id, draft, body)
 
 
@@ -317,9 +315,8 @@ def approve(
     with open_release(settings) as release:
         draft = _draft(settings, release, period, store_id, now)
         if (prepared := _prepared(release.ledger.entries(), draft.body)) is None:
-            raise FinanceError(
-                f"{_name(period, store_id)} is not prepared: run `ordermart close` as another user first"
-            )
+            advice = "run `ordermart close` as another user first"
+            raise FinanceError(f"{_name(period, store_id)} is not prepared: {advice}")
         if prepared.body["uid"] == user.uid:
             why = f"{_name(period, store_id)} was prepared by this system user, {prepared.who} (entry {prepared.no})"
             raise FinanceError(f"{why}: another one must approve it; --as does not count")
@@ -368,9 +365,8 @@ def _prepared(kept: Iterable[LedgerEntry], body: dict[str, Any]) -> LedgerEntry 
     days = {each["day"] for each in body["days"]}
     found = None
     for entry in kept:
-        if entry.act == entries.PREPARED and all(
-            entry.body[key] == body[key] for key in ("days", "period", "store_id")
-        ):
+        keys = ("days", "period", "store_id")
+        if entry.act == entries.PREPARED and all(entry.body[key] == body[key] for key in keys):
             found = entry
         elif (entry.act == entries.CLOSED and days & {each["day"] for each in entry.body["days"]}) or (
             entry.act == entries.REOPENED and entry.body["day"] in days

@@ -169,9 +169,8 @@ class _Plan:
         made = {key: each for key in self._keys if (each := self._new(key, [*self._before[key].values()]))}
         own = [key for key in self._keys if self._period.first_day <= key[0][0] <= self._period.last_day]
         if differing := [text for key in own for text in self._on_other_accounts(key)]:
-            raise released.FinanceError(
-                "an earlier export has other entries, and nothing was written: " + _some(differing)
-            )
+            said = "an earlier export has other entries, and nothing was written"
+            raise released.FinanceError(f"{said}: " + _some(differing))
         self._check_sums(made)
         for (place, *_), each in made.items():
             if of_class := next((line.account_class for line in each.lines if not line.account), None):
@@ -259,9 +258,8 @@ class _Plan:
         first, last = self._period.first_day, self._period.last_day
         for key in self._keys:
             new, now, before = made.get(key), self._now.get(key), [*self._before[key].values()]
-            if not new and not (
-                self._day(key, now or before[0]) <= last if before else now and first <= now.day <= last
-            ):
+            is_due = self._day(key, now or before[0]) <= last if before else now and first <= now.day <= last
+            if not new and not is_due:
                 continue
             by = _by_account if new else _sums
             exported, stated = by([*before, *_entries(_rows([new] if new else []))]), by([now] if now else [])

@@ -188,9 +188,8 @@ def _netsuite(export: Export, accounts: Accounts) -> Iterator[ExportRow]:
     period = f"{_MONTHS[int(month[2]) - 1]} {month[1]}" if month else export.period
     for each in export.entries:
         if len(each.lines) > _NETSUITE_LINES:
-            raise FinanceError(
-                f"netsuite: {each.number} has more than {_NETSUITE_LINES} lines: give platforms one account"
-            )
+            advice = "give platforms one account"
+            raise FinanceError(f"netsuite: {each.number} has more than {_NETSUITE_LINES} lines: {advice}")
         _check_decimals(each, "netsuite")
         for line in each.lines:
             yield [
@@ -255,9 +254,8 @@ def _sides(entry: "JournalEntry", amount: Decimal) -> tuple[str, str]:
 
 def _check_decimals(entry: "JournalEntry", export_format: str) -> None:
     if currency_decimals(entry.currency) > _USUAL_DECIMALS or any(abs(one.amount) >= _TOO_MUCH for one in entry.lines):
-        raise FinanceError(
-            f"{export_format}: {entry.number} has more than ten digits before or two after the point: use csv"
-        )
+        limits = "more than ten digits before or two after the point"
+        raise FinanceError(f"{export_format}: {entry.number} has {limits}: use csv")
 
 
 def _table(head: Iterable[str], rows: Iterable[ExportRow]) -> bytes:
@@ -436,9 +434,8 @@ class _Book:
     def _restatements(self) -> None:
         values = {"period": self._period.name}
         held = "where posted_period = $period or reversed_period = $period"
-        self._con.execute(
-            f"create temp table wanted as select order_id, close_entry_no from memory.raw.restated {held}", values
-        )
+        wanted = f"select order_id, close_entry_no from memory.raw.restated {held}"
+        self._con.execute(f"create temp table wanted as {wanted}", values)
         restated = "from memory.raw.restated semi join wanted using (order_id)"
         restated += f" where sale_class = '{COUNTED}' order by restatement_no"
         closed = "from memory.raw.closed_orders semi join wanted using (order_id, close_entry_no)"

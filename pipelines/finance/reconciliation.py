@@ -146,9 +146,8 @@ def create_break_views(release: released.Released) -> None:
     rows = released.arrow_table(accepted, break_key=pa.string(), content=pa.string())
     release.con.register("accepted_breaks", rows)
     release.con.execute(f"create or replace temp view breaks as {released.finance_sql('breaks')}")
-    release.con.execute(
-        "create or replace temp view open_breaks as from breaks anti join accepted_breaks using (break_key, content)"
-    )
+    left = "from breaks anti join accepted_breaks using (break_key, content)"
+    release.con.execute(f"create or replace temp view open_breaks as {left}")
 
 
 def list_breaks(settings: Settings, selection: released.Selection) -> list[Record]:

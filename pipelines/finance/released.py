@@ -324,9 +324,8 @@ def finance_sql(name: str) -> str:
 def check_release_settings(settings: Settings, manifest: ReleaseManifest) -> None:
     """Raise FinanceError if the release was built with other settings than the current ones."""
     if manifest.fingerprint.get("the settings") != fingerprint_of(settings)["the settings"]:
-        raise FinanceError(
-            f"release {manifest.id} was built with other settings than the current ones: run `ordermart build` first"
-        )
+        why = "was built with other settings than the current ones"
+        raise FinanceError(f"release {manifest.id} {why}: run `ordermart build` first")
 
 
 def circumstances(

@@ -114,9 +114,8 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
         db.execute("pragma synchronous = full")
         layout = db.execute("pragma user_version").fetchone()[0]
         if layout > _LAYOUT or 0 < layout < _FIRST_LAYOUT:
-            raise sqlite3.DatabaseError(
-                f"{path.name} has layout {layout}, this version reads {_FIRST_LAYOUT} to {_LAYOUT}"
-            )
+            reads = f"{_FIRST_LAYOUT} to {_LAYOUT}"
+            raise sqlite3.DatabaseError(f"{path.name} has layout {layout}, this version reads {reads}")
         if layout < _LAYOUT:
             with transaction(db):
                 _migrate(db)

@@ -161,9 +161,8 @@ class PartnerSession(AbstractContextManager["PartnerSession"]):
     async def _work(self, work: Callable[[PartnerClient], Coroutine[None, None, T]]) -> T:
         if self._client is None:
             settings = self._settings
-            client = PartnerClient(
-                settings.partner, max_bytes=settings.landing.max_bytes, fields=documented_fields(settings)
-            )
+            fields = documented_fields(settings)
+            client = PartnerClient(settings.partner, max_bytes=settings.landing.max_bytes, fields=fields)
             self._client = await self._open.enter_async_context(client)
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None  # noqa: S101 -- this is one

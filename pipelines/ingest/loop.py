@@ -325,9 +325,8 @@ class _Ingestion:
         if unfetched := self.work.unfetched(self.kind):
             (number, why), count = unfetched[0], sum(number for number, _ in unfetched)
             late = f"{count:,} {self.kind} could not be fetched for longer than two nights, {number:,} of them because"
-            self.result.shortfalls.append(
-                f"{late} {why}; {FAILED_FOR.days} days after the first try they wait for `ordermart retry`"
-            )
+            later = f"{FAILED_FOR.days} days after the first try they wait for `ordermart retry`"
+            self.result.shortfalls.append(f"{late} {why}; {later}")
         if hopeless := sum(missing >= _MOST_MISSING for missing in self.result.missing.values()):
             self.result.shortfalls.append(
                 f"{hopeless:,} stores name menus of which the service lacks {_MOST_MISSING} more than it has; their "
@@ -533,9 +532,8 @@ def ingest_unlisted_stores(
     if unknown or _are_many(came, len(named)):
         orders = sum(named[store] for store in unlisted)
         also = f"; {len(unknown):,} of these are unknown to the service" if unknown else ""
-        fetched.shortfalls.append(
-            f"{orders:,} orders name {len(unlisted):,} stores that the list does not have{also}: {_CHECK}"
-        )
+        stores = f"{len(unlisted):,} stores that the list does not have"
+        fetched.shortfalls.append(f"{orders:,} orders name {stores}{also}: {_CHECK}")
     if _are_many(lost, len(lately)):
         had = f"{len(lost):,} of {len(lately):,} stores that it had in the last {RECENT.days} days"
         fetched.shortfalls.append(f"the list lacks {had}: {_CHECK}")

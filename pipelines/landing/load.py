@@ -212,9 +212,8 @@ class Load(AbstractContextManager["Load"]):
         load_id = self.load_id
         for item in batch:
             if (document := item.document) is not None:
-                own = raw_folder.Seen(
-                    document.sha256, raw_folder.rank(item.observed_at, item.source, load_id, item.seq)
-                )
+                rank = raw_folder.rank(item.observed_at, item.source, load_id, item.seq)
+                own = raw_folder.Seen(document.sha256, rank)
                 verdict, is_new = raw_rows.place(known, document.id, own)
                 personal = next(encrypted)
                 is_current = known[document.id][-1].sha256 == document.sha256

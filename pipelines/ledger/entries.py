@@ -452,9 +452,8 @@ def _total(fields: dict[str, str], where: str) -> Total:
     if order_count and not _COUNT.fullmatch(order_count):
         raise TotalsError(f"{where}, column order_count: must be an integer")
     if amount and not _AMOUNT.fullmatch(amount):
-        raise TotalsError(
-            f"{where}, column amount: must be like 1234.50: at most four decimals, no thousands separators"
-        )
+        form = "at most four decimals, no thousands separators"
+        raise TotalsError(f"{where}, column amount: must be like 1234.50: {form}")
     if fields["amount_field"] not in PRICES:
         raise TotalsError(f"{where}, column amount_field: must be one of {', '.join(PRICES)}")
     day, store_id = _business_date(fields["business_date"], where), int(fields["store_id"])

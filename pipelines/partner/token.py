@@ -175,9 +175,8 @@ def refusal(path: str, status: int) -> str:
 
 def _require_credentials(partner: Partner) -> None:
     for name in missing_credentials(partner):
-        raise exchange.PartnerMisconfigured(
-            f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
-        )
+        variable = f"ORDERMART_PARTNER__{name.upper()}"
+        raise exchange.PartnerMisconfigured(f"[partner] {name} is missing or not valid text: set {variable}")
 
 
 def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Token | None:

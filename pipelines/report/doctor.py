@@ -84,18 +84,16 @@ def _fix(cause: str) -> str:
 def _secrets(settings: Settings) -> Iterator[Finding]:
     if missing := missing_credentials(settings.partner):
         names = ", ".join(f"ORDERMART_PARTNER__{name.upper()}" for name in missing)
-        yield Finding(
-            "credentials", "failure", f"{names} missing or not valid text.", "set them, or the same with _FILE"
-        )
+        said = f"{names} missing or not valid text."
+        yield Finding("credentials", "failure", said, "set them, or the same with _FILE")
     else:
         yield Finding("credentials", "ok", "the request for a token has all that it needs.")
     try:
         read_keys(settings)
         yield Finding("vault keys", "ok", "both are set and well formed.")
     except VaultError as error:
-        yield Finding(
-            "vault keys", "failure", f"{error}.", "`ordermart vault generate-keys` for a new vault, else restore"
-        )
+        advice = "`ordermart vault generate-keys` for a new vault, else restore"
+        yield Finding("vault keys", "failure", f"{error}.", advice)
     signature = settings.webhooks.signature
     if signature != "none" and not settings.webhooks.secret:
         yield Finding("webhook secret", "failure", "not set.", "set ORDERMART_WEBHOOKS__SECRET")

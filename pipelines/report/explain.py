@@ -107,9 +107,8 @@ def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iter
         yield from wrapped("no menu of the store had been observed by then: compared with each as first seen later")
     for row in found:
         item = f"{row['line_no']}" + ("" if row["modifier_no"] is None else f", modifier {row['modifier_no']}")
-        yield from wrapped(
-            f"line {item}: {money(row['price'], currency)} {_comparison(row, currency, _seen(db, order, row))}"
-        )
+        compared = _comparison(row, currency, _seen(db, order, row))
+        yield from wrapped(f"line {item}: {money(row['price'], currency)} {compared}")
 
 
 def _seen(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], row: Mapping[str, Any]) -> _Seen:

@@ -145,9 +145,8 @@ def _failure(run: Run) -> notify.Alarm:
 def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.Alarm]:
     is_new = run.is_new
     if (free := shutil.disk_usage(settings.data_dir).free / _GB) < settings.notify.min_free_gb:
-        yield notify.Alarm(
-            "disk", f"{free:.1f} GB are free below [data] dir; [notify] min_free_gb is {settings.notify.min_free_gb}."
-        )
+        said = f"{free:.1f} GB are free below [data] dir"
+        yield notify.Alarm("disk", f"{said}; [notify] min_free_gb is {settings.notify.min_free_gb}.")
     current = current_release(settings.data_dir / "published")
     before = release_before(current) if current else None
     if current is None or not run.did_all_steps:
@@ -166,9 +165,8 @@ def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[notify.A
     hours = settings.notify.silence_hours
     since = now - dt.timedelta(hours=hours)
     if hours and not _any_after(since, received) and _is_silent(settings.data_dir, since):
-        yield notify.Alarm(
-            "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
-        )
+        why = "is the service reachable, the schedule on?"
+        yield notify.Alarm("silence", f"No document was received for {hours:g} hours: {why}")
     night = next((e for e in (run, *reversed(runs(settings.data_dir))) if e.kind == NIGHT), run)
     yield from _of_verification(settings.data_dir, night)
     if failed := [each.partition(": ")[2] for each in night.undone if each.startswith(COPYING)]:

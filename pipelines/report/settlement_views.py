@@ -32,9 +32,8 @@ def imported(done: list[ImportedStatement]) -> Iterator[str]:
         replaced = f", superseding {each.replaced:,} earlier" if each.replaced else ""
         yield f"{each.file}: {of}{each.row_count:,} rows imported as ledger entry {each.entry_no}{replaced}."
         yield from (f"  {change}" for change in each.changes)
-        yield from (
-            f"  Store {name} is none of ours on some row's day: such rows are not_ours." for name in each.nobodys
-        )
+        said = "is none of ours on some row's day: such rows are not_ours."
+        yield from (f"  Store {name} {said}" for name in each.nobodys)
     if any(each.entry_no for each in done):
         yield "The next `ordermart run` or `ordermart build` matches them; then see `ordermart settlements list`."
 
@@ -82,9 +81,8 @@ def unknown_orders(settings: Settings) -> list[str]:
 def _open_breaks(release: Released) -> Iterator[Record]:
     """Yield the breaks that are not accepted, also since the build, with who looks after them and what was said."""
     decided = decisions(release.ledger.entries())
-    for each in records(
-        release.con, "from audit.settlement_breaks order by platform, break_kind, since_date, break_key"
-    ):
+    query = "from audit.settlement_breaks order by platform, break_kind, since_date, break_key"
+    for each in records(release.con, query):
         known = decided.get(each["break_key"], Decisions())
         if known.content != each["content"]:
             yield each | {"decisions": known}
@@ -204,9 +202,8 @@ def explain_payout(settings: Settings, payout_ref: str) -> list[str]:
 def _parts(con: duckdb.DuckDBPyConnection, payout: Record) -> Iterator[str]:
     key = [payout["platform"], payout["payout_ref"], payout["currency"]]
     where = "where lines.platform = ? and payout_ref = ? and settled_currency = ? group by all order by all"
-    for each in records(
-        con, f"select component, lines.currency, sum(amount) as amount from mart.settlement_lines as lines {where}", key
-    ):
+    query = f"select component, lines.currency, sum(amount) as amount from mart.settlement_lines as lines {where}"
+    for each in records(con, query, key):
         of = f" {each['currency']}" if each["currency"] != payout["currency"] else ""
         yield f"  {each['component']:<20}{money(each['amount'], each['currency']):>16}{of}"
     sums = {"carried": "carried_amount", "sum": "stated_amount", "bank": "bank_amount", "bank fee": "bank_fee_amount"}

@@ -112,9 +112,8 @@ def next_tick(cron: str, timezone: str, now: dt.datetime) -> dt.datetime | None:
 
     try:
         zone = zoneinfo.ZoneInfo(timezone)
-        times = CronSim(
-            _NICKNAMES.get(cron.strip().lower(), cron), now.astimezone(zone).replace(tzinfo=None) - dt.timedelta(days=1)
-        )
+        yesterday = now.astimezone(zone).replace(tzinfo=None) - dt.timedelta(days=1)
+        times = CronSim(_NICKNAMES.get(cron.strip().lower(), cron), yesterday)
     except (ValueError, OSError, CronSimError):
         return None
     return next((due for local in times if (due := _instant(local.replace(tzinfo=zone))) > now), None)

@@ -123,9 +123,8 @@ def invalid_closes(pack: Path) -> list[str]:
     untied = []
     for key, of_day in sorted(rows.items()):
         if key in active:
-            wrong += [
-                f"closes.csv: {key[1]}, closed by entry {key[0]}: {why}" for why in differences(of_day, active[key])
-            ]
+            where = f"closes.csv: {key[1]}, closed by entry {key[0]}"
+            wrong += [f"{where}: {why}" for why in differences(of_day, active[key])]
         else:
             untied.append(f"{key[1]} ({'a store was reopened' if key in partial else 'its entry has no hash of rows'})")
     tied = len(rows) - len(untied)

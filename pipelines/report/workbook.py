@@ -431,9 +431,8 @@ class Sheet:
         """Raise WorkbookError if a write failed."""
         if code:
             cell = f"{xl_col_to_name(column)}{self.row + 1}"
-            raise WorkbookError(
-                f"sheet {self._name}, cell {cell} cannot be written (code {code}): a limit was exceeded"
-            )
+            said = f"sheet {self._name}, cell {cell} cannot be written"
+            raise WorkbookError(f"{said} (code {code}): a limit was exceeded")
 
 
 def amount_look(value: Any, currency: str | None = None, measure: str | None = None) -> str:

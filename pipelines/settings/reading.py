@@ -40,9 +40,8 @@ def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | N
         raise SettingsError(f"file: no such setting (in {path.name})")
     for (table, key), variable in _secrets():
         if isinstance(tree.get(table), dict) and key in tree[table]:
-            raise SettingsError(
-                f"[{table}] {key} is a secret and must not be in {path.name}: set {variable} or {variable}_FILE"
-            )
+            advice = f"set {variable} or {variable}_FILE"
+            raise SettingsError(f"[{table}] {key} is a secret and must not be in {path.name}: {advice}")
     secret_files = _override(tree, environ)
     tree["file"] = path
     try:

@@ -115,9 +115,8 @@ def undo_import(ledger: Ledger, entry_no: int, reason: str, user: User) -> Ledge
     """Record that an import is as if it had never been; raise SettlementError if it is none, or undone already."""
     found = [entry for act in ACTS for entry in _imports(ledger.entries(), act)]
     if entry_no not in {entry.no for entry in found}:
-        raise SettlementError(
-            f"ledger entry {entry_no} is not an import, or was undone: see `ordermart settlements list`"
-        )
+        advice = "see `ordermart settlements list`"
+        raise SettlementError(f"ledger entry {entry_no} is not an import, or was undone: {advice}")
     return ledger.append(UNDONE, {"entry_no": entry_no, "reason": reason, **user.body})
 
 
@@ -433,9 +432,8 @@ def read_bank(content: bytes, name: str, read: LoadedMapping) -> Credits:
         raise SettlementError(f"{name} has no booked entries")
     found = first_groups(bank.payout, [row.text for row in rows])
     named = [(row, ref) for row, ref in zip(rows, found, strict=True) if ref is not None]
-    table = pa.Table.from_pylist(
-        [dict(zip(CREDITS.names, (row.number, ref, *row[1:-1]), strict=True)) for row, ref in named], schema=CREDITS
-    )
+    credits_ = [dict(zip(CREDITS.names, (row.number, ref, *row[1:-1]), strict=True)) for row, ref in named]
+    table = pa.Table.from_pylist(credits_, schema=CREDITS)
     days = [row.day for row in rows]
     return Credits(table, min(days), max(days), len(rows))
 

@@ -385,9 +385,8 @@ class _Reader:
         if check := self.mapping.check.settled:
             settled = self._signed(check, number, cells, code)
             if settled is None or (rate is not None and abs(settled - net * rate) > smallest / 2):
-                raise CellRef(self.name, number, mapping.signed(check)[0][1]).refused(
-                    "not what the row comes to at its exchange rate"
-                )
+                at = mapping.signed(check)[0][1]
+                raise CellRef(self.name, number, at).refused("not what the row comes to at its exchange rate")
         return code, rate, settled
 
     def _balances(self, number: int, cells: list[str], of: tuple[str | None, str]) -> list[Decimal | None]:
@@ -397,9 +396,8 @@ class _Reader:
         known = self.balances.setdefault(of, {})
         for name, amount in found.items():
             if amount is not None and known.setdefault(name, amount) != amount:
-                raise CellRef(self.name, number, mapping.signed(stated[name])[0][1]).refused(
-                    "another row of the statement has another"
-                )
+                at = mapping.signed(stated[name])[0][1]
+                raise CellRef(self.name, number, at).refused("another row of the statement has another")
         return [found.get(name) for name in BALANCES]
 
     def _add_up(self, lines: pa.Table) -> pa.Table:

@@ -250,9 +250,8 @@ class Mapping(_MappingPart, frozen=True):
             sums = StatedSums(opening=part.opening, paid=part.paid, closing=part.closing)
             net += signed_columns(part.closing)
             net += ({"+": "-"}.get(each[0], "+") + each[1:] for each in signed_columns(part.opening))
-        line = RowColumns(
-            part.currency or self.line.currency, part.statement, part.payout, date=part.date, type="total"
-        )
+        currency = part.currency or self.line.currency
+        line = RowColumns(currency, part.statement, part.payout, date=part.date, type="total")
         file = StatementFiles(**{key: getattr(part, key) for key in StatementFiles.__struct_fields__})
         key = "payout_ref" if isinstance(part, Payouts) else "statement_ref"
         return key, Mapping(self.platform, self.orders, line, {"gross": net}, file, sums)

@@ -96,9 +96,8 @@ def _size(isut: int, isstd: int, leaps: int, times: int, types: int, chars: int,
 def _ruled(clock: zoneinfo.ZoneInfo, since: int) -> Iterator[int]:
     """Yield the changes after `since` that follow from a rule without an end, found between the firsts of months."""
     first = (_EPOCH + dt.timedelta(seconds=since)).year
-    firsts = (
-        dt.datetime(year, month, 1, tzinfo=dt.UTC) for year in range(first, _RULES_UNTIL) for month in range(1, 13)
-    )
+    years = range(first, _RULES_UNTIL)
+    firsts = (dt.datetime(year, month, 1, tzinfo=dt.UTC) for year in years for month in range(1, 13))
     months = [int((each - _EPOCH).total_seconds()) for each in firsts]
     known = [(since, _at(clock, since)), *((each, _at(clock, each)) for each in months if each > since)]
     for (low, before), (high, after) in pairwise(known):
