@@ -33,9 +33,10 @@
 -- distinguishing_fit_count BIGINT >= 0: How many of those the form fits.
 -- deciding_cases VARCHAR[]: Which orders would decide what is open.
 -- residual_pattern VARCHAR null: What the orders that the form does not fit have in common.
--- residual_kind ENUM('constant', 'negated', 'share', 'step', 'unit', 'zero') null: zero: they state zero. unit: they are off by the smallest unit of their currency. negated: they state the negative. constant, share, step: they are off by one amount, by a share of a base, by less than the step that their prices are multiples of.
+-- residual_kind ENUM('at_least', 'at_most', 'constant', 'negated', 'share', 'step', 'unit', 'zero') null: zero: they state zero. unit: they are off by the smallest unit of their currency. negated: they state the negative. constant, share, step: they are off by one amount, by a share of a base, by less than the step that their prices are multiples of. at_most, at_least: by a share of a base, or by residual_bound where the share is more, or less.
 -- residual_value DECIMAL(18,6) null: That amount, share or step.
 -- residual_base VARCHAR null: The base of a share.
+-- residual_bound DECIMAL(18,4) null: The amount that a share is at most, or at least.
 -- residual_condition VARCHAR null: The condition that all orders which are off in this way meet, and no other; null if there is none, or none is needed.
 -- is_pattern_open BOOLEAN: Whether orders that are off in this way are indeterminate: settings name no rule here, or one that most orders follow.
 -- settlement VARCHAR null: Settings that would settle it, ready to paste, after a comment that says how many orders add up by them and how many do not; in force only where a person sets them.
@@ -48,7 +49,7 @@ select
     populations.needed_order_count, rivals.form as nearest_rival, populations.distinguishing_order_count,
     populations.distinguishing_fit_count, populations.deciding_cases, populations.residual_pattern,
     populations.residual_kind, populations.residual_value, populations.residual_base,
-    populations.residual_condition,
+    populations.residual_bound, populations.residual_condition,
     populations.residual_kind is not null
     and (
         populations.rule_setting_no is null or 2 * populations.fit_count > populations.order_count

@@ -1,4 +1,4 @@
--- How many orders of a population are off by exactly a share of their lines, rounded for each.
+-- How many orders of a population are off by exactly a share of their lines, rounded for each, or its bound.
 with lines as (
     select
         off_orders.order_id, off_orders.subtotal, off_orders.residual,
@@ -14,10 +14,10 @@ read_lines as (
     group by order_id, form_no
     having
         count(*) = count(amount) and sum(amount) * $unit = any_value(subtotal)
-        and sum(rounded(
+        and if(any_value($is_share), sum(rounded(
             cast($share::decimal(9, 6) * cast(amount as decimal(22, 4)) as decimal(38, 8)),
             'half_up', unit
-        )) * $unit = any_value(residual)
+        )) * $unit, $bound) = any_value(residual)
 )
 
 select count(distinct order_id) from read_lines

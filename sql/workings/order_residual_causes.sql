@@ -31,6 +31,7 @@ breaks as materialized (
         cast(
             if(residuals.rule_target = 'total', orders.total_price, orders.subtotal_price) as decimal(38, 4)
         ) as stated,
+        smallest_unit(orders.currency, stated) as unit,
     from mart.orders as orders inner join residuals using (order_id) where residuals.residual <> 0
 ),
 broken_lines as (
@@ -60,23 +61,16 @@ broken_modifiers as (
 patterns as (
     select
         breaks.order_id, breaks.rule_target,
-        case
-            when populations.residual_kind = 'zero' and breaks.stated = 0 then 'zero_stated'
-            when populations.residual_kind = 'constant'
-                and breaks.residual = populations.residual_value then 'constant_amount'
-            when populations.residual_kind = 'share'
-                and abs(
-                    breaks.residual
-                    - cast(populations.residual_value * base_of(breaks, populations.residual_base) as decimal(38, 8))
-                ) <= smallest_unit(breaks.currency, breaks.stated) then 'share_of_a_base'
-            when populations.residual_kind = 'unit'
-                and abs(breaks.residual) <= smallest_unit(breaks.currency, breaks.stated)
-                then 'rounding'
-            when populations.residual_kind = 'step'
-                and breaks.stated % cast(populations.residual_value as decimal(18, 4)) = 0
-                and abs(breaks.residual) < populations.residual_value then 'rounding_step'
+        case populations.residual_kind
+            when 'zero' then 'zero_stated'
+            when 'constant' then 'constant_amount'
+            when 'unit' then 'rounding'
+            when 'step' then 'rounding_step'
+            when 'negated' then null
+            else 'share_of_a_base'
         end as cause,
     from breaks inner join audit.formula_populations as populations using (rule_target, population_no)
+    where follows(populations, breaks, breaks.stated, breaks.residual, breaks.unit)
 ),
 explained as (
     select

@@ -14,7 +14,7 @@ populations as (
     -- no counts: where nothing but these changed, no order does
     select
         populations.population_no, populations.form_no, populations.residual_kind, populations.residual_value,
-        populations.residual_base, forms.rule_parameters as signs,
+        populations.residual_base, populations.residual_bound, forms.rule_parameters as signs,
     from audit.formula_populations as populations
     inner join workings.formula_forms as forms using (rule_target, form_no)
     where populations.rule_target = 'total' and populations.is_pattern_open
@@ -23,7 +23,7 @@ differing as (
     select
         orders.order_id, orders.subtotal_price, orders.delivery_price, orders.tip, orders.discount,
         orders.loyalty_discount, orders.total_price, populations.residual_kind, populations.residual_value,
-        populations.residual_base,
+        populations.residual_base, populations.residual_bound,
         smallest_unit(orders.currency, orders.total_price) as unit,
         cast(orders.total_price as decimal(38, 8))
         - signs[1] * orders.subtotal_price
@@ -42,13 +42,4 @@ differing as (
 
 select order_id,
 from differing
-where
-    case residual_kind
-        when 'zero' then total_price = 0
-        when 'negated' then residual = 2 * total_price
-        when 'unit' then abs(residual) <= unit
-        when 'constant' then abs(residual - residual_value) < unit
-        when 'share'
-            then abs(residual - cast(residual_value * base_of(differing, residual_base) as decimal(38, 8))) <= unit
-        when 'step' then total_price % cast(residual_value as decimal(18, 4)) = 0 and abs(residual) < residual_value
-    end
+where follows(differing, differing, total_price, residual, unit)

@@ -7,11 +7,14 @@ person knows, right orders are balanced.
 from __future__ import annotations
 
 import datetime as dt
+import fcntl
+import json
+import os
 import random
 import re
 import tomllib
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, ROUND_UP, Decimal
-from typing import TYPE_CHECKING, Any
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, ROUND_UP, Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
 
 USUAL = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
 OBSERVED = "observed/unrounded"
-CENT = Decimal("0.01")
+CENT, FILS = Decimal("0.01"), Decimal("0.001")
+UNITS = {"EUR": CENT, "JPY": Decimal(1), "KWD": FILS}
 World = tuple[list[Any], set[int]]  # orders, and the ids of those whose amounts are wrong
 
 
@@ -194,9 +198,66 @@ def taxes_by_platform(orders: list[Any]) -> None:
 
 
 def capped_service(orders: list[Any]) -> None:
-    """Service of 10% of the subtotal, at most 3.00: no component says it."""
+    """Service of 10% of the subtotal, at most 3.00."""
     for order in orders:
         order.total += min(cents(order.subtotal / 10), Decimal(3))
+
+
+def minimum_service(orders: list[Any]) -> None:
+    """Service of 10% of the subtotal, at least 2.00."""
+    for order in orders:
+        order.total += max(cents(order.subtotal / 10), Decimal(2))
+
+
+def capped_by_platform(orders: list[Any]) -> None:
+    """One platform takes 7% of the subtotal off, of which no field speaks, at most 1.50; the sum is rounded down."""
+    for order in orders:
+        if order.platform == "ios":
+            order.total -= min((Decimal("0.07") * order.subtotal).quantize(CENT, ROUND_DOWN), Decimal("1.50"))
+
+
+def capped_by_currency(orders: list[Any]) -> None:
+    """Service of 10% of the subtotal, at most 3.00 euros in two stores, and 250 yen in one."""
+    for order in orders:
+        if order.store_id == 3:
+            in_currency(order, "JPY")
+            order.total += min((order.subtotal / 10).quantize(Decimal(1), ROUND_HALF_UP), Decimal(250))
+        else:
+            order.total += min(cents(order.subtotal / 10), Decimal(3))
+
+
+def capped_less_discount(orders: list[Any]) -> None:
+    """Service of 10% of the subtotal less the discount, at most 3.00: no condition names what it is a share of."""
+    for order in orders:
+        order.total += min(cents((order.subtotal - order.discount) / 10), Decimal(3))
+
+
+def tax_in_yen(orders: list[Any]) -> None:
+    """A tax of 8%, rounded down to whole yen."""
+    for order in orders:
+        in_currency(order, "JPY")
+        order.total += (Decimal("0.08") * order.subtotal).quantize(Decimal(1), ROUND_DOWN)
+
+
+def charges_in_dinars(orders: list[Any]) -> None:
+    """A tax of 5% of the subtotal less the discount, rounded to 0.001, and for delivery a bag of 0.125 instead."""
+    for order in orders:
+        in_currency(order, "KWD")
+        if order.dispatch_method == "store_delivery":
+            order.total += Decimal("0.125")
+        else:
+            order.total += (Decimal("0.05") * (order.subtotal - order.discount)).quantize(FILS, ROUND_HALF_UP)
+
+
+def in_currency(order: Any, currency: str) -> None:
+    """Turn an order's euros into so many of the currency's smallest units as they have cents."""
+    order.currency, factor = currency, 100 * UNITS[currency]
+    for line in order.lines:
+        line.price *= factor
+        for modifier in line.modifiers:
+            modifier.price *= factor
+    for field in ("subtotal", "delivery", "tip", "discount", "loyalty", "total"):
+        setattr(order, field, getattr(order, field) * factor)
 
 
 def made(make_orders: Any, state: Any, change: Callable[[list[Any]], None], seed: int = 3) -> World:
@@ -210,7 +271,7 @@ def made(make_orders: Any, state: Any, change: Callable[[list[Any]], None], seed
     wrong = {order.order_id for order in orders if chance.random() < 0.02}
     for order in orders:
         if order.order_id in wrong:
-            off = Decimal(chance.randrange(301, 899)) / 100 + Decimal("0.01") * (order.order_id % 7)
+            off = (chance.randrange(301, 899) + order.order_id % 7) * UNITS[order.currency]
             order.total += off
             if change in (tax_inclusive, negative_subtotals):  # a subtotal of its own may be wrong, too
                 order.subtotal += off * (order.order_id % 2)
@@ -225,16 +286,15 @@ def verdicts(con: Any) -> dict[int, str]:
     return dict(con.execute("select order_id, verdict from mart.order_reconciliation").fetchall())
 
 
-def check(con: Any, world: World) -> int:
-    """Compare verdicts with the truth, and return how many right orders are balanced."""
+def check(con: Any, world: World) -> tuple[int, list[str]]:
+    """Compare verdicts with the truth: how many right orders are balanced, and which verdicts are wrong."""
     orders, wrong = world
     found = verdicts(con)
     right = {order.order_id for order in orders} - wrong
     balanced = {order_id for order_id, verdict in found.items() if verdict == "balanced"}
     breaks = {order_id for order_id, verdict in found.items() if verdict.endswith("break")}
-    assert not balanced & wrong, f"balanced and wrong: {sorted(balanced & wrong)[:9]}"
-    assert not breaks & right, f"breaks and right: {sorted(breaks & right)[:9]}"
-    return len(balanced)
+    said = [f"balanced and wrong: {order_id}" for order_id in sorted(balanced & wrong)]
+    return len(balanced & right), said + [f"break and right: {order_id}" for order_id in sorted(breaks & right)]
 
 
 def settled(con: Any) -> dict[str, list[dict[str, Any]]]:
@@ -257,7 +317,10 @@ def settled(con: Any) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-SMALL = (regional_taxes, tax_by_line, fee_of_many_units, capped_discount, a_cent_off)
+SMALL = (
+    *(regional_taxes, tax_by_line, fee_of_many_units, capped_discount, a_cent_off, tax_in_yen, charges_in_dinars),
+    *(minimum_service, capped_by_platform, capped_by_currency, capped_less_discount),
+)
 # the world, how many right orders are balanced at first and with the proposal, and words of a sentence
 FAST = [
     (small_order_fee, 0.0, 1.0, "are off by 1.5, all of them with subtotal_price < 10"),
@@ -284,8 +347,56 @@ WORLDS = [
     (capped_discount, 0.0, 1.0, "are off by 100% of what the discount has above the subtotal"),
     (a_cent_off, 0.0, 0.88, "are off by 8% of subtotal"),
     (taxes_by_platform, 0.0, 1.0, "are off by 8.25% of (subtotal + delivery - discount - loyalty discount)"),
-    (capped_service, 0.0, 0.0, "are off by 10% of subtotal"),
+    (minimum_service, 0.0, 1.0, "are off by 10% of subtotal, at least 2"),
+    (capped_by_platform, 0.6, 1.0, "are off by -7% of subtotal, at most -1.5"),
+    (capped_by_currency, 0.0, 1.0, "are off by 10% of subtotal, at most 250"),
+    (capped_less_discount, 0.0, 0.0, "are off by 10% of (subtotal - discount), at most 3"),
+    (tax_in_yen, 0.0, 1.0, "are off by 8% of subtotal"),
+    (charges_in_dinars, 0.0, 1.0, "are off by 5% of (subtotal - discount)"),
+    (capped_service, 0.0, 1.0, "are off by 10% of subtotal, at most 3"),
 ]
+
+
+class Played(NamedTuple):
+    """What became of a world: its right orders, those balanced at first and then, wrong verdicts and sentences."""
+
+    right: int
+    at_first: int
+    then: int
+    faults: list[str]
+    sentences: list[str]
+
+
+@pytest.fixture
+def play(make_orders: Any, state: Any, gather: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Give `play(change)`: play a world once, whichever worker asks for it first."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+    def once(change: Callable[[list[Any]], None]) -> Played:
+        with (folder / f"{change.__name__}.json").open("a+", encoding="utf-8") as kept:
+            fcntl.flock(kept, fcntl.LOCK_EX)
+            kept.seek(0)
+            if not (text := kept.read()):
+                text = json.dumps(anew(change))
+                kept.write(text)
+            return Played(*json.loads(text))
+
+    def anew(change: Callable[[list[Any]], None]) -> Played:
+        world = made(make_orders, state, change)
+        con = gather(world[0])
+        sentences = [row[0] for row in con.execute("select sentence from audit.formula_populations").fetchall()]
+        (at_first, faults), proposed = check(con, world), settled(con)
+        con.close()
+        then = at_first
+        if any(proposed.values()):
+            con = gather(world[0], **proposed)
+            then, later = check(con, world)
+            faults += later
+            con.close()
+        return Played(len(world[0]) - len(world[1]), at_first, then, faults, sentences)
+
+    return once
 
 
 @pytest.mark.parametrize(
@@ -294,24 +405,25 @@ WORLDS = [
     + [pytest.param(*each, id=each[0].__name__, marks=pytest.mark.slow) for each in WORLDS],
 )
 def test_verdicts_follow_the_truth(
-    change: Callable[[list[Any]], None],
-    at_first: float,
-    then: float,
-    said: str,
-    make_orders: Any,
-    state: Any,
-    gather: Any,
+    change: Callable[[list[Any]], None], at_first: float, then: float, said: str, play: Any
 ) -> None:
     """By the orders alone, and with what they propose: a share of right orders is balanced, and none is a break."""
-    world = made(make_orders, state, change)
-    right = len(world[0]) - len(world[1])
-    con = gather(world[0])
-    sentences = [row[0] for row in con.execute("select sentence from audit.formula_populations").fetchall()]
-    at_start, proposed = check(con, world), settled(con)
-    after = check(gather(world[0], **proposed), world) if any(proposed.values()) else at_start
-    assert any(said in sentence for sentence in sentences), sentences
-    assert at_start >= at_first * right
-    assert after >= then * right
+    played = play(change)
+    assert not played.faults
+    assert any(said in sentence for sentence in played.sentences), played.sentences
+    assert played.at_first >= at_first * played.right
+    assert played.then >= then * played.right
+
+
+@pytest.mark.slow
+def test_less_than_a_tenth_of_right_orders_is_indeterminate(play: Any) -> None:
+    """Over all worlds, with what each proposes; and no verdict is wrong."""
+    worlds = {change.__name__: play(change) for change, *_ in FAST + WORLDS}
+    right = sum(played.right for played in worlds.values())
+    open_orders = {name: played.right - played.then for name, played in worlds.items() if played.then < played.right}
+    share = sum(open_orders.values()) / right
+    assert share < 0.1, f"{share:.1%} of {right:,} right orders are indeterminate: {open_orders}"
+    assert not [fault for played in worlds.values() for fault in played.faults]
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ FOUND: dict[str, Any] = {
     "residual_kind": "constant",
     "residual_value": Decimal("0.9900"),
     "residual_base": None,
+    "residual_bound": Decimal("3.0000"),
     "sentence": "The rule holds.",
 }
 RULE = {"rule_target": "total", "form_no": 10, "rounding_no": 8, "rule": "without_tip/half_up_2_per_order"}

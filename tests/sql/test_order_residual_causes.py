@@ -82,6 +82,18 @@ def test_a_share_is_of_its_base(run_table: Run, base: str, columns: dict[str, An
         assert ("total", "share_of_a_base") not in causes(run_table, residual("total", amount, **columns), **share)
 
 
+@pytest.mark.parametrize(
+    ("kind", "subtotal", "amount", "other"),
+    [("at_most", "15", "1.3", "1.5"), ("at_most", "12", "1.2", "1.32"), ("at_least", "12", "1.3", "1.21")],
+)
+def test_a_share_has_its_bound(run_table: Run, kind: str, subtotal: str, amount: str, other: str) -> None:
+    """A tenth of the subtotal, at most or at least 1.30."""
+    found = {"residual_kind": kind, "residual_value": "0.1", "residual_base": "subtotal", "residual_bound": "1.3"}
+    columns = {"subtotal_price": subtotal, "tip": "0"}
+    assert causes(run_table, residual("total", amount, **columns), **found) == [("total", "share_of_a_base")]
+    assert causes(run_table, residual("total", other, **columns), **found) == []
+
+
 def test_a_pattern_of_its_population_comes_first(run_table: Run) -> None:
     """A cause that the residual follows to the cent, before a tip that is the same amount."""
     constant = {"residual_kind": "constant", "residual_value": "1.3"}

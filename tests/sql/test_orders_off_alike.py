@@ -40,22 +40,27 @@ def alike(run_table: Run, totals: dict[int, str], **found: Any) -> list[int]:
 
 @pytest.mark.duckdb2
 @pytest.mark.parametrize(
-    ("kind", "value", "base", "follows", "differs"),
+    ("kind", "value", "base", "bound", "follows", "differs"),
     [
-        ("constant", "1.50", None, "24.50", "24.51"),
-        ("share", "0.1", "subtotal", "25.00", "25.02"),
-        ("zero", "0", None, "0", "1"),
-        ("negated", "0", None, "-23", "-22"),
-        ("step", "2", None, "22", "22.30"),
+        ("constant", "1.50", None, None, "24.50", "24.51"),
+        ("share", "0.1", "subtotal", None, "25.00", "25.02"),
+        ("at_most", "0.1", "subtotal", "1.50", "24.50", "25.00"),
+        ("at_most", "0.1", "subtotal", "2.50", "25.00", "25.50"),
+        ("at_most", "-0.1", "subtotal", "-1.50", "21.50", "21.00"),
+        ("at_least", "0.1", "subtotal", "2.50", "25.50", "25.00"),
+        ("at_least", "0.1", "subtotal", "1.50", "25.00", "24.50"),
+        ("zero", "0", None, None, "0", "1"),
+        ("negated", "0", None, None, "-23", "-22"),
+        ("step", "2", None, None, "22", "22.30"),
     ],
 )
 def test_orders_follow_the_pattern_of_their_population(
-    kind: str, value: str, base: str | None, follows: str, differs: str, run_table: Run
+    kind: str, value: str, base: str | None, bound: str | None, follows: str, differs: str, run_table: Run
 ) -> None:
     """Orders that fit the rule, or are off by something else, do not count."""
     totals = {1: "23", 2: follows, 3: differs}
-    found = {"residual_kind": kind, "residual_value": value, "residual_base": base, "is_pattern_open": True}
-    assert alike(run_table, totals, **found) == [2]
+    found = {"residual_kind": kind, "residual_value": value, "residual_base": base, "residual_bound": bound}
+    assert alike(run_table, totals, **found, is_pattern_open=True) == [2]
 
 
 @pytest.mark.parametrize(("is_open", "ids"), [(True, [1]), (False, [])])

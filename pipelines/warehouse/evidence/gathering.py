@@ -18,8 +18,9 @@ import duckdb
 import numpy as np
 
 from pipelines.warehouse.catalogue.selects import filled
-from pipelines.warehouse.evidence import populations, verdicts
-from pipelines.warehouse.evidence.populations import DAYS, DIMENSIONS, Population, Residual, Tree
+from pipelines.warehouse.evidence import populations, residuals, verdicts
+from pipelines.warehouse.evidence.populations import DAYS, DIMENSIONS, Population, Tree
+from pipelines.warehouse.evidence.residuals import COMMON, UNIT, Residual
 from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Forms, Judgement, Patterns, PopulationRounding
 from pipelines.warehouse.inputs.relations import fill
 
@@ -173,26 +174,26 @@ def _refutation(forms: Forms, found: Judgement, thresholds: EvidenceThresholds) 
 
 def word_residual(found: Residual) -> str:
     """Say the common trait of orders that are off: '1,500 of 1,500 that differ are off by 0.99'."""
-    counted = f"{found.fits:,} of {found.orders:,} that differ"
+    off = _plain(found.amount)
+    traits = {"zero": "state 0", "negated": "state the negative", "step": f"are rounded to multiples of {off}"}
+    traits["unit"] = "are off by the smallest unit of their currency"
+    if found.base:
+        off = f"{_plain(100 * found.amount)}% of {_BASES.get(found.base, found.base)}"
+        off += f", {found.kind.replace('_', ' ')} {_plain(Decimal(found.bound) / UNIT)}" if found.bound else ""
     where = f", all of them with {found.condition}" if found.condition else ""
-    if found.kind == "zero":
-        return f"{counted} state 0"
-    if found.kind == "negated":
-        return f"{counted} state the negative"
-    if found.kind == "unit":
-        return f"{counted} are off by the smallest unit of their currency"
-    if found.kind == "constant":
-        return f"{counted} are off by {found.amount.normalize():f}{where}"
-    if found.kind == "share":
-        base = _BASES.get(found.base, found.base)
-        return f"{counted} are off by {(100 * found.amount).normalize():f}% of {base}{where}"
-    return f"{counted} are rounded to multiples of {found.amount.normalize():f}"
+    return f"{found.fits:,} of {found.orders:,} that differ {traits.get(found.kind, f'are off by {off}{where}')}"
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"
 
 
 _MOST = 100  # tables of settings that anybody would paste
 _KEYS = {"platform": "platform", "dispatch_method": "dispatch_method", "store_id": "store", "status": "status"}
 _AMOUNTS = {"tip": "tip", "delivery": "delivery_price", "discount": "discount", "loyalty": "loyalty_discount"}
+_COLUMNS = {"subtotal": "subtotal_price", **_AMOUNTS}  # of bases, as conditions name them
 _STATED = {"zero": "zero/unrounded", "negated": "negated/unrounded"}
+_FACTORS = (("negated", ""), ("share", "subtotal"))  # kinds and bases that a price_factor makes
 _ALL = 0.99  # the share of orders that are off where all are, but for some that chance lets fit
 _CLEAR = 0.8  # the share of orders by which a rounding is told, where others are off by a unit
 Limits = list[dict[str, Any]]
@@ -219,7 +220,7 @@ def word_settlement(
     rule = _rule(f"{forms.names[judged.leader]}/unrounded")
     if found is None:
         is_clear = forms.target == "total" and judged.verdict == verdicts.NONE
-        made, right = [rule] if is_clear and judged.fits >= populations.COMMON * judged.orders else [], judged.fits
+        made, right = [rule] if is_clear and judged.fits >= COMMON * judged.orders else [], judged.fits
     elif forms.target == "subtotal":
         made, right = _factors(judged, found), found.fits
     else:
@@ -231,10 +232,10 @@ def word_settlement(
 
 def _factors(judged: Judgement, found: Residual) -> list[dict[str, Any]]:
     factor = Decimal(-1) if found.kind == "negated" else 1 - found.amount
-    is_factor = found.kind == "negated" or (found.kind == "share" and found.base == "subtotal")
-    written = f"{factor.normalize():f}"
+    written = _plain(factor)
     component = {"": "component", "name": f"prices by {written}", "price_factor": written}
-    return [component] if is_factor and factor == round(factor, 4) and _is_of_all(judged, found) else []
+    is_factor = (found.kind, found.base) in _FACTORS and factor == round(factor, 4)
+    return [component] if is_factor and _is_of_all(judged, found) else []
 
 
 def _of_total(
@@ -242,22 +243,23 @@ def _of_total(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the tables for a total's pattern, and how many orders add up by them."""
     if found.kind == "step":
-        return [_component(found)] if found.is_of_all else [], found.fits
+        return _components(found) if found.is_of_all else [], found.fits
     if found.kind in _STATED:
         return [_rule(_STATED[found.kind])] if _is_of_all(judged, found) else [], found.fits
     if found.kind != "unit" and (_is_of_all(judged, found) or found.condition is not None):
         right, near = judged.fits + found.exact, judged.fits + found.fits
-        if right < _CLEAR * judged.orders or near < populations.COMMON * judged.orders:
+        if right < _CLEAR * judged.orders or near < COMMON * judged.orders:
             return [], right  # right orders would be breaks by it
         # orders that are off by a unit refute the rule, which a person may know all the same
         is_clear = right >= verdicts.fewest_fits(judged.orders, thresholds.noise) or not _is_rounded(found)
-        return [_component(found), *([] if is_clear else [rule])], right
+        made = _components(found)
+        return [*made, *([] if is_clear or not made else [rule])], right
     most = judged.verdict == verdicts.NONE and 2 * judged.fits > judged.orders
     return [rule] if most else [], judged.fits
 
 
 def _is_of_all(judged: Judgement, found: Residual) -> bool:
-    return found.orders >= _ALL * judged.orders and found.fits >= populations.COMMON * found.orders
+    return found.orders >= _ALL * judged.orders and found.fits >= COMMON * found.orders
 
 
 def _is_rounded(found: Residual) -> bool:
@@ -268,12 +270,20 @@ def _rule(name: str) -> dict[str, Any]:
     return {"": "rule", "rule_target": "total", "rule": name}
 
 
-def _component(found: Residual) -> dict[str, Any]:
-    amount = f"{found.amount.normalize():f}"
-    of = {"share": amount, "base": found.base} if found.kind == "share" else {found.kind: amount}
+def _components(found: Residual) -> list[dict[str, Any]]:
+    """Return what makes the pattern: a component, and of a share with a bound two, if a condition can name the base."""
+    amount, limits = _plain(found.amount), [found.condition] if found.condition else []
+    of = {"share": amount, "base": found.base} if found.base else {found.kind: amount}
     of |= {"round": found.rounding} if _is_rounded(found) else {}
-    of |= {"when": found.condition} if found.condition else {}
-    return {"": "component", "name": f"{amount} of {found.base}" if found.base else amount, **of}
+    made = {"": "component", "name": f"{amount} of {found.base}" if found.base else amount, **of}
+    if not found.bound:
+        return [made | {"when": found.condition} if limits else made]
+    if found.base not in _COLUMNS:
+        return []
+    reached, bound = _plain(Decimal(found.reached_at) / UNIT), _plain(Decimal(found.bound) / UNIT)
+    whens = [" and ".join([f"{_COLUMNS[found.base]} {side} {reached}", *limits]) for side in ("<", ">=")]
+    below, from_there = whens if found.kind == "at_most" else whens[::-1]
+    return [made | {"when": below}, {"": "component", "name": bound, "constant": bound, "when": from_there}]
 
 
 def _table(made: dict[str, Any]) -> str:
@@ -324,11 +334,8 @@ def _value(value: Any) -> str:
 def _spans(places: tuple[int, ...], days: list[Any]) -> Limits | None:
     """Return the first and last day of each run of days; before and after all days there is no limit."""
     last = len(days) - 1 - (days[-1] is None)
-    limits: Limits = []
-    for first, end in runs_of_days(places, days):
-        since, until = {"from": days[first]} if first else {}, {} if end == last else {"to": days[end]}
-        limits.append({"conditions": [], **since, **until})
-    return limits or None
+    spans = [(first, {} if end == last else {"to": days[end]}) for first, end in runs_of_days(places, days)]
+    return [{"conditions": [], **({"from": days[first]} if first else {}), **until} for first, until in spans] or None
 
 
 TARGETS = ("subtotal", "total")
@@ -345,7 +352,7 @@ class Gathered:
     nodes: list[Population]
     values: dict[str, list[Any]]
     roundings: dict[int, verdicts.PopulationRounding] = field(default_factory=dict)
-    residuals: dict[int, populations.Residual] = field(default_factory=dict)
+    residuals: dict[int, Residual] = field(default_factory=dict)
 
 
 def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
@@ -418,8 +425,8 @@ def gather_target(
     for node, judged in _leaves(nodes):
         is_unlike_all = judged.verdict == verdicts.NONE and 2 * judged.fits < judged.orders  # no form fits half of them
         if target == "total" and is_unlike_all and node.setting_no is None:
-            sample = populations.stated_totals(con, node.no, limit=f"limit {populations.SAMPLE}")
-            likely = populations.simplest(forms, sample)
+            sample = residuals.stated_totals(con, node.no, limit=f"limit {residuals.SAMPLE}")
+            likely = residuals.simplest(forms, sample)
             judged.leader = likely[0] if likely else judged.leader
             judged.fits = round(float(judged.all_fits[judged.leader]))
     leaves = {node.no: judged.leader for node, judged in _leaves(nodes)}
@@ -434,7 +441,7 @@ def gather_target(
             held = found.roundings.get(node.no)
             orders, fitting = (held.orders, held.fits) if held else (0, 0)
             found.roundings[node.no] = PopulationRounding(settings[node.setting_no][1], orders, fitting, 0)
-    found.residuals = populations.find_residuals(con, target, thresholds.orders)
+    found.residuals = residuals.find_residuals(con, target, thresholds.orders)
     return found
 
 
@@ -459,8 +466,8 @@ def _likely_subtotals(
     if not tried:
         return {}
     populations.create_leaves(con, "subtotal", dict.fromkeys(tried, usual))
-    patterns = populations.find_residuals(con, "subtotal", thresholds.orders)
-    found = {no for no, each in patterns.items() if each.kind == "negated" or each.base == "subtotal"}
+    patterns = residuals.find_residuals(con, "subtotal", thresholds.orders)
+    found = {no for no, each in patterns.items() if (each.kind, each.base) in _FACTORS}
     for no in found:
         tried[no].leader = usual
         tried[no].fits = round(float(tried[no].all_fits[usual]))
@@ -520,7 +527,7 @@ def _populations(found: Gathered, thresholds: verdicts.EvidenceThresholds) -> It
             *(None if rival is None else rival + 1, *told, list_deciding(forms, judged, thresholds), pattern),
             word_evidence(forms, judged, thresholds, told, rounding, pattern, is_configured=is_configured),
             *((residual.kind, residual.amount, residual.base or None) if residual else (None, None, None)),
-            (residual and residual.condition) or None,
+            *((Decimal(residual.bound) / UNIT or None, residual.condition or None) if residual else (None, None)),
             word_settlement(forms, node, judged, residual, found.values, thresholds),
         )
 

@@ -10,17 +10,15 @@ does not costs -log(1 - share) and its amount; the cheapest division is taken, i
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any, Self
 
 import duckdb
 import numpy as np
 
-from pipelines.warehouse.catalogue.selects import filled
 from pipelines.warehouse.evidence import verdicts
+from pipelines.warehouse.evidence.residuals import COMMON, residual_by, simplest, stated_totals
 from pipelines.warehouse.evidence.verdicts import EvidenceThresholds, Floats, Forms, Ints, Judgement, Patterns
 
 AMOUNT = 3.0  # nats: an amount that no form gives is one of at least twenty
@@ -140,12 +138,8 @@ def _running(values: Floats | Ints) -> Floats:
 def _singles(fits: Floats, orders: Ints, shares: Shares) -> list[tuple[float, int, float]]:
     """Return for each share the form by which all orders cost least, and what they cost."""
     total, count = fits.sum(axis=0)[None], orders.sum()[None]
-    found = []
-    for share in shares:
-        costs = _costs(total, count, share)[0]
-        form = int(costs.argmin())
-        found.append((share, form, float(costs[form])))
-    return found
+    costs = [(share, _costs(total, count, share)[0]) for share in shares]
+    return [(share, int(each.argmin()), float(each.min())) for share, each in costs]
 
 
 def _costs(fits: Floats, orders: Ints | Floats, share: float) -> Floats:
@@ -283,10 +277,9 @@ def find_populations(tree: Tree, settings: dict[int, int]) -> None:
 def _divisions(tree: Tree, nodes: list[Population]) -> Iterator[tuple[Population, Division]]:
     """Yield the division of each node that explains most, where one explains enough."""
     found: dict[int, list[tuple[float, int, Division]]] = {node.no: [] for node in nodes}
-    shares = {}
-    for node in nodes:
-        is_closed = node.judgement is not None and node.judgement.verdict in (verdicts.SUPPORTED, verdicts.AGREED)
-        shares[node.no] = shares_of(tree.thresholds.noise, is_closed=is_closed)
+    explained = verdicts.SUPPORTED, verdicts.AGREED
+    closed = {node.no for node in nodes if node.judgement and node.judgement.verdict in explained}
+    shares = {node.no: shares_of(tree.thresholds.noise, is_closed=node.no in closed) for node in nodes}
     for place, dimension in enumerate(DIMENSIONS):
         for no, values, fits, orders in _cells(tree.con, dimension, list(found), tree.patterns):
             if division := divide_by(dimension, values, fits, orders, shares[no]):
@@ -351,244 +344,6 @@ def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[in
     )
 
 
-Pattern = tuple[int, str, int, str]  # form, and kind, value, base of the difference
-SAMPLE = 2_000  # orders in which a pattern is looked for
-COMMON = 0.9  # the share of them that a pattern of a whole population has to explain
-MOST = 0.5  # the share, if so many as distinguish a rule follow it among orders that differ by chance
-_UNIT = 10_000  # amounts are compared in ten-thousandths
-_SHARE = 1_000_000  # and shares in millionths
-_STEPS = (10_000, 5_000, 1_000, 500)
-BASES = (  # of base_of(); of those that explain the same the first
-    *("discount_above_subtotal", "subtotal", "subtotal_less_discount", "subtotal_less_all_discounts"),
-    *("subtotal_and_delivery", "subtotal_and_delivery_less_all_discounts"),
-    *("delivery", "tip", "discount", "loyalty"),
-)
-_LIMITS = ("subtotal_price", "delivery_price", "unit_count", "line_count", "hour", "discount", "tip")  # of `when`
-_ROUNDINGS = ("order", "line", "half_even", "down", "up")  # of a share; of those that explain the same the first
-
-
-@dataclass(frozen=True)
-class Residual:
-    """A pattern: kind, its value, the base of a share, how many orders follow it to the unit, of how many."""
-
-    kind: str
-    value: int
-    base: str
-    fits: int
-    orders: int
-    condition: str | None = None
-    """What those orders meet and no other; "" if all meet it, None if nothing tells them from the others."""
-    is_of_all: bool = True
-    """Whether a step is that of all totals, also of those that the form fits."""
-    rounding: str = ""
-    """Of a share: how it is rounded, one of _ROUNDINGS."""
-    exact: int = 0
-    """How many orders it explains exactly, so rounded."""
-
-    @property
-    def amount(self) -> Decimal:
-        """The value as an amount, or as a share."""
-        return Decimal(self.value) / (_SHARE if self.kind == "share" else _UNIT)
-
-
-def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> dict[int, Residual]:
-    """Return node → pattern of the leaves that have at least so many orders which their form does not fit."""
-    con.execute("""
-        create or replace temp table wanted as
-        select facts.order_id, facts.node from facts
-        inner join leaves on facts.node = leaves.node
-        inner join texts on facts.pattern_no = texts.pattern_no
-        where texts.fits[leaves.form_no] = '0'
-    """)
-    nodes = con.execute(f"select node from wanted group by node having count(*) >= {least} order by node").fetchall()
-    if not nodes:
-        return {}
-    listed = ", ".join(str(node) for (node,) in nodes)
-    con.execute(f"delete from wanted where node not in ({listed})")
-    bases = "\n".join(f"cast(any_value(base_of(orders, '{base}')) * {_UNIT} as bigint) as {base}," for base in BASES)
-    select = filled("residuals", unit=str(_UNIT), lines=filled(f"{target}_lines"), bases=bases)
-    con.execute(f"create or replace temp table off_orders as {select}")
-    found = {}
-    for (node,) in nodes:
-        mine = f"from off_orders where node = {node}"
-        sample = con.execute(f"{mine} order by hash(order_id), order_id limit {SAMPLE}").fetchnumpy()
-        if pattern := _pattern(sample, MOST):
-            counts = f"select count(*) filter (where {_condition(*pattern)}), count(*)"
-            ((fits, orders),) = con.execute(f"{counts} {mine}").fetchall()
-            if fits >= max(MOST * orders, least):
-                is_of_all = pattern[0] != "step"
-                if pattern[0] == "step" and target == "total":
-                    stated = stated_totals(con, node, limit=f"limit {SAMPLE}")["stated"]
-                    is_of_all = bool((stated % pattern[1] == 0).mean() >= COMMON)
-                limit = _limit(con, node, *pattern)
-                found[node] = Residual(*pattern, fits, orders, limit, is_of_all, *_rounding(con, node, fits, *pattern))
-    return found
-
-
-def _rounding(
-    con: duckdb.DuckDBPyConnection, node: int, fits: int, kind: str, value: int, base: str
-) -> tuple[str, int]:
-    """Return how a share is rounded, and how many orders of a leaf it then explains exactly."""
-    if kind != "share":
-        return "", fits
-    found: dict[str, int] = {}
-    for rounding in _ROUNDINGS:
-        if rounding != "line" or (base == "subtotal" and found["order"] < fits):
-            template, share = f"share_by_{'line' if rounding == 'line' else 'order'}", f"{Decimal(value) / _SHARE:f}"
-            mode = "half_up" if rounding == "order" else rounding
-            select = filled(template, node=str(node), share=share, base=base, mode=mode, unit=str(_UNIT))
-            found[rounding] = (con.execute(select).fetchone() or (0,))[0]
-    return max(found.items(), key=lambda each: each[1])
-
-
-def _limit(con: duckdb.DuckDBPyConnection, node: int, kind: str, value: int, base: str) -> str | None:
-    """Return the condition that the orders of a leaf that follow a constant or a share meet, and no other.
-
-    An order without anything of the base tells nothing, nor does one that is off by something else.
-    """
-    if kind not in ("constant", "share"):
-        return None
-    bounds = ", ".join(f"min(orders.{name}), max(orders.{name})" for name in _LIMITS)
-    rows = con.execute(f"""
-        select off_orders.order_id is not null as is_following, {bounds} from facts
-        inner join mart.orders as orders on facts.order_id = orders.order_id
-        left join off_orders on facts.order_id = off_orders.order_id
-        where facts.node = {node} and {f"base_of(orders, '{base}') <> 0" if base else "true"}
-            and (off_orders.order_id is null or {_condition(kind, value, base, "off_orders.")})
-        group by is_following
-    """).fetchall()
-    sides = {is_following: ends for is_following, *ends in rows}
-    if len(sides) == 1:
-        return ""
-    for place, name in enumerate(_LIMITS):
-        (least, most), (other_least, other_most) = (sides[side][2 * place : 2 * place + 2] for side in (True, False))
-        if None in (least, other_least):
-            continue
-        if most < other_least:
-            return f"{name} < {_roundest(Decimal(most), Decimal(other_least))}"
-        if least > other_most:
-            return f"{name} >= {_roundest(Decimal(other_most), Decimal(least))}"
-    return None
-
-
-def _roundest(below: Decimal, up_to: Decimal) -> Decimal:
-    """Return the roundest amount above the first and at most the second."""
-    for digits in range(len(str(int(up_to))), -5, -1):
-        for step in (Decimal(1), Decimal("0.5")):
-            unit = step.scaleb(digits)
-            found = (below // unit + 1) * unit
-            if found <= up_to:
-                return Decimal(f"{found.normalize():f}")
-    return up_to
-
-
-def stated_totals(con: duckdb.DuckDBPyConnection, node: int, columns: str = "", limit: str = "") -> dict[str, Any]:
-    """Return the orders of a leaf as columns: the total that each states, its parts, and columns of facts if asked."""
-    bases = "\n".join(f"cast(base_of(orders, '{base}') * {_UNIT} as bigint) as {base}," for base in BASES)
-    select = filled("stated_totals", unit=str(_UNIT), node=str(node), columns=columns, bases=bases, limit=limit)
-    return con.execute(select).fetchnumpy()
-
-
-def residual_by(forms: Forms, form: int, sample: dict[str, Any]) -> Any:
-    """Return by how much each order of a sample differs from what a total form makes."""
-    parts = np.stack([sample[name] for name in ("subtotal", "delivery", "tip", "discount", "loyalty")])
-    return sample["stated"] - np.array(forms.parameters[form]) @ parts
-
-
-def simplest(forms: Forms, sample: dict[str, Any], most: int = 9) -> Pattern | None:
-    """Return the simplest total form, and how nearly all orders differ from it."""
-    found_forms = map(int, np.flatnonzero(forms.is_found))
-    for form in sorted(found_forms, key=lambda place: (forms.complexity[place], place)):
-        if forms.complexity[form] > most:
-            break
-        found = _pattern(sample | {"residual": residual_by(forms, form, sample)})
-        if found and found[0] not in ("step", "unit"):
-            return form, *found
-    return None
-
-
-def _pattern(sample: dict[str, Any], common: float = COMMON) -> tuple[str, int, str] | None:
-    """Return the pattern that explains most of a sample, of equals the first; None if none explains that share."""
-    if not sample["residual"].any():
-        return None
-    # an unknown base has no share
-    sample = sample | {base: np.ma.filled(sample[base], 0) for base in BASES}
-    fits = {each: int(explained(sample, *each).sum()) for each in _candidates(sample) if each[:2] != ("share", 0)}
-    likely = [pattern for pattern, fit in fits.items() if fit >= common * len(sample["residual"])]
-    return max(likely, key=lambda pattern: (_exact(sample, fits[pattern], *pattern), fits[pattern]), default=None)
-
-
-def _candidates(sample: dict[str, Any]) -> Iterable[tuple[str, int, str]]:
-    yield from (("zero", 0, ""), ("negated", 0, ""), ("unit", 0, ""))
-    constant, _ = Counter(sample["residual"].tolist()).most_common(1)[0]
-    yield "constant", int(constant), ""
-    for base in BASES:
-        for less, more in ((0.5, 0.5), (0.0, 1.0), (1.0, 0.0)):  # rounded to the nearest, down and up
-            yield "share", _share(sample, base, less, more), base
-    yield from (("step", step, "") for step in _STEPS)
-
-
-def _share(sample: dict[str, Any], base: str, less: float, more: float) -> int:
-    """Return the roundest share that most orders can have, rounding up by `less` units, down by `more`; 0 for none."""
-    held = sample[base] != 0
-    amounts, residual = sample[base][held], sample["residual"][held]
-    if not len(amounts):
-        return 0
-    unit = np.sign(residual) * sample["unit"][held]
-    ends = np.stack([residual - less * unit, residual + more * unit]) / amounts
-    ends = np.sort(ends, axis=0).ravel() * _SHARE
-    order = np.argsort(ends, kind="stable")
-    counts = np.cumsum(np.where(order < len(amounts), 1, -1))
-    place = int(counts.argmax())
-    # Amounts that were rounded twice agree on no share to the last digit: the roundest that nearly as many can have.
-    fewer = np.flatnonzero(counts < 0.98 * counts[place])
-    first, last = fewer[fewer < place].max(initial=-1) + 1, fewer[fewer > place].min(initial=len(counts) - 1)
-    for least, most in ((place, place + 1), (first, last)):
-        for step in (10_000, 1_000, 100, 10, 1):
-            value = int(np.ceil(ends[order[least]] / step - 1e-9)) * step
-            if value and value <= ends[order[most]] + 1e-6:
-                return value
-    return 0
-
-
-def _exact(sample: dict[str, Any], fits: int, kind: str, value: int, base: str) -> int:
-    """Return how many orders of a sample follow a pattern exactly, its share rounded in the way that fits most."""
-    if kind != "share":
-        return fits
-    units = sample[base] * float(value) / (_SHARE * sample["unit"])
-    size, nearly = abs(units), 1e-9
-    ways = (np.floor(size + 0.5), np.rint(size), np.floor(size + nearly), np.ceil(size - nearly))
-    return max(int((sample["residual"] == np.sign(units) * way * sample["unit"]).sum()) for way in ways)
-
-
-def explained(sample: dict[str, Any], kind: str, value: int, base: str) -> Any:
-    """Return by order of a sample whether it follows a pattern."""
-    residual, stated = sample["residual"], sample["stated"]
-    if kind == "zero":
-        return stated == 0
-    if kind == "negated":
-        return (residual == 2 * stated) & (stated != 0)
-    if kind == "constant":
-        return residual == value
-    if kind == "share":
-        return abs(residual - sample[base] * (value / _SHARE)) <= sample["unit"] + 1e-3
-    if kind == "unit":
-        return abs(residual) <= sample["unit"]
-    return (stated % value == 0) & (abs(residual) < value)
-
-
-def _condition(kind: str, value: int, base: str, of: str = "") -> str:
-    return {
-        "zero": f"{of}stated = 0",
-        "negated": f"{of}residual = 2 * {of}stated and {of}stated <> 0",
-        "constant": f"{of}residual = {value}",
-        "share": f"abs({of}residual * {_SHARE}::hugeint - {value} * {of}{base or 'subtotal'}::hugeint) "
-        f"<= {of}unit * {_SHARE}",
-        "unit": f"abs({of}residual) <= {of}unit",
-        "step": f"{of}stated % {max(value, 1)} = 0 and abs({of}residual) < {value}",
-    }[kind]
-
-
 _SIMPLE = 2  # of forms that are tried: how many parts they count another way
 _BLOCKS = 24  # of orders of one dimension that are looked at
 _FEWEST = 8  # orders of a block: values that share a pattern are pooled before their orders are counted
@@ -620,8 +375,7 @@ def _divide_by_pattern(forms: Forms, orders: dict[str, Any], thresholds: Evidenc
     if not found:
         return None
     by_pattern = [
-        explained(orders | {"residual": residual_by(forms, form, orders)}, kind, value, base)
-        for form, kind, value, base in sorted(found)
+        pattern.explains(orders | {"residual": residual_by(forms, form, orders)}) for form, pattern in sorted(found)
     ]
     fits = np.stack(by_pattern, axis=1).astype(np.float64)
     best: Division | None = None

@@ -237,7 +237,7 @@ raw.formula_populations: rule_target VARCHAR, population_no BIGINT, scope VARCHA
     order_count BIGINT, fit_count BIGINT, min_fit_rate DOUBLE, candidate_count BIGINT, needed_order_count BIGINT,
     rival_form_no BIGINT, distinguishing_order_count BIGINT, distinguishing_fit_count BIGINT, deciding_cases VARCHAR[],
     residual_pattern VARCHAR, sentence VARCHAR, residual_kind VARCHAR, residual_value DECIMAL(18,6),
-    residual_base VARCHAR, residual_condition VARCHAR, settlement VARCHAR
+    residual_base VARCHAR, residual_bound DECIMAL(18,4), residual_condition VARCHAR, settlement VARCHAR
 raw.formula_divisions: rule_target VARCHAR, node_no BIGINT, dimension VARCHAR, part_no BIGINT, value VARCHAR,
     is_rest BOOLEAN, child_no BIGINT
 raw.formula_evidence: rule_target VARCHAR, population_no BIGINT, form_no BIGINT, part_no BIGINT, order_count BIGINT,
