@@ -378,11 +378,11 @@ def play(make_orders: Any, state: Any, gather: Any, tmp_path_factory: pytest.Tem
             fcntl.flock(kept, fcntl.LOCK_EX)
             kept.seek(0)
             if not (text := kept.read()):
-                text = json.dumps(anew(change))
+                text = json.dumps(played(change))
                 kept.write(text)
             return Played(*json.loads(text))
 
-    def anew(change: Callable[[list[Any]], None]) -> Played:
+    def played(change: Callable[[list[Any]], None]) -> Played:
         world = made(make_orders, state, change)
         con = gather(world[0])
         sentences = [row[0] for row in con.execute("select sentence from audit.formula_populations").fetchall()]
@@ -449,6 +449,25 @@ def test_a_pattern_is_said_by_scope_with_the_component_to_paste(make_orders: Any
         )
     assert [row[:2] for row in rest] == [("store 3", "supported")]
     assert con.execute("select count(*) from workings.order_components").fetchall() == [(0,)]
+
+
+@pytest.mark.slow
+def test_a_share_with_a_bound_is_two_components(make_orders: Any, state: Any, gather: Any) -> None:
+    """The share below the subtotal at which it reaches its bound, that amount from there on; none without a field."""
+    select = "select residual_kind, residual_value, residual_bound, settlement from audit.formula_populations"
+    con = gather(made(make_orders, state, capped_by_platform)[0])
+    ((kind, share, bound, settlement),) = con.execute(f"{select} where residual_kind is not null").fetchall()
+    assert (kind, share, bound) == ("at_most", Decimal("-0.07"), Decimal("-1.5"))
+    assert settlement.split("\n") == [
+        "# platform ios: 158 of 160 orders would add up exactly, 2 would not",
+        *('[[formula.component]]\nname = "-0.07 of subtotal"\nshare = "-0.07"\nbase = "subtotal"'.split("\n")),
+        *('round = "down"\nplatform = "ios"\nwhen = "subtotal_price < 21.43"'.split("\n")),
+        *('[[formula.component]]\nname = "-1.5"\nconstant = "-1.5"\nplatform = "ios"'.split("\n")),
+        'when = "subtotal_price >= 21.43"',
+    ]
+    con = gather(made(make_orders, state, capped_less_discount)[0])
+    found = con.execute(f"{select} where rule_target = 'total'").fetchall()
+    assert found == [("at_most", Decimal("0.1"), Decimal(3), None)]
 
 
 @pytest.mark.slow
