@@ -364,7 +364,7 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, thresholds)))
     fill(con, "raw.formula_divisions", (row for each in found for row in _divisions(each)))
     fill(con, "raw.formula_evidence", (row for each in found for row in _evidence(each, thresholds)))
-    made = [*"facts texts leaves leaf_forms wanted off_orders moves".split(), *(f"places_{d}" for d in DIMENSIONS)]
+    made = [*"facts texts leaves wanted off_orders moves".split(), *(f"places_{d}" for d in DIMENSIONS)]
     con.execute("; ".join(f"drop table if exists temp.{name}" for name in made))
 
 

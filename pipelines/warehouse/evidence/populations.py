@@ -225,10 +225,8 @@ class Tree:
         else:
             column, held = "pattern_no", self.patterns.holds[:, self.forms.parts.index(node.dimension)]
             moved = [(int(no), child.no) for child in node.children for no in np.flatnonzero(held == child.values[0])]
-        self.con.execute("create or replace temp table moves (value integer, child integer)")
-        for start in range(0, len(moved), 1000):
-            listed = ", ".join(f"({value}, {child})" for value, child in moved[start : start + 1000])
-            self.con.execute(f"insert into moves values {listed}")
+        moves = "select unnest(?::integer[]) as value, unnest(?::integer[]) as child"
+        self.con.execute(f"create or replace temp table moves as {moves}", [*map(list, zip(*moved, strict=True))])
         moved_to = f"where facts.node = {node.no} and facts.{column} = moves.value"
         self.con.execute(f"update facts set node = moves.child from moves {moved_to}")
         self.nodes += node.children
@@ -335,13 +333,11 @@ def _fits(cell: Ints, pattern: Ints, number: Ints, values: int, patterns: Patter
 
 def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[int, int]) -> None:
     """Make the temporary table leaves from node → form place."""
-    con.execute("create or replace temp table leaf_forms (node integer, form_no bigint)")
-    con.executemany("insert into leaf_forms values (?, ?)", [(node, form + 1) for node, form in forms.items()])
-    con.execute(
-        "create or replace temp table leaves as select leaf_forms.*, forms.rule_parameters as parameters "
-        "from leaf_forms inner join workings.formula_forms as forms "
-        f"on forms.rule_target = '{target}' and leaf_forms.form_no = forms.form_no"
-    )
+    found = "(select unnest(?::integer[]) as node, unnest(?::bigint[]) as form_no) as found"
+    joined = f"{found} inner join workings.formula_forms using (form_no) where rule_target = '{target}'"
+    select = f"select node, form_no, rule_parameters as parameters from {joined}"
+    places = [form + 1 for form in forms.values()]
+    con.execute(f"create or replace temp table leaves as {select}", [list(forms), places])
 
 
 _SIMPLE = 2  # of forms that are tried: how many parts they count another way
@@ -374,17 +370,14 @@ def _divide_by_pattern(forms: Forms, orders: dict[str, Any], thresholds: Evidenc
     found = {pattern for block in _blocks(orders, thresholds) if (pattern := simplest(forms, block, _SIMPLE))}
     if not found:
         return None
-    by_pattern = [
-        pattern.explains(orders | {"residual": residual_by(forms, form, orders)}) for form, pattern in sorted(found)
-    ]
-    fits = np.stack(by_pattern, axis=1).astype(np.float64)
+    explained = [each.explains(orders | {"residual": residual_by(forms, form, orders)}) for form, each in sorted(found)]
+    fits, shares = np.stack(explained, axis=1).astype(np.float64), shares_of(thresholds.noise, is_closed=False)
     best: Division | None = None
     for dimension in DIMENSIONS:
         values, cell = np.unique(orders[f"at_{dimension}"], return_inverse=True)
         counts: Ints = np.bincount(cell, minlength=len(values)).astype(np.int64)
         sums: Floats = np.stack([np.bincount(cell, weights=fit, minlength=len(values)) for fit in fits.T], axis=1)
-        places = range(len(values))
-        division = divide_by(dimension, places, sums, counts, shares_of(thresholds.noise, is_closed=False))
+        division = divide_by(dimension, range(len(values)), sums, counts, shares)
         if division and _is_exact(division, sums, counts, thresholds) and (best is None or division.saved > best.saved):
             best = replace(division, groups=[[int(values[place]) for place in group] for group in division.groups])
     return best

@@ -3,8 +3,7 @@
 Patterns are few: a constant, a share of a base, that share but at most or at least an amount, a step, and the like.
 Each is tried with the values that a sample suggests: the commonest difference, the roundest share that most orders can
 have. One that explains enough of the sample is counted over all orders, with the condition that tells those orders from
-others, and the rounding of the share. Of patterns that explain the same the first is taken. A pattern is what orders
-share, not what is right: it is shown, and settings that a person pastes put it in force.
+others, and the rounding of the share. It is what orders share, not what is right: settings have to name it.
 
     Orders of 12.00, 25.00, 40.00 and 55.00 are off by 1.20, 2.50, 3.00 and 3.00. A constant of 3.00 explains two, 10%
     of the subtotal the others. 10%, at most 3.00, explains all: a share below a subtotal of 30.00, else a constant.
@@ -26,7 +25,7 @@ from pipelines.warehouse.evidence.verdicts import Forms
 SAMPLE = 2_000  # orders in which a pattern is looked for
 COMMON = 0.9  # the share of them that a pattern of a whole population has to explain
 MOST = 0.5  # the share, if so many as distinguish a rule follow it among orders that differ by chance
-_SIDE = 8  # orders of a sample that show an amount which a share is at most or at least, and that show the share
+_SIDE = 8  # orders of a sample that show the bound of a share, and that show the share; fewer of a small one
 UNIT = 10_000  # amounts are compared in ten-thousandths
 _SHARE = 1_000_000  # and shares in millionths
 _STEPS = (10_000, 5_000, 1_000, 500)
@@ -232,12 +231,13 @@ def _bounded(sample: dict[str, Any], common: float) -> Iterator[Residual]:
 
     Enough orders of either side are to show it, more than a unit from the bound, and most of each side to follow it.
     """
+    enough = min(_SIDE, 2 + len(sample["residual"]) // 8)
     for base in BASES:
         held = np.flatnonzero(sample[base])
         places, quarter = held[np.argsort(sample[base][held], kind="stable")], len(held) // 4
         for kind, end in (("at_most", places[len(held) - quarter :]), ("at_least", places[:quarter])):
             ((bound, orders),) = Counter(sample["residual"][end].tolist()).most_common(1) or [(0, 0)]
-            if not bound or orders < _SIDE:
+            if not bound or orders < enough:
                 continue
             rest = {name: column[sample["residual"] != bound] for name, column in sample.items()}
             for share in (_share(rest, base, rounded) for rounded in _ROUNDED):
@@ -245,7 +245,7 @@ def _bounded(sample: dict[str, Any], common: float) -> Iterator[Residual]:
                 above = abs(sample[base] * (share / _SHARE)) - abs(bound)
                 sides = above > 2 * sample["unit"], above < -2 * sample["unit"]
                 follows = found.explains(sample)
-                if share * bound > 0 and all(follows[side].sum() >= max(_SIDE, common * side.sum()) for side in sides):
+                if share * bound > 0 and all(follows[side].sum() >= max(enough, common * side.sum()) for side in sides):
                     yield found
 
 
