@@ -4,8 +4,8 @@
 the present one. Warehouse and releases need none: they are rebuilt from raw whenever anything that shapes them changed.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
-from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -144,7 +144,10 @@ def erasures_state(data_dir: Path) -> str:
 
 def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
     """Add counts of the service's behaviour to the file of the month, in UTC, in which each was last met."""
-    for month, new in groupby(sorted(counted, key=_month), key=_month):
+    by_month: defaultdict[str, list[Counted]] = defaultdict(list)
+    for each in counted:
+        by_month[f"{each.last_at:%Y-%m}"].append(each)
+    for month, new in by_month.items():
         name = f"{_SERVICE}/{month}.json"
         _write(data_dir, name, added_up([*_counts(data_dir / name), *new]))
 
@@ -163,10 +166,6 @@ def service_log_state(data_dir: Path) -> str:
 def _months(data_dir: Path) -> list[Path]:
     """Return the files of all months; an older version wrote one a day."""
     return sorted((data_dir / _SERVICE).glob("*.json"))
-
-
-def _month(counted: Counted) -> str:
-    return f"{counted.last_at:%Y-%m}"
 
 
 def _counts(path: Path) -> list[Counted]:

@@ -60,11 +60,9 @@ def added_up(counted: Iterable[Counted]) -> list[Counted]:
     """Return one count for each name of an aspect of an operation, in their order; the given ones may be changed."""
     found: dict[tuple[str, str, str], Counted] = {}
     for each in counted:
-        key = (each.operation, each.aspect, each.name)
-        if key in found:
-            found[key].add(each)
-        else:
-            found[key] = each
+        first = found.setdefault((each.operation, each.aspect, each.name), each)
+        if first is not each:
+            first.add(each)
     return [found[key] for key in sorted(found)]
 
 

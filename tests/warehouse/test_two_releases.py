@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,14 @@ from typer.testing import CliRunner
 from pipelines.cli import app
 from pipelines.read import NoReleaseError, connect
 from pipelines.report.outcomes import diff_lines
+from pipelines.warehouse.release import released_tables
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import publish
 from pipelines.warehouse.release.release_diff import Side, compare, diff
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import FrameType
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +148,30 @@ def test_connection_stays_on_its_release(world: Any) -> None:
             con.execute("delete from core.orders")
     with pytest.raises(NoReleaseError, match="ordermart run"):
         connect(world.data / "nothing")
+
+
+def test_months_that_did_not_change_are_not_written_again(world_of: Any, makers: Any, tmp_path: Path) -> None:
+    """Of three months the changed one is written; files of the others are linked, and what had no rows is not tried."""
+    make_order, make_menu, make_store = makers
+    world = world_of(tmp_path)
+    world.land("stores", [{"id": 1, "document": make_store(1)}])
+    world.land("menus", [{"id": 1, "document": make_menu(1)}])
+    orders = [make_order(month, store_id=1, created_at=f"2026-{month:02}-12T10:00:00Z") for month in (8, 9, 10)]
+    world.land("orders", [{"id": each["id"], "document": each} for each in orders])
+    first = publish(world.settings, world.build())
+    changed = make_order(10, store_id=1, created_at="2026-10-12T10:00:00Z", tip="3", total_price="16.5")
+    world.land("orders", [{"id": 10, "document": changed, "at": 5}])
+    result, written = world.build(), set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is released_tables._write.__code__:
+            written.add(frame.f_locals["part"].month)
+
+    threading.setprofile(note)  # parts are written in threads of their own
+    try:
+        second = publish(world.settings, result)
+    finally:
+        threading.setprofile(None)
+    assert written - {""} == {"2026-10"}, "a table that is one file is written whole"
+    months = {each.month for each in read_manifest(second.path).files if each.table == "core.orders"}
+    assert months == {each.month for each in read_manifest(first.path).files if each.table == "core.orders"}

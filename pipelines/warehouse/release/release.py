@@ -175,8 +175,8 @@ def _add_tables(
     """Add the warehouse's tables, meta and ref to a draft; return what differs, and of which commit each part is."""
     file, database = warehouse_file(settings.data_dir), draft.folder / DATABASE
     with _beside(lambda: copy_file(file, database)), attached(con, file, READ_ONLY):
-        whole = [each for each in draft.known.files if each.path not in draft.damaged] if draft.known else []
-        draft.files = released_tables.write_parquet(con, draft.folder, draft.last, whole)
+        known = draft.known.files if draft.known else []
+        draft.files = released_tables.write_parquet(con, draft.folder, draft.last, known, draft.damaged)
         draft.rows = _rows(con, result)
         about = _compared(con, draft)
         parts = _parts(con, draft.reference, draft.id)
@@ -313,7 +313,8 @@ def _switch(published: Path, draft: Path, release_id: str) -> None:
     """Make a draft a release, and `current` name it, in one rename each."""
     open_to_readers(draft)
     for each in (*draft.rglob("*"), draft):
-        sync(each)
+        if each.is_dir() or each.stat().st_nlink == 1:  # a file of the last release was synced with it
+            sync(each)
     draft.rename(published / "releases" / release_id)
     sync(published / "releases")
     link = published / f"{UNFINISHED}current"

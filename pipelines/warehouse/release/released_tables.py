@@ -46,10 +46,11 @@ class _TablePart(NamedTuple):
 
 
 def write_parquet(
-    con: duckdb.DuckDBPyConnection, release: Path, last: Path | None, known: Sequence[ReleaseFile]
+    con: duckdb.DuckDBPyConnection, release: Path, last: Path | None, known: Sequence[ReleaseFile], lost: list[str]
 ) -> list[ReleaseFile]:
-    """Write `parquet/<schema>/<table>/` from the attached database; `last` is the release before, `known` its files."""
+    """Write `parquet/<schema>/<table>/` from the attached database; link files of `last`, `known` but for `lost`."""
     before = {(file.table, file.month, file.changed_in): file for file in known if file.table}
+    commits = {file.changed_in for file in known if file.table}
     wanted: dict[tuple[str, str], list[_TablePart]] = {}
     months: dict[str, list[tuple[str, str]]] = {}
     files = []
@@ -60,7 +61,9 @@ def write_parquet(
         _folder(release, table.name).mkdir(parents=True)
         for month, changed_in in months.get(table.name, ()):
             same = before.get((table.name, month, changed_in))
-            if same and last and linked(last / same.path, release / same.path):
+            if same is None and changed_in in commits:
+                continue  # the last release was of that commit and has no file: there are no rows
+            if same and last and same.path not in lost and linked(last / same.path, release / same.path):
                 files.append(same)
             else:
                 parts = wanted.setdefault((catalogue.partition_of(table), month), [])
