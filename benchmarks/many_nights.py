@@ -10,7 +10,12 @@ in processes forked from one that has imported it, in half the time. The command
 get their clock from a small C library that is compiled here and preloaded (`cc`, Linux); file times stay real. With
 `--folder` and `--minutes` the same nights are played in several goes.
 
+`--beside` compares the folder with that of the same world after fewer nights: from copies of both, in turn, a night
+with two changed orders and no new one, after one that is not counted (changed code rebuilds all tables). It prints the
+CPU seconds of these nights, and the elapsed seconds of their steps.
+
     python benchmarks/many_nights.py [--nights 60] [--hints 300] [--orders 600] [--folder DIR --minutes 5] [--forked]
+    python benchmarks/many_nights.py --nights 1000 --hints 0 --orders 2000 --folder DIR --beside EARLIER
 """
 
 from __future__ import annotations
@@ -147,6 +152,15 @@ class Played:
             log.write(json.dumps(self.points[-1]) + "\n")
         print(f"  night {len(self.points)}: {self.points[-1]}", file=sys.stderr)
 
+    def change(self, nights: Nights, number: int) -> None:
+        """Land the latest orders with a higher tip, two hours after the last night."""
+        night, _ = self.night(len(self.points) - 1)
+        orders = [json.loads(self.world.order(each, night) or b"") for each in sorted(self._placed(night))[-number:]]
+        file = nights.folder / "changed.ndjson"
+        file.write_text("\n".join(json.dumps(each | {"tip": each["tip"] + 1}) for each in orders), encoding="utf-8")
+        _set_shift(nights, night + dt.timedelta(hours=2))
+        cpu([sys.executable, "-m", "pipelines.cli", "land", "orders", str(file)], nights.environ)
+
     def night(self, number: int) -> tuple[dt.datetime, set[int]]:
         """Return when a night is, by its number from 0, and the orders placed since the one before."""
         night = self.world.start + dt.timedelta(days=8 + number, hours=3)
@@ -171,6 +185,10 @@ def _run_forked(nights: Nights, ids: list[int]) -> float:
 
 def _set_clocks(nights: Nights, sandbox: Sandbox, moment: dt.datetime) -> None:
     sandbox.set_clock(moment)
+    _set_shift(nights, moment)
+
+
+def _set_shift(nights: Nights, moment: dt.datetime) -> None:
     nights.environ["SHIFT_SECONDS"] = str(int((moment - dt.datetime.now(dt.UTC)).total_seconds()))
 
 
@@ -182,8 +200,12 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=600)
     parser.add_argument("--minutes", type=float, default=0.0, help="end after so long; 0: after the last night")
     parser.add_argument("--forked", action="store_true", help="measure few nights by the command, for many nights")
+    parser.add_argument("--beside", type=Path, help="compare the folder with this one, after fewer nights")
     parser.add_argument("--folder", type=Path, help="keep everything here, and go on from there; default: temporary")
     arguments = parser.parse_args()
+    if arguments.beside:
+        _play_beside(arguments)
+        return
     ends = time.monotonic() + arguments.minutes * 60 if arguments.minutes else float("inf")
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
@@ -198,6 +220,45 @@ def main() -> None:
             while len(played.points) < arguments.nights and time.monotonic() < ends:
                 played.play(nights, sandbox)
     _report(played)
+
+
+def _play_beside(arguments: argparse.Namespace, repeats: int = 6) -> None:
+    """Play a night after many nights and one after few in turn, from copies, and print what they cost."""
+    found: list[list[tuple[float, dict[str, float]]]] = [[], []]
+    with tempfile.TemporaryDirectory() as temporary:
+        kept = [Path(temporary) / name for name in ("early", "late")]
+        for source, folder in zip((arguments.beside, arguments.folder), kept, strict=True):
+            shutil.copytree(source, folder, symlinks=True)
+            _play_quiet_night(folder, arguments, 0)
+        for _ in range(repeats):
+            for side, folder in zip(found, kept, strict=True):
+                copy = Path(shutil.copytree(folder, Path(temporary) / "copy", symlinks=True))
+                side.append(_play_quiet_night(copy, arguments, 2))
+                shutil.rmtree(copy)
+    for name, of in (
+        ("CPU of a night", lambda night: night[0]),
+        *((step, lambda night, step=step: night[1][step]) for step in found[0][0][1]),
+    ):
+        early, late = (statistics.median(map(of, side)) for side in found)
+        print(f"{name:14}{early:>10.2f}{late:>10.2f}{late / early if early else 1.0:>8.2f}")
+
+
+def _play_quiet_night(folder: Path, arguments: argparse.Namespace, changed: int) -> tuple[float, dict[str, float]]:
+    """Play the next night without new orders, after so many were changed; return its CPU and the time of its steps."""
+    played = Played(folder, arguments.orders, arguments.nights, 0)
+    port = int((folder / "port").read_text(encoding="utf-8"))
+    with Sandbox(**played.shape, port=port) as sandbox:
+        nights = Nights(folder, sandbox.base_url)
+        nights.environ["LD_PRELOAD"] = shim(folder)
+        while played.night(len(played.points))[1]:
+            played.play(nights, sandbox)
+        if changed:
+            played.change(nights, changed)
+        played.play(nights, sandbox)
+    record = json.loads(max((folder / "data" / "runs").glob("*-night.json")).read_text(encoding="utf-8"))
+    at = dt.datetime.fromisoformat
+    steps = {each["name"]: (at(each["ended_at"]) - at(each["started_at"])).total_seconds() for each in record["steps"]}
+    return played.points[-1].seconds, steps
 
 
 def _floor(nights: Nights) -> float:
