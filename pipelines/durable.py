@@ -121,11 +121,15 @@ def keep_private(data_dir: Path) -> None:
 
 
 def open_to_readers(folder: Path) -> None:
-    """Let others read a folder and everything in it."""
-    _set_mode(folder, _READABLE)
-    for path in folder.rglob("*"):
-        if not path.is_symlink():
-            _set_mode(path, _READABLE if path.is_dir() else stat.S_IMODE(path.stat().st_mode) | 0o444)
+    """Let others read a folder and everything in it, and make it durable; files with other names were so before."""
+    for at, _, names in os.walk(folder):
+        for path in (Path(at, name) for name in names):
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+                _set_mode(path, stat.S_IMODE(found.st_mode) | 0o444)
+                sync(path)
+        _set_mode(Path(at), _READABLE)
+        sync(Path(at))
 
 
 def _set_mode(path: Path, mode: int) -> None:

@@ -312,9 +312,6 @@ def _beside(work: Callable[[], object]) -> Iterator[None]:
 def _switch(published: Path, draft: Path, release_id: str) -> None:
     """Make a draft a release, and `current` name it, in one rename each."""
     open_to_readers(draft)
-    for each in (*draft.rglob("*"), draft):
-        if each.is_dir() or each.stat().st_nlink == 1:  # a file of the last release was synced with it
-            sync(each)
     draft.rename(published / "releases" / release_id)
     sync(published / "releases")
     link = published / f"{UNFINISHED}current"
