@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from pipelines.examining.login import ANSWERED, REQUESTS, Draft, Meter, Reply, UnprovenError, leaves, members, send
+from pipelines.landing.shape import read_sql
 from pipelines.partner.exchange import ASK_FOR_JSON, Answer, ListingBroken, RequestError, exchange
 from pipelines.partner.listing import (
     MORE,
@@ -28,6 +29,7 @@ from pipelines.partner.listing import (
 )
 from pipelines.partner.pacing import Clock
 from pipelines.partner.pointer import PointerError, get, get_all, parse
+from pipelines.resources import resource
 
 Record = dict[str, Any]
 
@@ -42,13 +44,8 @@ _GIVE_PAGES = "give --set list_stores.pagination=… and its keys (see ordermart
 _NOBODY = 2_147_483_599  # an id that no store and no menu has
 _SHOWN = 5
 _CODES = frozenset(
-    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF "
-    "CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG "
-    "HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA "
-    "MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD "
-    "RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX "
-    "USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG".split()
-)  # ISO 4217
+    re.findall("[A-Z]{3}", read_sql(resource("sql") / "functions" / "is_currency.sql").partition("\n")[2])
+)
 
 
 class StoreSearch:

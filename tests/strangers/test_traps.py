@@ -277,6 +277,13 @@ class WordCodes(Plain):
         return {**{key: value for key, value in store.items() if key != "currency"}, "rank": "TOP"}
 
 
+class LaterCode(Plain):
+    """A currency that ISO 4217 lists since 2025."""
+
+    def record(self, store: dict[str, Any]) -> dict[str, Any]:
+        return store | {"currency": "XCG"}
+
+
 class TwoLists(Plain):
     """The chains are listed, too."""
 
@@ -415,6 +422,12 @@ def test_order_decides_which_number_is_the_id() -> None:
         made, _ = tried(service, orders=tuple(service.world.order_ids[:1]))
         assert "store.id_pointer" not in keys(made)
         assert "no path opens a store by its /id" in made.open[0]
+
+
+def test_codes_that_tables_know_are_currencies_of_a_store() -> None:
+    """The list of codes is that of the function `is_currency`."""
+    with LaterCode() as service:
+        assert keys(tried(service)[0])["store.currency_pointer"] == "/currency"
 
 
 def test_number_of_stores_proves_a_round_list() -> None:
