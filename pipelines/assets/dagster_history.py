@@ -153,7 +153,7 @@ def show_release(settings: Settings, instance: dg.DagsterInstance) -> None:
 def forget_old_runs(instance: dg.DagsterInstance, keep_days: float, now: datetime | None = None) -> int:
     """Delete runs that ended, those for webhooks but the newest hundred and all older than so many days, in part.
 
-    Return how many; the next look goes on. `delete_run` leaves a file of the run, without rows, and its logs.
+    Return how many; the next look goes on. `delete_run` leaves a file of the run, without rows, and its output.
     """
     frequent = RunsFilter(job_name=WEBHOOKS, statuses=_ENDED)
     old = RunsFilter(statuses=_ENDED, created_before=(now or utc_now()) - timedelta(days=keep_days))
@@ -162,6 +162,7 @@ def forget_old_runs(instance: dg.DagsterInstance, keep_days: float, now: datetim
     found = [*found, *(instance.get_run_records(frequent, limit=extra, ascending=True) if extra > 0 else ())]
     for run_id in {record.dagster_run.run_id for record in found}:
         instance.delete_run(run_id)
+        instance.compute_log_manager.delete_logs(prefix=[run_id])
         for file in (Path(instance.root_directory) / "history" / "runs").glob(f"{run_id}.db*"):
             file.unlink(missing_ok=True)
     return len(found)

@@ -24,9 +24,14 @@ def nothing() -> None:
     """Do nothing."""
 
 
+def job_of(name: str) -> dg.JobDefinition:
+    """Return a job of this name."""
+    return dg.JobDefinition(name=name, graph_def=dg.GraphDefinition(name=name, node_defs=[nothing]))
+
+
 def runs(instance: dg.DagsterInstance, job: str, count: int, status: DagsterRunStatus) -> list[str]:
     """Make runs of a job, and return their ids."""
-    made = dg.JobDefinition(name=job, graph_def=dg.GraphDefinition(name=job, node_defs=[nothing]))
+    made = job_of(job)
     return [instance.create_run_for_job(made, status=status).run_id for _ in range(count)]
 
 
@@ -43,13 +48,15 @@ def test_old_runs_leave_nothing(instance: dg.DagsterInstance, tmp_path: Path) ->
     """Of runs for webhooks the newest hundred stay, nights as long as asked for, and no file of others."""
     nights = runs(instance, NIGHT, 2, DagsterRunStatus.SUCCESS)
     alive = runs(instance, WEBHOOKS, 1, DagsterRunStatus.STARTED)
-    frequent = runs(instance, WEBHOOKS, dagster_history._KEPT + 3, DagsterRunStatus.FAILURE)
-    instance.report_engine_event("it was", instance.get_run_by_id(frequent[0]))
-    folder = tmp_path / "history" / "runs"
+    frequent = [job_of(WEBHOOKS).execute_in_process(instance=instance).run_id]
+    frequent += runs(instance, WEBHOOKS, dagster_history._KEPT + 2, DagsterRunStatus.FAILURE)
+    folder, output = tmp_path / "history" / "runs", tmp_path / "storage" / frequent[0]
     assert (folder / f"{frequent[0]}.db").exists()
+    assert [each for each in output.rglob("*") if each.is_file()]
     assert forget_old_runs(instance, 14.0) == 3
     assert {run.run_id for run in instance.get_runs()} == {*nights, *alive, *frequent[3:]}
     assert not (folder / f"{frequent[0]}.db").exists()
+    assert not output.exists()
     assert forget_old_runs(instance, 14.0) == 0
     later = dt.datetime.now(dt.UTC) + dt.timedelta(days=15)
     while forget_old_runs(instance, 14.0, later):
