@@ -143,10 +143,13 @@ def erasures_state(data_dir: Path) -> str:
 
 
 def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
-    """Add counts of the service's behaviour to the file of the month, in UTC, in which each was last met."""
+    """Add counts of the service's behaviour to the file of the month, in UTC, in which each was last met.
+
+    It is named after the month's first day: older versions, which keep a file a day, can read it and add to it.
+    """
     by_month: defaultdict[str, list[Counted]] = defaultdict(list)
     for each in counted:
-        by_month[f"{each.last_at:%Y-%m}"].append(each)
+        by_month[f"{each.last_at:%Y-%m}-01"].append(each)
     for month, new in by_month.items():
         name = f"{_SERVICE}/{month}.json"
         _write(data_dir, name, added_up([*_counts(data_dir / name), *new]))
@@ -159,8 +162,8 @@ def service_log(data_dir: Path) -> list[Counted]:
 
 def service_log_state(data_dir: Path) -> str:
     """Return a text that differs when the log does, for the price of listing a folder."""
-    found = [(path.name, path.stat()) for path in _months(data_dir)]
-    return " ".join(f"{name}:{stat.st_size}:{stat.st_mtime_ns}" for name, stat in found[-2:]) + f" {len(found)}"
+    found = [path.stat() for path in _months(data_dir)]
+    return f"{len(found)} {sum(each.st_size for each in found)} {max((each.st_mtime_ns for each in found), default=0)}"
 
 
 def _months(data_dir: Path) -> list[Path]:

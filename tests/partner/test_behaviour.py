@@ -118,12 +118,16 @@ def test_counts_add_up_however_many_days_they_are_of(tmp_path: Path) -> None:
         keep_behaviour(tmp_path, behaviour.take())
         states.append(service_log_state(tmp_path))
     months = sorted((tmp_path / "raw" / "service").iterdir())
-    assert [each.name for each in months] == ["2026-11.json", "2026-12.json"]
-    (months[0].with_name("2026-10-31.json")).write_bytes(months[0].read_bytes())
+    assert [each.name for each in months] == ["2026-11-01.json", "2026-12-01.json"]
+    (months[0].with_name("2026-11-19.json")).write_bytes(months[0].read_bytes())
     rows = [(each.aspect, each.n, each.least, each.greatest, each.last_at) for each in service_log(tmp_path)]
     last_at = AT + timedelta(days=11)
     assert rows == [("retry_after", 7, 2.0, 7.0, last_at), ("status", 7, None, None, last_at)]
-    assert len({*states, service_log_state(tmp_path)}) == 6
+    states.append(service_log_state(tmp_path))
+    behaviour = Behaviour()
+    behaviour.record(AT, "orders", "status", "429")
+    keep_behaviour(tmp_path, behaviour.take())
+    assert len({*states, service_log_state(tmp_path)}) == 7, "a file before the last ones changed"
 
 
 @pytest.mark.parametrize(("ids", "is_shown"), [(19, False), (20, True)])
